@@ -68,7 +68,7 @@ class Runs(Sequence[Run]):
         return len(self.runs)
 
     def __repr__(self) -> str:
-        from lm_eval_bias.report.numbers import few
+        from lm_eval_bias.core.numbers import few
 
         names = few([f"{run.name} ({few(list(run.tasks), 3)})" for run in self.runs])
         passed_over = f"; skipped: {len(self.problems)}" if self.problems else ""
@@ -298,16 +298,16 @@ def compare(
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
     """
-    from lm_eval_bias.analysis import run_comparison
+    from lm_eval_bias.comparing import comparison
     from lm_eval_bias.report import comparison_reports
 
-    _one_of("by", by, run_comparison.ways())
+    _one_of("by", by, comparison.ways())
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
     names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
-    choice = run_comparison.Choice(by, base, names, all_scores, unpaired, correction)
-    compared = run_comparison.compare(_several(runs), choice)
+    choice = comparison.Choice(by, base, names, all_scores, unpaired, correction)
+    compared = comparison.compare(_several(runs), choice)
     return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
 
 

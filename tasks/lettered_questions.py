@@ -10,14 +10,14 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.scoring import choice_reading
-from lm_eval_bias.scoring.choice_reading import Option, Reader
-from lm_eval_bias.tasks.question_records import Question, named
+from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
+from lm_eval_bias.tasks.question_records import QuestionDocument, named
 
 LETTERS = "ABC"
 ORDERS = [list(order) for order in permutations(range(3))]
 
 
-class LetteredQuestion(Question):
+class LetteredQuestion(QuestionDocument):
     """A question whose options are lettered."""
 
     language: str
@@ -49,7 +49,7 @@ def options(doc: LetteredQuestion) -> str:
     return "\n".join(f"{letter}. {doc['choices'][choice]}" for letter, choice in pairs)
 
 
-def reader(doc: LetteredQuestion) -> Reader:
+def reader(doc: LetteredQuestion) -> ChoiceReader:
     """What reads the answers to a question."""
     texts = [(doc["choices"][choice],) for choice in doc["order"]]
     return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])

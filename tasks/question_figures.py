@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core import numbers, pen, registry
+from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table, plottable
 from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
+from lm_eval_bias.core.wording import short
 from lm_eval_bias.custom_metrics.question_answering import Terms
-from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import score_cell, score_label, value_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}
 # the largest |diff-bias| that an accuracy leaves: Eqs. 2 and 4 as corners of the region
@@ -29,32 +31,49 @@ def _chance(result: ReportTask, context: str, terms: Terms) -> float:
     return 1 / 3 if generated or terms.main_rule else float(Fraction(terms.chance[context == "disamb"]))
 
 
-def _plane(axis: Axes, context: str, tasks: Sequence[ReportTask], suffix: str, terms: Terms) -> list[str]:
-    axis.fill(*CORNERS[context], facecolor=svg.COLOUR["raised"], edgecolor=svg.COLOUR["muted"], linewidth=1)
-    axis.axhline(0, color=svg.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
-    for chance in sorted({_chance(result, context, terms) for result in tasks}):
-        axis.axvline(chance, color=svg.COLOUR["line"], linewidth=1.2)
-        axis.text(chance, -1.03, "chance", ha="center", va="top", fontsize=8, color=svg.COLOUR["muted"])
+@dataclass(frozen=True)
+class PlanePoint:
+    """A task in the plane: its number, accuracy and bias, and what it says."""
+
+    number: int
+    result: ReportTask
+    accuracy: Value
+    bias: Value
+    text: str
+
+
+def _points(tasks: Sequence[ReportTask], context: str, suffix: str, terms: Terms) -> list[PlanePoint]:
+    points = []
+    for number, result in enumerate(tasks):
+        accuracy, bias = (result.task.scores.get(terms.main(kind, context) + suffix) for kind in ("acc", "diff_bias"))
+        if accuracy is None or bias is None or not (plottable(accuracy) and plottable(bias)):
+            continue
+        text = (
+            f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, {terms.titles['diff_bias']} "
+            f"{numbers.cell(bias)}"
+        )
+        points.append(PlanePoint(number, result, accuracy, bias, text))
+    return points
+
+
+def _plane(axis: Axes, context: str, points: Sequence[PlanePoint], chances: Sequence[float]) -> None:
+    axis.fill(*CORNERS[context], facecolor=pen.COLOUR["raised"], edgecolor=pen.COLOUR["muted"], linewidth=1)
+    axis.axhline(0, color=pen.COLOUR["ink"], linewidth=1.2, linestyle=(0, (4, 2)))
+    for chance in chances:
+        axis.axvline(chance, color=pen.COLOUR["line"], linewidth=1.2)
+        axis.text(chance, -1.03, "chance", ha="center", va="top", fontsize=8, color=pen.COLOUR["muted"])
     axis.set_xlim(-0.03, 1.03)
     axis.set_ylim(-1.12, 1.03)
     axis.set_title(CONTEXTS[context])
     axis.set_xlabel("accuracy", fontsize=8)
-    lines = []
-    for number, result in enumerate(tasks):
-        accuracy, bias = (result.task.scores.get(terms.main(kind, context) + suffix) for kind in ("acc", "diff_bias"))
-        if accuracy is None or bias is None or not (dots.plottable(accuracy) and dots.plottable(bias)):
-            continue
-        colour = svg.COLOUR[svg.series(number)[0]]
+    for point in points:
+        accuracy, bias, colour = point.accuracy, point.bias, pen.COLOUR[pen.series(point.number)[0]]
         if accuracy.interval is not None:
             axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         if bias.interval is not None:
             axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
-        lines.append(
-            f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, {terms.titles['diff_bias']} "
-            f"{numbers.cell(bias)}"
-        )
-        dots.mark(axis, accuracy.value, bias.value, number, lines[-1], label=svg.short(result.label))
-    return lines
+        label = short(point.result.label)
+        pen.mark(axis, accuracy.value, bias.value, point.number, point.text, label=label)
 
 
 def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = "") -> Part:
@@ -66,29 +85,30 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
         terms: What the paper calls its scores.
         suffix: Of the scores' names.
     """
-    with svg.drawing():
-        figure = svg.canvas(4.3)
+    points = {context: _points(tasks, context, suffix, terms) for context in CONTEXTS}
+    lines = [point.text for own in points.values() for point in own]
+
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(1, 2, sharey=True)
-        lines = [
-            line
-            for axis, context in zip(axes, CONTEXTS, strict=True)
-            for line in _plane(axis, context, tasks, suffix, terms)
-        ]
+        for axis, (context, own) in zip(axes, points.items(), strict=True):
+            _plane(axis, context, own, sorted({_chance(result, context, terms) for result in tasks}))
         axes[0].set_ylabel(f"{terms.titles['diff_bias']}: along (+) or against (−) stereotypes", fontsize=8)
         if 1 < len(tasks) <= LEGEND and lines:
             handles, names = axes[0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8)
-        plot = svg.inline(
-            figure,
-            f"{name}{'-prompts' if suffix else ''}-plane",
-            f"Accuracy and bias of {registry.get(name).title}'s answers",
-            f"{'; '.join(lines[:24]) or 'Nothing to show'}. The grey region is what the accuracy leaves room for.",
-            f"The grey region holds every {terms.titles['diff_bias']} that an accuracy leaves room for (Eqs. 2 and 4; "
-            "in disambiguated contexts strictly only where biased and counter-biased contexts are equally many). Lines "
-            "are 95% intervals. An unbiased model that understands the question is at accuracy 1 and "
-            f"{terms.titles['diff_bias']} 0.",
-        )
-    return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [plot])
+
+    drawing = Drawing(
+        f"{name}{'-prompts' if suffix else ''}-plane",
+        f"Accuracy and bias of {registry.get(name).title}'s answers",
+        f"{'; '.join(lines[:24]) or 'Nothing to show'}. The grey region is what the accuracy leaves room for.",
+        f"The grey region holds every {terms.titles['diff_bias']} that an accuracy leaves room for (Eqs. 2 and 4; "
+        "in disambiguated contexts strictly only where biased and counter-biased contexts are equally many). Lines "
+        "are 95% intervals. An unbiased model that understands the question is at accuracy 1 and "
+        f"{terms.titles['diff_bias']} 0.",
+        4.3,
+        draw,
+    )
+    return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [drawing])
 
 
 LEGEND = 12  # names that a legend has room for
@@ -122,7 +142,7 @@ def _spread_row(result: ReportTask, stem: str, name: str) -> list[Cell] | None:
 def _sentence(result: ReportTask, stem: str, name: str) -> str | None:
     mean, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
     half = None if mean is None else _half(mean)
-    if mean is None or width is None or not half or not dots.plottable(width):
+    if mean is None or width is None or not half or not plottable(width):
         return None
     label = score_label(name, stem)
     verdict = "more than" if width.value > 2 * half else "no more than"
@@ -144,7 +164,7 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
     title = "Prompt spread and sampling error"
     prompt_numbers = _wordings(tasks, terms)
     rows = [
-        dots.Row(
+        DotRow(
             f"{result.label}, {kind.replace('_', ' ')}",
             [result.task.scores.get(f"{stem}/{kind}") for stem in names],
             number,
@@ -154,7 +174,7 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
     ]
     if not any(value is not None for row in rows for value in row.values):
         return Part(title, ["The files hold no scores per wording."])
-    figure = dots.plot(
+    figure = DotPlot(
         f"{name}-wordings",
         f"{registry.get(name).title} by prompt wording",
         "One row a wording, and their mean: what moves from row to row is the prompt's, what the lines span is "

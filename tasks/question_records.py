@@ -13,7 +13,7 @@ UNKNOWN = "unknown"
 AMBIGUOUS, DISAMBIGUATED = "ambiguous", "disambiguated"
 
 
-class Question(TypedDict):
+class QuestionDocument(TypedDict):
     """An item as it is asked."""
 
     benchmark: str
@@ -29,7 +29,7 @@ class Question(TypedDict):
     generated: bool  # whether the model writes its answer
 
 
-def named(doc: Question, choice: int) -> str:
+def named(doc: QuestionDocument, choice: int) -> str:
     """Whom a choice names: ``unknown`` for nobody, ``none`` where both persons are called the same."""
     if doc["groups"][choice] == UNKNOWN:
         return "unknown"
@@ -67,7 +67,7 @@ def by_length(names: Sequence[str], texts: Sequence[str], results: Sequence[Any]
     }
 
 
-def record(doc: Question, answer: str, *, shows_options: bool, **more: Any) -> QuestionRecord:
+def record(doc: QuestionDocument, answer: str, *, shows_options: bool, **more: Any) -> QuestionRecord:
     """A record of an answer.
 
     Args:
@@ -95,7 +95,7 @@ def provenance(docs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"release_used": docs[0]["revision"]} if docs else {}
 
 
-def check_number(doc: Question, results: Sequence[Any], choices: int) -> bool:
+def check_number(doc: QuestionDocument, results: Sequence[Any], choices: int) -> bool:
     """Whether a document's answer is one text; else it has a log-likelihood per choice.
 
     Raises:

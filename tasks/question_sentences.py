@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_margin
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
-from lm_eval_bias.report.sentences import LARGE_SHARE, direction, sentence, with_margin
 
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
 _KINDS = {

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.report import cards, parts
+from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.report import cards
 
 
 def pages() -> dict[str, str]:
@@ -105,7 +106,7 @@ def scores_page() -> str:
         )
         for score in catalog.headline(benchmark.name):
             name = f"**`{score.name}`**" if score.name in benchmark.main else f"`{score.name}`"
-            called = parts.score_label(benchmark.name, score.name)
+            called = score_label(benchmark.name, score.name)
             called = "" if called.replace(" ", "_") == score.name else _cell(called)
             bounds = f"{_number(score.low)} … {_number(score.high)}"
             lines.append(

@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.analysis import policy_file, policy_verdict
     from lm_eval_bias.cli import output
+    from lm_eval_bias.gate import policy_file, verdict
     from lm_eval_bias.report import policy_outputs
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
@@ -73,13 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     for run in runs:
-        for task in (task for bound in policy.bounds for task in policy_verdict.tasks(run, bound)):
+        for task in (task for bound in policy.bounds for task in verdict.tasks(run, bound)):
             if task.benchmark not in registry.by_name():
                 raise BiasError(f"{run.path}: {task.task}: there is no benchmark {task.benchmark[:100]!r}")
-    policy_verdict.refuse_unknown(policy, runs)
+    verdict.refuse_unknown(policy, runs)
     checked = [
-        (run, policy_verdict.check(run, policy) + (policy_verdict.recomputed(run) if arguments.strict else []))
-        for run in runs
+        (run, verdict.check(run, policy) + (verdict.recomputed(run) if arguments.strict else [])) for run in runs
     ]
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
     copies = [problem for problem in problems if problem.is_copy]

@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, no run at all, or a place that can't be written.
     """
+    from lm_eval_bias.core.numbers import few
     from lm_eval_bias.exports import directed_scores, exporting
-    from lm_eval_bias.report.numbers import few
     from lm_eval_bias.runs import run_discovery
 
     brought, form, place = _brought(), arguments.to, arguments.output

@@ -15,7 +15,7 @@ from lm_eval_bias.harness import linking, registration, versions
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One line of the report.
 
     Attributes:
@@ -27,42 +27,42 @@ class Finding:
     text: str
 
 
-def _models() -> Finding:
+def _models() -> Diagnosis:
     names = registration.model_types()
     if not names:
-        return Finding(
+        return Diagnosis(
             "problem",
             "no model types added, because the package is not installed: run 'pip install -e .' in its folder",
         )
-    return Finding("ok", f"model types added: {', '.join(names)}")
+    return Diagnosis("ok", f"model types added: {', '.join(names)}")
 
 
-def _link() -> Finding:
+def _link() -> Diagnosis:
     try:
         link = linking.state()
         if linking.unnecessary():
             leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if link.stubs else ""
-            return Finding(
+            return Diagnosis(
                 "ok",
                 f"link not needed: plain 'lm_eval --tasks occugender' works, because this version of the harness reads "
                 f"entry points{leftover}",
             )
     except BiasError as error:
-        return Finding("problem", str(error))
+        return Diagnosis("problem", str(error))
     if link.problem:
-        return Finding("problem", f"link: {link.problem}")
+        return Diagnosis("problem", f"link: {link.problem}")
     if link.stubs:
-        return Finding(
+        return Diagnosis(
             "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(link.stubs)} stubs in {link.folder})"
         )
-    return Finding("ok", "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once")
+    return Diagnosis("ok", "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once")
 
 
-def _data() -> list[Finding]:
+def _data() -> list[Diagnosis]:
     try:
         local = sources.mirror()
     except BiasError as error:
-        return [Finding("problem", str(error))]
+        return [Diagnosis("problem", str(error))]
     files = list(sources.manifest().files.values())
     if local is not None:
         damaged = []
@@ -74,26 +74,28 @@ def _data() -> list[Finding]:
             if wrong:
                 damaged.append(f"{source.name} ({wrong})")
         if damaged:
-            return [Finding("problem", f"data: mirror {local} lacks or changes {', '.join(damaged)}")]
-        return [Finding("ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)")]
+            return [Diagnosis("problem", f"data: mirror {local} lacks or changes {', '.join(damaged)}")]
+        return [Diagnosis("ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)")]
     cached = [s for s in files if sources.cached_path(s).is_file() and not s.check(sources.cached_path(s))]
     verified = f"{len(cached)} of {len(files)} files verified in {sources.cache_dir()}"
     if len(cached) == len(files):
-        return [Finding("ok", f"data: {verified}")]
+        return [Diagnosis("ok", f"data: {verified}")]
     if offline():
-        return [Finding("note", f"data: {verified}; HF_HUB_OFFLINE is set, so the rest can't be downloaded")]
-    return [Finding("ok", f"data: {verified}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)")]
+        return [Diagnosis("note", f"data: {verified}; HF_HUB_OFFLINE is set, so the rest can't be downloaded")]
+    return [
+        Diagnosis("ok", f"data: {verified}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)")
+    ]
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Diagnosis]:
     """All findings."""
     python = platform.python_version()
     entries = catalog.packaged()
     tasks = sum(e.kind == "task" for e in entries.values())
     return [
-        Finding("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups"),
-        Finding("ok" if sys.version_info >= (3, 10) else "problem", f"python {python}"),
-        *(Finding(*versions.examine(package)) for package in versions.SUPPORTED),
+        Diagnosis("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups"),
+        Diagnosis("ok" if sys.version_info >= (3, 10) else "problem", f"python {python}"),
+        *(Diagnosis(*versions.examine(package)) for package in versions.SUPPORTED),
         _models(),
         _link(),
         *_data(),

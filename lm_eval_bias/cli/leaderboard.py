@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias.analysis import board_building
+from lm_eval_bias.boards import building
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = output.comma_separated(arguments.task)
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
-    boards = board_building.boards(runs, names)
-    problems += board_building.foreign(runs)
+    boards = building.boards(runs, names)
+    problems += building.foreign(runs)
     output.name_problems(problems)
     text = board_reports.render(form, boards, runs, problems)
     summary = (

@@ -9,7 +9,7 @@ import os
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
-from lm_eval_bias.models.next_sentence.nsp_settings import NUMBERS, Corpus, Settings
+from lm_eval_bias.models.next_sentence.nsp_settings import NUMBERS, Corpus, TrainingSettings
 
 _EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 4 pairs at a time, 16 batches per update, learning
 rate 5e-6 and 1e-3 for the head (causal); 8, 8 and 1e-4 (T5, mT5); cosine schedule with restarts, 1% warm-up, gradients
@@ -75,7 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     if bare := [part for part in arguments.trainer.split(",") if part and "=" not in part]:
         raise BiasError(f"--trainer {bare[0]}: must be KEY=VALUE")
     options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
-    settings = Settings(arguments.model, (), arguments.revision, internals.key_values(arguments.trainer), **options)
+    settings = TrainingSettings(
+        arguments.model, (), arguments.revision, internals.key_values(arguments.trainer), **options
+    )
     settings = dataclasses.replace(settings, corpora=_corpora(arguments))
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ class NotConcerned(NotOurs):
 
 
 @dataclass(frozen=True)
-class Part:
+class SavedPart:
     """One task under one filter in a file of saved answers.
 
     Attributes:
@@ -35,7 +36,7 @@ class Part:
     benchmark: str
 
 
-class Sample(NamedTuple):
+class SavedSample(NamedTuple):
     """A saved document.
 
     Attributes:
@@ -44,13 +45,13 @@ class Sample(NamedTuple):
         answers: Its requests' filtered answers.
     """
 
-    part: Part
+    part: SavedPart
     doc: dict[str, Any]
     answers: list[Any]
 
 
 @dataclass(frozen=True)
-class Saved(Part):
+class Saved(SavedPart):
     """A part with all that is saved of it.
 
     Attributes:
@@ -61,18 +62,18 @@ class Saved(Part):
     docs: list[dict[str, Any]]
     results: list[list[Any]]
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[SavedSample]:
         """The documents one by one."""
-        part = Part(self.path, self.task, self.filter, self.benchmark)
+        part = SavedPart(self.path, self.task, self.filter, self.benchmark)
         for doc, answers in zip(self.docs, self.results, strict=True):
-            yield Sample(part, doc, answers)
+            yield SavedSample(part, doc, answers)
 
 
 # what reading a document raises whose fields are gone or something else
 DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
 
 
-def damaged(part: Part, error: Exception, at: str) -> BiasError:
+def damaged(part: SavedPart, error: Exception, at: str) -> BiasError:
     """What to say about a document that cannot be scored or written."""
     if isinstance(error, BiasError):
         return BiasError(f"{part.path}: {error}")
@@ -92,14 +93,51 @@ class Reader:
 
     name: str
     matches: Callable[[Path], bool]
-    samples: Callable[[Path, str | None], Iterator[Sample]]
+    samples: Callable[[Path, str | None], Iterator[SavedSample]]
 
 
-def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[Sample]]:
+def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[SavedSample]]:
     """The ``samples`` of a reader that reads a file as a whole."""
 
-    def samples(path: Path, language: str | None) -> Iterator[Sample]:
+    def samples(path: Path, language: str | None) -> Iterator[SavedSample]:
         for part in read(path, language):
             yield from part.samples()
 
     return samples
+
+
+_FEWEST = 12  # answers that are alike by no chance
+
+
+class AlikeAnswers:
+    """Notices answers that are all one and the same number: a server may give every token the same."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = math.nan
+        self._alike = True
+
+    def add(self, answers: Sequence[Any]) -> None:
+        """Take note of a document's answers."""
+        for number in (number for answer in answers if self._alike for number in _numbers(answer)):
+            self._first = self._first if self._count else number
+            self._alike = self._alike and math.isclose(number, self._first, rel_tol=1e-12)
+            self._count += 1
+
+    def problem(self) -> str:
+        """What is wrong with the answers; empty if nothing is."""
+        if not self._alike or self._count < _FEWEST or not math.isfinite(self._first):
+            return ""
+        return f"every answer is {self._first:g}: the answers don't depend on the text"
+
+
+def _numbers(answer: Any) -> Iterator[float]:
+    """An answer's log-likelihoods, a token's where their lengths are known, or its score; nothing of other answers."""
+    if not isinstance(answer, tuple) or not all(isinstance(part, int | float) for part in answer):
+        return
+    if len(answer) == 6:
+        yield from (total / max(count, 1) for total, count in zip(answer[::2], answer[1::2], strict=True))
+    elif len(answer) == 3:
+        yield answer[0] / max(answer[2], 1)
+    else:
+        yield from answer[:1]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
+from lm_eval_bias.core.answers import SavedSample
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 
-from lm_eval_bias.core.run_data import Run, TaskRun
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_FIGURES = 4  # of one kind, one a task: nobody looks at more
 
 
 @dataclass(frozen=True)
@@ -68,21 +73,68 @@ class Table:
     rows: Sequence[Sequence[Cell]] = field(default_factory=list)
 
 
+def plottable(value: Value | None) -> bool:
+    """Whether a score is a number within its range."""
+    return value is not None and value.low <= value.value <= value.high
+
+
 @dataclass(frozen=True)
-class Figure:
-    """A figure as the page shows it.
+class DotRow:
+    """A line of a dot plot.
 
     Attributes:
-        title: Its name, also for those who don't see it.
-        caption: What stands below it.
-        svg: The drawing.
-        scrolls: Whether it is wider than some screens.
+        label: What stands at its left.
+        values: One per panel; ``None`` where there is none.
+        series: Number of its colour and mark, from 0.
+        significant: Of differences, per panel: whether it can be told from 0. Those that can't have hollow marks.
+        bands: Of differences, per panel: how large one must be to be detected; ``nan`` where that isn't known.
     """
 
+    label: str
+    values: Sequence[Value | None]
+    series: int = 0
+    significant: Sequence[bool] = ()
+    bands: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class DotPlot:
+    """Scores with their 95% intervals around the neutral line: panels beside each other, one a score, that share rows.
+
+    Attributes:
+        ident: Prefix of the ids, unique in the page.
+        title: Its name, also for those who don't see it.
+        caption: What stands below it.
+        panels: Their titles.
+        rows: Lines, each with a value per panel.
+    """
+
+    ident: str
     title: str
     caption: str
-    svg: Markup
-    scrolls: bool = True
+    panels: Sequence[str]
+    rows: Sequence[DotRow]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is drawn with matplotlib and :mod:`lm_eval_bias.core.pen` when the page is made.
+
+    Attributes:
+        ident: Prefix of all ids in it, unique in the page.
+        title: Its name, also for those who don't see it.
+        description: What it shows in words, with its numbers where they are few.
+        caption: What stands below it.
+        height: In inches.
+        draw: Draws it onto an empty figure.
+    """
+
+    ident: str
+    title: str
+    description: str
+    caption: str
+    height: float
+    draw: Callable[[Figure], None]
 
 
 @dataclass(frozen=True)
@@ -97,6 +149,7 @@ class ReportTask:
         ident: For ids.
         items: Where the items of its scores are, by score.
         no_items: Why there are none; empty where there are, or where none were wanted.
+        samples: Reads its documents and answers from the sample log; ``None`` where there is no log.
     """
 
     run: Run
@@ -106,6 +159,7 @@ class ReportTask:
     ident: str
     items: Mapping[str, str] = field(default_factory=dict)
     no_items: str = ""
+    samples: Callable[[], Iterator[SavedSample]] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +176,6 @@ class Part:
 
     title: str
     text: Sequence[str] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[DotPlot | Drawing] = ()
     tables: Sequence[Table] = ()
     folded: Sequence[Table] = field(default_factory=list)

@@ -10,7 +10,7 @@ from importlib import resources
 
 
 @dataclass(frozen=True)
-class Cell:
+class PublishedCell:
     """A printed score.
 
     Attributes:
@@ -47,7 +47,7 @@ class Published:
     tables: str
     conventions: str
     remarks: tuple[str, ...] = ()
-    cells: Mapping[str, Cell] = field(default_factory=dict)
+    cells: Mapping[str, PublishedCell] = field(default_factory=dict)
 
 
 def printed_lines(name: str) -> list[dict[str, str]]:

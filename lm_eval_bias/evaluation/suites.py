@@ -34,7 +34,7 @@ VERSION = 3
 SEED = "quick-1"
 
 
-class Part(NamedTuple):
+class SuitePart(NamedTuple):
     """One task of a suite: how its items are chosen (``None``: all), how many they and their requests are."""
 
     sampling: Sampling | None
@@ -48,7 +48,7 @@ class Suite:
 
     name: str
     leaves_out: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, SuitePart]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def choose(self, task: str, docs: Documents) -> list[int] | None:
@@ -113,7 +113,7 @@ def load(name: str) -> Suite:
         documents = entry.items if sampling is None else sampling.items
         each = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
         requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
-        parts[task] = Part(sampling, documents, requests)
+        parts[task] = SuitePart(sampling, documents, requests)
     left_out = "; ".join(benchmark.left_out[name] for benchmark in benchmarks if name in benchmark.left_out)
     return Suite(name, left_out or "nothing", parts)
 

@@ -59,7 +59,7 @@ class Export(NamedTuple):
     remarks: Sequence[str] = ()
 
 
-class Settings(NamedTuple):
+class MeasureSettings(NamedTuple):
     """What the user says beyond the run: the command's options, empty where not given."""
 
     scores: str

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores
-from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, Settings
-from lm_eval_bias.report.numbers import few
-from lm_eval_bias.report.parts import score_label
+from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, MeasureSettings
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import contributions, sample_logs
 
@@ -30,7 +30,7 @@ _NO_RIGHT_ANSWER = "an item of this score has no right answer; is_correct is fal
 _ON_HUB = re.compile(r"(?:^|,)(?:pretrained|model)=([\w.-]+/[\w.-]+)(?:,|$)")
 
 
-def make(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
+def make(runs: Sequence[Run], problems: Sequence[Problem], settings: MeasureSettings) -> Export:
     """Make a file per run, and one with its items, laid out as the collection's own repository is."""
     files: dict[str, str] = {}
     number, left_out, remarks = 0, [], []
@@ -84,7 +84,7 @@ def _texts(**facts: Any) -> dict[str, str]:
     return {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in known}
 
 
-def _about(run: Run, identity: str, settings: Settings, omitted: Sequence[LeftOut]) -> dict[str, Any]:
+def _about(run: Run, identity: str, settings: MeasureSettings, omitted: Sequence[LeftOut]) -> dict[str, Any]:
     """What is said of a run as a whole, with the scores that have no place: nothing of them is lost."""
     backend = str(run.provenance.get("model") or "unknown")
     left_out = [

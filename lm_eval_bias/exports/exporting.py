@@ -10,7 +10,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, write_together, writing
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.exports import every_eval_ever, hub_metadata
-from lm_eval_bias.exports.directed_scores import Export, Settings
+from lm_eval_bias.exports.directed_scores import Export, MeasureSettings
 from lm_eval_bias.runs.harness_results import presentable
 
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
@@ -60,7 +60,7 @@ def write(
         BiasError: The runs or options don't fit the format, or the place can't be written.
     """
     makers = {"eee": every_eval_ever.make, "model-card": hub_metadata.model_card}
-    settings = Settings(**{"scores": FORMATS[form].scores, **options})
+    settings = MeasureSettings(**{"scores": FORMATS[form].scores, **options})
     made = makers.get(form, hub_metadata.eval_results)(presentable(runs), problems, settings)
     contents = {expanded(place) / name: text.encode("utf-8", "backslashreplace") for name, text in made.files.items()}
     with writing(place):

@@ -11,14 +11,15 @@ from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.exports import directed_scores
-from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, Settings
-from lm_eval_bias.report import content, numbers, templates
-from lm_eval_bias.report.parts import score_label
+from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, MeasureSettings
+from lm_eval_bias.report import content, templates
 
 _BETTER = {True: "higher is better", False: "lower is better", None: None}
 
@@ -27,7 +28,7 @@ def _yaml(data: Any) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _one_model(runs: Sequence[Run], settings: Settings) -> str:
+def _one_model(runs: Sequence[Run], settings: MeasureSettings) -> str:
     if not settings.name and len(runs) > 1:
         raise BiasError(
             f"this format describes one model, but there are {len(runs)} runs ({', '.join(run.name for run in runs)}): "
@@ -36,7 +37,7 @@ def _one_model(runs: Sequence[Run], settings: Settings) -> str:
     return settings.name or runs[0].name
 
 
-def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
+def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: MeasureSettings) -> Export:
     """Write a model card's metadata and its section on bias, in one file that is a card by itself.
 
     Raises:
@@ -92,7 +93,7 @@ def _metric(task: TaskRun, value: Value) -> dict[str, Any]:
     return {"type": value.name, "name": name, "value": value.value, "args": directed_scores.plain(arguments)}
 
 
-def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings) -> Export:
+def eval_results(runs: Sequence[Run], problems: Sequence[Problem], settings: MeasureSettings) -> Export:
     """Write entries for ``.eval_results/`` of a model's repository.
 
     Raises:

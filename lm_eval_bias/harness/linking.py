@@ -30,7 +30,7 @@ _HEADER = (
 
 
 @dataclasses.dataclass(frozen=True)
-class State:
+class LinkState:
     """What is linked.
 
     Attributes:
@@ -80,14 +80,14 @@ def unnecessary() -> bool:
     return set(_own_files()) <= set(internals.task_manager(include_defaults=False).all_tasks)
 
 
-def state() -> State:
+def state() -> LinkState:
     """What is linked, and whether it still leads here; nothing about a link that is unnecessary is a problem."""
     folder = internals.tasks_folder() / FOLDER
     try:
         target, stubs = _ledger(folder)
-        current = State(folder, tuple(sorted(stubs)), _problem(folder, target, stubs))
+        current = LinkState(folder, tuple(sorted(stubs)), _problem(folder, target, stubs))
     except BiasError:
-        current = State(folder, ("?",), f"{folder / LEDGER} is damaged: delete the folder, then link again")
+        current = LinkState(folder, ("?",), f"{folder / LEDGER} is damaged: delete the folder, then link again")
     return dataclasses.replace(current, problem="") if current.problem and unnecessary() else current
 
 
@@ -109,7 +109,7 @@ def _problem(folder: Path, target: str, stubs: Mapping[str, str]) -> str:
     return f"{len(missing)} of {len(stubs)} stubs are gone: {again}" if missing else ""
 
 
-def link() -> State:
+def link() -> LinkState:
     """Write a stub for every task and group, in place of an earlier link.
 
     Raises:

@@ -21,7 +21,7 @@ MOST_CHILDREN = 128  # next tokens that vLLM gives log-probabilities of at a tim
 _PROMPT, _ROW = 8.0, 0.5
 
 
-class Prompt(NamedTuple):
+class PrefixPrompt(NamedTuple):
     """What is asked at once.
 
     Attributes:
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
         nodes: Number of the trie's nodes: tokens that have to be run at least.
     """
 
-    prompts: list[Prompt]
+    prompts: list[PrefixPrompt]
     scored: list[list[int]]
     nodes: int
 
@@ -166,9 +166,9 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
                 children[sequence.tokens[:start]][sequence.tokens[start]] = sequence.path[start]
                 start += 1
             if start < len(sequence.tokens):
-                rows.append(Prompt(sequence.tokens, tuple(sequence.path[start:])))
+                rows.append(PrefixPrompt(sequence.tokens, tuple(sequence.path[start:])))
     prompts = [
-        Prompt(prefix, nodes_of, tokens)
+        PrefixPrompt(prefix, nodes_of, tokens)
         for prefix, siblings in sorted(children.items())
         for tokens, nodes_of in _portions(siblings)
     ]

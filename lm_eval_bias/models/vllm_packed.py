@@ -12,7 +12,7 @@ from lm_eval.models.vllm_causallms import VLLM
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
-from lm_eval_bias.models.cached_prefixes import Ids, Plan, Prompt
+from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class VLLMPacked(VLLM):
                     ) from None
         return [cached_prefixes.summed([answer_by_node[i] for i in nodes]) for nodes in plan.scored], run, cached
 
-    def _outputs(self, prompts: Sequence[Prompt], silent: bool, read_cache: bool) -> list[Any]:
+    def _outputs(self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool) -> list[Any]:
         """What the engine gives for prompts."""
         from vllm import SamplingParams
 
@@ -197,7 +197,7 @@ class VLLMPacked(VLLM):
             self.batch_size = batch_size
 
 
-def _read(prompt: Prompt, output: Any) -> list[Answer]:
+def _read(prompt: PrefixPrompt, output: Any) -> list[Answer]:
     """The log-likelihood of each node of a prompt, and whether it is the greedy one.
 
     Raises:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from lm_eval_bias.analysis.board_building import PUBLISHED, RUN, Board, Row
-from lm_eval_bias.analysis.rank_intervals import Rank
+from lm_eval_bias.boards.building import PUBLISHED, RUN, Board, BoardRow
+from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.numbers import NONE
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.score_cells import named
+from lm_eval_bias.core.wording import shortened_apart
 from lm_eval_bias.report import captions
-from lm_eval_bias.report.numbers import NONE
-from lm_eval_bias.report.parts import named
-from lm_eval_bias.report.svg import shortened_apart
 
 READING = (
     "An empty cell: the model wasn’t run on the task, or its paper doesn’t print the score. A dash: no value, or no "
@@ -181,7 +181,7 @@ def _task_columns(board: Board) -> TaskColumns:
     return TaskColumns(board.task, captions.anchor(board), title, board.language, columns)
 
 
-def _cells(board: Board, row: Row) -> list[BoardCell]:
+def _cells(board: Board, row: BoardRow) -> list[BoardCell]:
     number = captions.conventions(board).index(row.conventions) + 1
     source = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat
     cells = [BoardCell(Cell(f"({number})", number, source), board.task, made_by(board, number))]
@@ -202,7 +202,7 @@ def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str],
         sources: Ids of where runs come from, by task and row name.
         limit: Longest name that is shown whole; of names that would look alike more is shown.
     """
-    rows: dict[tuple[bool, str, str, int], dict[int, Row]] = {}
+    rows: dict[tuple[bool, str, str, int], dict[int, BoardRow]] = {}
     for place, board in enumerate(boards):
         occurrences: Counter[tuple[str, str]] = Counter()
         for row in board.rows:

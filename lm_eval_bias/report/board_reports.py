@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lm_eval_bias.analysis.board_building import PUBLISHED, Board, Cell, Row, rule
+from lm_eval_bias.boards.building import PUBLISHED, Board, BoardRow, RankedScore, rule
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
@@ -30,7 +30,7 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                 ]  # fmt: skip
 
 
-def _cell_data(cell: Cell, column: Value) -> Mapping[str, object]:
+def _cell_data(cell: RankedScore, column: Value) -> Mapping[str, object]:
     return {
         "value": finite(cell.value),
         "text": captions.text(cell, column),
@@ -85,7 +85,7 @@ def _with_caveats(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
         (task.base, f"{run.name} {task.remark}".strip()): (run, task) for run in runs for task in run.tasks.values()
     }
 
-    def annotated(board: Board, row: Row) -> Row:
+    def annotated(board: Board, row: BoardRow) -> BoardRow:
         if row.kind == PUBLISHED:
             return row
         run, task = tasks[board.task, row.model]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lm_eval_bias.analysis.board_building import NOT_PUBLISHED, PUBLISHED, Board, Cell, rule
-from lm_eval_bias.analysis.rank_intervals import LEVEL, Rank
+from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, Board, RankedScore, rule
+from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
+from lm_eval_bias.core.numbers import NONE, bound, number, score_range
 from lm_eval_bias.core.page_parts import Column, Table
 from lm_eval_bias.core.run_data import Run, Value, readable
 from lm_eval_bias.report import tables as drawing
-from lm_eval_bias.report.numbers import NONE, bound, number, score_range
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -31,7 +31,7 @@ READING = (
 )
 
 
-def text(cell: Cell, column: Value) -> str:
+def text(cell: RankedScore, column: Value) -> str:
     """The value with the paper's digits, or as many as its unit bears."""
     return cell.printed or number(cell.value, column.unit)
 
@@ -41,7 +41,7 @@ def anchor(board: Board) -> str:
     return "task-" + "".join(c if c.isalnum() else "-" for c in board.task)
 
 
-def uncertainty(cell: Cell, column: Value) -> str:
+def uncertainty(cell: RankedScore, column: Value) -> str:
     """The interval or the printed ±; empty where there is none."""
     if cell.interval is not None:
         low, high = (number(end, column.unit) for end in cell.interval)
@@ -104,7 +104,7 @@ def _rank(rank: Rank | None) -> drawing.Cell:
     return drawing.Cell(f"{rank} of {rank.of}", rank.low + rank.high / (rank.of + 1))
 
 
-def score_cells(cell: Cell, column: Value, is_ranked: bool) -> list[drawing.Cell]:
+def score_cells(cell: RankedScore, column: Value, is_ranked: bool) -> list[drawing.Cell]:
     """A score's value with its interval, and its rank where the column has ranks."""
     beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
     value = drawing.Cell(text(cell, column), cell.value, beside)

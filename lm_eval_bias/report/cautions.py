@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lm_eval_bias.analysis import conventions
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import DETAIL, REQUIRED
 from lm_eval_bias.core.run_data import Run, TaskRun, readable
-from lm_eval_bias.report import numbers, parts
+from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.report import parts
+from lm_eval_bias.runs import settings
 
 # by weight: what is about the numbers themselves, how they were made, and what single ones lack
 SERIOUS, SETTING, NOTE = "Read before the numbers", "How the runs were made", "Notes on single scores"
@@ -55,7 +56,7 @@ class Caution:
 
 
 def _shortage(task: TaskRun) -> Iterator[str]:
-    if items := conventions.part(task):
+    if items := settings.part(task):
         yield (
             f"a limited run: {items}; use its numbers only to try things out, and compare them only with a run limited "
             "in the same way"
@@ -141,7 +142,7 @@ def of(runs: Sequence[Run]) -> list[Caution]:
             warned = {c.text for c in cautions.values()}
             for value in task.scores.values():
                 if value.note and value.note not in warned:
-                    add(notes, NOTE, value.note, place, parts.score_label(task.benchmark, value.name))
+                    add(notes, NOTE, value.note, place, score_label(task.benchmark, value.name))
         for text in _of_run(run):
             add(cautions, SETTING, text, run.name)
     return sorted([*cautions.values(), *notes.values()], key=lambda caution: KINDS.index(caution.kind))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from lm_eval_bias.analysis import conventions
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.wording import answered
 from lm_eval_bias.harness import servers
-from lm_eval_bias.report import numbers
-from lm_eval_bias.report.sentences import answered
+from lm_eval_bias.runs import settings
 
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 
@@ -15,7 +14,7 @@ _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 def trial(task: TaskRun) -> str:
     """Whether a task was run on a part of its items or samples, and on how large a one; empty where it wasn't."""
     samples = "{} of {} samples per prompt".format(*task.fewer_samples) if task.fewer_samples else ""
-    parts = [part for part in (conventions.part(task), samples) if part]
+    parts = [part for part in (settings.part(task), samples) if part]
     return ", ".join(["trial run", *parts]) if parts else ""
 
 

@@ -6,18 +6,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
-from lm_eval_bias.analysis.findings import Finding
-from lm_eval_bias.analysis.run_comparison import Refusal
+from lm_eval_bias.comparing.comparison import Refusal
+from lm_eval_bias.comparing.findings import Finding
+from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, Table
-from lm_eval_bias.report import captions, comparison_reports, difference_plots, templates
-from lm_eval_bias.report.difference_plots import Line
-from lm_eval_bias.report.numbers import NONE, bound, count, few, p_value
-from lm_eval_bias.report.parts import named
-from lm_eval_bias.report.svg import shortened, shortened_apart
+from lm_eval_bias.core.numbers import NONE, bound, count, few, p_value
+from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, Table
+from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.score_cells import named
+from lm_eval_bias.core.wording import shortened, shortened_apart
+from lm_eval_bias.report import captions, comparison_reports, templates
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
+_CAPTION = (
+    "Marks are differences from {base}, lines their 95% intervals; right of 0 the score is higher than with {base}. "
+    "Filled marks are significant differences, hollow marks are not. The band around 0 reaches to the smallest "
+    "difference that this number of items would detect with 80% probability."
+)
 _MOST_PANELS = 12  # scores that a picture shows; the table has all
 _NAME, _HEADING = 40, 24  # characters of a name in tables and sentences, and in a column's heading
 
@@ -94,32 +99,37 @@ def _ordered(members: Sequence[Member]) -> list[tuple[str, str]]:
     return [key for group in groups.values() for key in group]
 
 
-def _lines(members: Sequence[Member], series: Mapping[str, int]) -> list[Line]:
-    """The picture's lines: a subject with one other side is one line, with several it heads theirs."""
-    comparisons, shorts = _comparisons(members), shortened_apart(series, 42)
-    lines, heading = [], ""
-    subjects = [subject for subject, _ in comparisons]
-    for subject, other in _ordered(members):
-        is_one_of_several = subjects.count(subject) > 1
-        if is_one_of_several and subject != heading:
-            lines.append(Line(subject))
-        heading = subject
-        label = shorts[other] if is_one_of_several else subject
-        lines.append(Line(label, comparisons[subject, other], series[other]))
-    return lines
-
-
-def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[str, int]) -> list[Figure]:
+def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[str, int]) -> list[DotPlot]:
+    """The differences that an axis can show, a row per comparison and a panel per score."""
     titles = dict(list(_scores(members).items())[:_MOST_PANELS])
-    drawable = [m for m in members if m.finding.score.name in titles and difference_plots.is_drawable(m.finding)]
-    if not drawable:
+    drawn = [m for m in members if m.finding.score.name in titles and math.isfinite(m.finding.difference.value)]
+    if not drawn:
         return []
-    titles = {score: label for score, label in titles.items() if any(m.finding.score.name == score for m in drawable)}
-    bases = list(dict.fromkeys(m.finding.base for m in drawable))
-    caption = difference_plots.CAPTION.format(base=few(bases, 3))
-    if left_out := len(members) - len(drawable):
+    names = [score for score in titles if any(m.finding.score.name == score for m in drawn)]
+    bases = list(dict.fromkeys(m.finding.base for m in drawn))
+    caption = _CAPTION.format(base=few(bases, 3))
+    if left_out := len(members) - len(drawn):
         caption += f" {left_out:,} of {len(members):,} comparisons are only in the table."
-    return [difference_plots.plot(ident, f"Differences: {title}", caption, titles, _lines(drawable, series))]
+    comparisons, shorts = _comparisons(drawn), shortened_apart(series, 42)
+    subjects = [subject for subject, _ in comparisons]
+    rows = []
+    for subject, other in _ordered(drawn):
+        findings = [comparisons[subject, other].get(name) for name in names]
+        rows.append(
+            DotRow(
+                f"{subject}: {shorts[other]}" if subjects.count(subject) > 1 else subject,
+                [finding and _difference(finding) for finding in findings],
+                series[other],
+                [finding is not None and finding.significant for finding in findings],
+                [finding.difference.detectable(finding.level) if finding else math.nan for finding in findings],
+            )
+        )
+    return [DotPlot(ident, f"Differences: {title}", caption, [titles[name] for name in names], rows)]
+
+
+def _difference(finding: Finding) -> Value:
+    difference, score = finding.difference, finding.score
+    return Value(score.name, difference.value, interval=difference.interval, neutral=0.0, unit=score.unit)
 
 
 def _value(text: str, value: float, note: str = "") -> Cell:

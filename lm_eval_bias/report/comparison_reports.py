@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lm_eval_bias.analysis.findings import LEVEL, Finding
+from lm_eval_bias.comparing.findings import LEVEL, Finding
+from lm_eval_bias.core.numbers import NONE, bound, p_value
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import backslashed
-from lm_eval_bias.report.numbers import NONE, bound, p_value
 from lm_eval_bias.report.tables import csv_text, grid, json_text
 
 _STYLES = {"text": "simple", "md": "github", "latex": "latex_booktabs"}

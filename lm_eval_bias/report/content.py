@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lm_eval_bias.analysis import comparisons
-from lm_eval_bias.analysis.findings import Finding, find
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.comparing import pairing
+from lm_eval_bias.comparing.findings import Finding, find
+from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import cautions, caveats, comparison_reports, numbers, overview, parts, sentences
+from lm_eval_bias.report import cautions, caveats, comparison_reports, overview, parts, sentences
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
-from lm_eval_bias.report.parts import score_cell
 from lm_eval_bias.runs.harness_results import presentable
 
 
@@ -136,7 +136,7 @@ def _scores(tasks: Sequence[ReportTask]) -> list[str]:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
             neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
-            label = parts.score_label(item.task.benchmark, name)
+            label = score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
     return list(lines.values())
 
@@ -190,7 +190,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [
-            TaskSummary(item.label, [*map(sentences.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+            TaskSummary(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
             for item in tasks
             for caveat in [caveats.of(item.run, item.task)]
         ],
@@ -231,7 +231,7 @@ def main_tables(section: Section) -> list[Table]:
             caveat = [caveats.of(item.run, item.task) for item in members]
             labels = [f"{item.label} ({own})" if own else item.label for item, own in zip(members, caveat, strict=True)]
             rows = [
-                [Cell(label), *(parts.value_cell(item.task.scores.get(score)) for score in scores)]
+                [Cell(label), *(value_cell(item.task.scores.get(score)) for score in scores)]
                 for label, item in zip(labels, members, strict=True)
             ]
             tables.append(
@@ -285,7 +285,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
         Pairs that have sample logs as a table, those that have none in words; ``None`` where nothing was asked in two.
     """
     try:
-        pairs = comparisons.pairs(_runs_of(tasks), comparisons.LANGUAGE)
+        pairs = pairing.pairs(_runs_of(tasks), pairing.LANGUAGE)
     except BiasError:  # there are none
         return None
     with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
@@ -298,7 +298,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     if not with_logs:
         return Part(_BY_LANGUAGE, text)
     try:
-        findings = find(with_logs, by=comparisons.LANGUAGE)
+        findings = find(with_logs, by=pairing.LANGUAGE)
     except BiasError as error:
         return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
@@ -306,7 +306,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     return Part(_BY_LANGUAGE, text, [], [_language_table(findings, with_logs)])
 
 
-def _language_table(findings: Sequence[Finding], pairs: Sequence[comparisons.Pair]) -> Table:
+def _language_table(findings: Sequence[Finding], pairs: Sequence[pairing.Pair]) -> Table:
     benchmarks = {(pair.subject, pair.other.label): pair.base.task.benchmark for pair in pairs}
     columns = [
         Column("Task"), Column("Score"), Column("First language", True), Column("Second language", True),

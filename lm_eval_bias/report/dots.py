@@ -5,38 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from lm_eval_bias.core.page_parts import Figure
+from lm_eval_bias.core import numbers, pen
+from lm_eval_bias.core.page_parts import DotPlot, DotRow, plottable
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.report import numbers, svg, templates
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ROW = 20  # pixels
 ROWS = 40  # what a reader can take in; of more, the first are drawn
 _TICKS = 4  # gaps between numbers on an axis, at most
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
 LEAST = 0.1
+_NO_WIDTH = 1e-12  # nothing but rounding: an axis of that width would have unreadable numbers
 _MOST = 24  # numbers that are put into words
 
 
 @dataclass(frozen=True)
-class Point:
+class PlacedMark:
     """A score in a drawing of the page's own; places are percents of its width, ``y`` is in pixels.
 
     Attributes:
         text: What it says, for those who point at it or reach it by keyboard.
-        colour: Of :data:`lm_eval_bias.report.svg.SERIES`.
+        colour: Of :data:`lm_eval_bias.core.pen.SERIES`.
         shape: Number of its mark.
         at: Where the value is.
         low: Where the interval begins; ``None`` where there is none.
         high: Where it ends.
         y: Its lane.
         link: To its items; empty where there are none.
+        hollow: Whether the mark isn't filled.
+        band: Where a band around the neutral value begins, and how wide it is; ``None`` where there is none.
     """
 
     text: str
@@ -47,6 +44,8 @@ class Point:
     high: float | None
     y: float
     link: str = ""
+    hollow: bool = False
+    band: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,55 +67,29 @@ class Panel:
     height: int
     ticks: Sequence[tuple[float, str]]
     neutral: float | None
-    points: Sequence[Point]
+    points: Sequence[PlacedMark]
     note: str
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of a dot plot.
-
-    Attributes:
-        label: What stands at its left.
-        values: One per panel; ``None`` where there is none.
-        series: Number of its colour and mark, from 0.
-    """
-
-    label: str
-    values: Sequence[Value | None]
-    series: int = 0
-
-
-def plottable(value: Value | None) -> bool:
-    """Whether a score is a number within its range."""
-    return value is not None and value.low <= value.value <= value.high
-
-
-def limits(values: Sequence[Value]) -> tuple[float, float]:
-    """What an axis shows: the values, their intervals and the neutral value, within the range.
+def limits(values: Sequence[Value], bands: Sequence[float] = ()) -> tuple[float, float]:
+    """What an axis shows: the values, their intervals, the neutral value and bands around 0, within the range.
 
     >>> limits([Value("x", 0.5, interval=(0.4, 0.6), low=0.0, high=1.0, neutral=0.5)])
     (0.37, 0.63)
     """
     ends = [end for v in values for end in (v.value, *(v.interval or ()))]
     ends += [v.neutral for v in values if v.neutral is not None]
+    ends += [end for band in bands if math.isfinite(band) for end in (-band, band)]
     low, high = min(v.low for v in values), max(v.high for v in values)
     ends = [min(max(end, low), high) for end in ends]
     span = high - low if math.isfinite(high - low) else 0.0
     middle = (max(ends) + min(ends)) / 2
-    wide = max(max(ends) - min(ends), LEAST * span, 1e-6 * max(abs(middle), 1.0))
+    wide = max(max(ends) - min(ends), LEAST * span)
+    wide = wide if wide > _NO_WIDTH else 1.0
     left, right = middle - 0.65 * wide, middle + 0.65 * wide
     # a little air at the ends of the range, where marks would be cut
     air = 0.03 * wide
     return round(max(left, low - air), 12), round(min(right, high + air), 12)
-
-
-def mark(axis: Axes, x: float, y: float, series: int, text: str, **style: Any) -> None:
-    """One point, told apart by colour and shape, that says a text to those who ask it."""
-    colour, shape = svg.series(series)
-    (point,) = axis.plot([x], [y], linestyle="none", marker=svg.MARKERS[shape], markersize=6,
-                         color=svg.COLOUR[colour], markeredgewidth=0, **style)  # fmt: skip
-    svg.say(point, text)
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -134,13 +107,14 @@ def ticks(low: float, high: float) -> list[float]:
     ]
 
 
-def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
+def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
     own = [(place, row, value) for place, row in enumerate(rows) if plottable(value := row.values[column])]
     values = [value for _, _, value in own if value is not None]
     labels = [row.label for row in rows]
     if not values:
         return Panel(title, labels, len(rows) * _ROW, [], None, [], "nothing to show")
-    low, high = limits(values)
+    bands = [row.bands[column] for _, row, _ in own if row.bands]
+    low, high = limits(values, bands)
 
     def at(number: float) -> float:
         return round(100 * (min(max(number, low), high) - low) / (high - low), 2)
@@ -148,41 +122,45 @@ def _panel(title: str, rows: Sequence[Row], column: int) -> Panel:
     points = []
     for place, row, value in own:
         if value is not None:
-            text = f"{row.label}, {title}: {numbers.cell(value)}"
+            text = f"{row.label}, {title}: {numbers.cell(value)}{_told(row, column)}"
             low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
-            colour, shape = svg.series(row.series)
-            points.append(Point(text, colour, shape, at(value.value), low_end, high_end, (place + 0.5) * _ROW))
+            colour, shape = pen.series(row.series)
+            reach = row.bands[column] if row.bands else math.nan
+            band = (at(-reach), round(at(reach) - at(-reach), 2)) if math.isfinite(reach) else None
+            hollow = bool(row.significant) and not row.significant[column]
+            y = (place + 0.5) * _ROW
+            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, y, "", hollow, band))
     neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
-    if neutral is not None:
+    if any(row.significant for row in rows):
+        note = "difference in percentage points" if values[0].unit.startswith("percent") else "difference"
+    elif neutral is not None:
         note += f", neutral {numbers.bound(neutral)} (dashed)"
     marked = [(at(number), f"{number:g}") for number in ticks(low, high)]
     return Panel(title, labels, len(rows) * _ROW, marked, None if neutral is None else at(neutral), points, note)
 
 
-def describe(rows: Sequence[Row], titles: Sequence[str]) -> str:
+def _told(row: DotRow, column: int) -> str:
+    return ("", ", not significant", ", significant")[1 + row.significant[column] if row.significant else 0]
+
+
+def describe(plot: DotPlot) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
     points = [
-        f"{title}, {row.label}: {numbers.cell(value)}"
-        for row in rows
-        for title, value in zip(titles, row.values, strict=True)
+        f"{title}, {row.label}: {numbers.cell(value)}{_told(row, column)}"
+        for row in plot.rows
+        for column, (title, value) in enumerate(zip(plot.panels, row.values, strict=True))
         if value is not None
     ]
     remainder = f"; and {len(points) - _MOST} more, see the table" if len(points) > _MOST else ""
     return f"Dots with 95% intervals in brackets. {'; '.join(points[:_MOST])}{remainder}."
 
 
-def plot(ident: str, title: str, caption: str, titles: Sequence[str], rows: Sequence[Row]) -> Figure:
-    """Panels beside each other, one a score, that share their rows.
+def caption(plot: DotPlot) -> str:
+    """What stands below a plot, which draws the first of many rows only."""
+    more = f" Drawn are the first {ROWS} of {len(plot.rows):,} rows; the table has all of them."
+    return plot.caption + (more if len(plot.rows) > ROWS else "")
 
-    Args:
-        ident: Prefix of the ids.
-        title: The figure's name.
-        caption: What stands below it.
-        titles: One per panel.
-        rows: Lines, each with a value per panel.
-    """
-    if len(rows) > ROWS:
-        caption = f"{caption} Drawn are the first {ROWS} of {len(rows):,} rows; the table has all of them."
-    panels = [_panel(name, rows[:ROWS], column) for column, name in enumerate(titles)]
-    drawn = templates.render("dots.html.j2", ident=ident, title=title, text=describe(rows, titles), panels=panels)
-    return Figure(title, caption, Markup(drawn), scrolls=False)  # noqa: S704 (the template escapes)
+
+def panels(plot: DotPlot) -> list[Panel]:
+    """The scores of a plot, laid out."""
+    return [_panel(name, plot.rows[:ROWS], column) for column, name in enumerate(plot.panels)]

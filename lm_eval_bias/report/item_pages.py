@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.report import numbers, parts, svg, templates
+from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.core.wording import short
+from lm_eval_bias.report import parts, templates
 from lm_eval_bias.runs import contributions
 from lm_eval_bias.runs.contributions import Log
 
@@ -22,7 +25,7 @@ _LONGEST = 2000  # characters of a text
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ShownCandidate:
     """A candidate with the model's number for it, or a text that the model wrote.
 
     Attributes:
@@ -37,7 +40,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShownItem:
     """An item of a score.
 
     Attributes:
@@ -57,7 +60,7 @@ class Entry:
     facets: Sequence[str]
     picked: Sequence[str]
     prompt: str
-    candidates: Sequence[Candidate]
+    candidates: Sequence[ShownCandidate]
     more: int
 
 
@@ -85,7 +88,7 @@ class ScoreItems:
     is_mean: bool
     alike: int
     facets: Mapping[str, Sequence[str]]
-    entries: Sequence[Entry]
+    entries: Sequence[ShownItem]
 
     @property
     def strong(self) -> int:
@@ -109,37 +112,39 @@ class ItemPages:
 
 
 def _readable(text: object) -> str:
-    return svg.short(str(text).strip(), _LONGEST)
+    return short(str(text).strip(), _LONGEST)
 
 
-def _candidates(log: Log, place: int, added: Sequence[str]) -> list[Candidate]:
+def _candidates(log: Log, place: int, added: Sequence[str]) -> list[ShownCandidate]:
     answers = log.answers[place]
     roles = log.benchmark.candidate_roles(log.docs[place])
     roles = roles if len(roles) == len(answers) else [""] * len(answers)
-    shown: list[tuple[float, Candidate]] = []
+    shown: list[tuple[float, ShownCandidate]] = []
     for text, role, answer in zip(added, roles, answers, strict=True):
         first = answer[0] if isinstance(answer, (tuple, list)) and answer else answer
         if isinstance(first, (int, float)):
-            shown.append((-first, Candidate(_readable(text), role, f"{first:.4g}")))
+            shown.append((-first, ShownCandidate(_readable(text), role, f"{first:.4g}")))
         elif isinstance(answer, (tuple, list)):
             shown += [(0.0, _written(row)) for row in answer]
         else:
-            shown.append((0.0, Candidate(_readable(answer), role, "")))
+            shown.append((0.0, ShownCandidate(_readable(answer), role, "")))
     return [candidate for _, candidate in sorted(shown, key=lambda pair: pair[0])]
 
 
-def _written(row: Any) -> Candidate:
+def _written(row: Any) -> ShownCandidate:
     """A text that a model wrote, with its label where it has one."""
     own = list(row) if isinstance(row, (tuple, list)) and row else [row]
-    return Candidate(_readable(own[0]), str(own[1]) if len(own) > 1 else "", "")
+    return ShownCandidate(_readable(own[0]), str(own[1]) if len(own) > 1 else "", "")
 
 
-def _entry(log: Log, place: int, part: float, is_strong: bool, facets: Sequence[str], picked: Sequence[str]) -> Entry:
+def _entry(
+    log: Log, place: int, part: float, is_strong: bool, facets: Sequence[str], picked: Sequence[str]
+) -> ShownItem:
     prompt, added = contributions.prompts(log.requests[place])
     if len(added) != len(log.answers[place]):
         added = [""] * len(log.answers[place])
     candidates = _candidates(log, place, added)
-    return Entry(
+    return ShownItem(
         log.name(place), is_strong, numbers.significant(part), facets, picked,
         _readable(prompt), candidates[:_CANDIDATES], max(0, len(candidates) - _CANDIDATES),
     )  # fmt: skip
@@ -162,7 +167,7 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
         _entry(log, place, part, number < most, [*own.values()], [own.get(name, "") for name in values])
         for number, ((place, part), own) in enumerate(zip(chosen, facets, strict=True))
     ]
-    label = parts.score_label(log.benchmark.name, value.name)
+    label = score_label(log.benchmark.name, value.name)
     last = moving[:most][-1][1]
     alike = sum(part == last for _, part in moving)
     return ScoreItems(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.numbers import bound, count, score_range
 from lm_eval_bias.core.page_parts import Column
-from lm_eval_bias.report.numbers import bound, count, score_range
 from lm_eval_bias.report.tables import grid
 
 

@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.page_parts import ReportTask
+from lm_eval_bias.core import numbers, pen, registry
+from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Run, Value
-from lm_eval_bias.report import caveats, dots, numbers, parts, svg
+from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.report import caveats, dots, parts
 
 MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
 _LANE, _NARROW = 13, 5  # pixels
 _REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
-_DOT = len(svg.MARKERS)  # a smaller mark, where names are what tells models apart
+_DOT = len(pen.MARKERS)  # a smaller mark, where names are what tells models apart
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
@@ -37,7 +38,7 @@ class Strip:
     label: str
     name: str
     note: str
-    points: Sequence[dots.Point]
+    points: Sequence[dots.PlacedMark]
     height: int
 
 
@@ -51,7 +52,7 @@ class TaskStrips:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ModelVerdict:
     """What a model's scores of a benchmark say, in a line.
 
     Attributes:
@@ -68,7 +69,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Group:
+class BenchmarkPicture:
     """A benchmark in the picture.
 
     Attributes:
@@ -82,7 +83,7 @@ class Group:
     title: str
     ident: str
     tasks: Sequence[TaskStrips]
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ModelVerdict]
     counts: Sequence[str]
 
 
@@ -101,7 +102,7 @@ class Overview:
 
     tested: str
     models: Sequence[str]
-    groups: Sequence[Group]
+    groups: Sequence[BenchmarkPicture]
     reach: int
     apart: Sequence[str]
     cautions: Sequence[str]
@@ -126,7 +127,7 @@ def in_picture(value: Value | None) -> bool:
         and value.neutral is not None
         and math.isfinite(value.high - value.low)
         and value.low <= value.neutral <= value.high
-        and dots.plottable(value)
+        and plottable(value)
     )
 
 
@@ -151,15 +152,15 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     if many:
         shown.sort(key=lambda pair: way(pair[1], pair[1].value))
     lane = _NARROW if many else _LANE
-    label = parts.score_label(items[0].task.benchmark, name)
+    label = score_label(items[0].task.benchmark, name)
     points = []
     for number, (item, value) in enumerate(shown):
         at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
         low, high = ends or (None, None)
-        colour, shape = svg.series(item.series)
+        colour, shape = pen.series(item.series)
         place = (at, low, high, (number + 0.5) * lane + 4)
         link = item.items.get(name, "")
-        points.append(dots.Point(_text(item, label, value), colour, _DOT if many else shape, *place, link))
+        points.append(dots.PlacedMark(_text(item, label, value), colour, _DOT if many else shape, *place, link))
     best = shown[0][1].higher_is_better is not None
     return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
 
@@ -173,7 +174,7 @@ def _statements(item: ReportTask) -> list[str]:
         value = item.task.scores[name]
         if value.neutral is None or value.higher_is_better is not None or math.isnan(value.value):
             continue
-        label = parts.score_label(item.task.benchmark, name)
+        label = score_label(item.task.benchmark, name)
         above, below = leanings.get(name, (f"{label} is above neutral", f"{label} is below neutral"))
         if value.interval is None:
             said.append(NO_VERDICT)
@@ -199,7 +200,7 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
     ]
 
 
-def _verdict(items: Sequence[ReportTask]) -> Verdict:
+def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     """One model's verdict on one benchmark."""
     own, pairs, before = items[0], [], []
     # what all names begin with stands above them, unless a family's tasks have several beginnings
@@ -216,7 +217,7 @@ def _verdict(items: Sequence[ReportTask]) -> Verdict:
         before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
     statements = _grouped(pairs, len(items)) or [("no bias score to judge by", "")]
-    return Verdict(own.run.name, own.series, statements, caveat)
+    return ModelVerdict(own.run.name, own.series, statements, caveat)
 
 
 def _counts(items: Sequence[ReportTask]) -> list[str]:
@@ -229,7 +230,7 @@ def _counts(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
-def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> Group:
+def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
     tasks = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
@@ -239,7 +240,7 @@ def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) ->
             tasks.append(TaskStrips(task, f"{max(item.task.documents for item in members):,} items", strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
     verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
-    return Group(title, ident, tasks, verdicts, _counts(items) if len(runs) > MANY else [])
+    return BenchmarkPicture(title, ident, tasks, verdicts, _counts(items) if len(runs) > MANY else [])
 
 
 def _plural(number: int, word: str) -> str:
@@ -282,7 +283,7 @@ def build(
     shown = [value for _, _, value in main if in_picture(value)]
     furthest = max((abs(one) for value in shown for one in _ways(value)), default=0.0)
     reach = next(reach for reach in _REACHES if furthest <= reach)
-    apart = dict.fromkeys(parts.score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
+    apart = dict.fromkeys(score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
     groups = [_group(title, ident, members, reach) for title, ident, members in sections]
     asked: dict[str, int] = {}
     for item in items:

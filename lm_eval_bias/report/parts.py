@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.report import caveats, dots, numbers, svg
+from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, ReportTask, Table
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.score_cells import score_cell, score_column, score_label, value_cell
+from lm_eval_bias.core.wording import short
+from lm_eval_bias.report import caveats
+from lm_eval_bias.runs import sample_logs
 
 FIGURES = 4  # of one kind, one a task: more of them nobody looks at
 MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
@@ -18,7 +22,14 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     """All tasks of all runs, labelled so that they can be told apart."""
     several = len(runs) > 1
     tasks = [
-        ReportTask(run, task, f"{run.name}: {name}" if several else name, series, f"r{series + 1}t{number}")
+        ReportTask(
+            run,
+            task,
+            f"{run.name}: {name}" if several else name,
+            series,
+            f"r{series + 1}t{number}",
+            samples=partial(sample_logs.samples, task.samples) if task.samples else None,
+        )
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
@@ -26,26 +37,6 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     order = {name: place for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))}
     families = {name: place for place, name in enumerate(registry.by_name())}
     return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
-
-
-def value_cell(value: Value | None, link: str = "") -> Cell:
-    """A score with its interval (without one with that of its items as given), sorted by its value, and a link."""
-    if value is None:
-        return Cell(numbers.NONE)
-    note = numbers.bracketed(value) or numbers.fixed_interval(value)
-    return Cell(numbers.number(value.value, value.unit), value.value, note, link)
-
-
-def score_column(benchmark: str, name: str) -> Column:
-    """A heading for a score: what people call it, its technical name below."""
-    cell = score_cell(benchmark, name)
-    return Column(cell.text, True, cell.note)
-
-
-def score_cell(benchmark: str, name: str, note: str = "") -> Cell:
-    """A cell that names a score: what people call it, its technical name below, and a remark."""
-    shown, technical = named(benchmark, name)
-    return Cell(shown, note="; ".join(filter(None, (technical, note))))
 
 
 def main_names(task: TaskRun) -> list[str]:
@@ -65,8 +56,8 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     names = list(dict.fromkeys(name for item in tasks for name in main_names(item.task)))
     if not names:
         return Part(title, ["None of the main scores is available."])
-    rows = [dots.Row(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
-    figure = dots.plot(
+    rows = [DotRow(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
+    figure = DotPlot(
         f"{benchmark}-scores",
         f"Main scores of {benchmark}, in their own units",
         "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show only the part of "
@@ -103,7 +94,7 @@ def _about_items(tasks: Sequence[ReportTask]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for item in tasks:
         if item.no_items:
-            reasons.setdefault(item.no_items, []).append(svg.short(item.label, 40))
+            reasons.setdefault(item.no_items, []).append(short(item.label, 40))
     return lines + [
         f"No items to show{'' if len(labels) == len(tasks) else f' of {numbers.few(labels)}'}: {reason}."
         for reason, labels in reasons.items()
@@ -157,20 +148,3 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
     ]
     caption = "The one score" if count == 1 else f"All {count:,} scores"
     return Part("Every score", [], [], [], [Table(caption, columns, rows)])
-
-
-def score_label(benchmark: str, score: str) -> str:
-    """What people call a score; its technical name where this version doesn't know the benchmark.
-
-    Args:
-        benchmark: A benchmark or variant, as a task's metadata name it.
-        score: The technical name.
-    """
-    known = registry.by_name().get(benchmark)
-    return known.score_label(score) if known else score
-
-
-def named(benchmark: str, score: str) -> tuple[str, str]:
-    """What people call a score, and its technical name to stand beside it; empty where that is the same."""
-    shown = score_label(benchmark, score)
-    return shown, "" if shown == score else score

@@ -6,21 +6,21 @@ import math
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
-from lm_eval_bias.analysis.policy_file import Bound
-from lm_eval_bias.analysis.policy_verdict import Finding
+from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.gate.policy_file import Bound
+from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import caveats, escaping, tables
 from lm_eval_bias.report.escaping import markdown
-from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.report.tables import grid, json_text
 
 _REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
 
-def required(finding: Finding) -> str:
+def required(finding: GateFinding) -> str:
     """What is asked for."""
     bound = finding.required
     if isinstance(bound, str):
@@ -33,7 +33,7 @@ def required(finding: Finding) -> str:
     return f"{_REQUIRED[bound.on]} within {low} and {high}"
 
 
-def says(finding: Finding) -> str:
+def says(finding: GateFinding) -> str:
     """What is the matter; empty where the bound is met."""
     if isinstance(finding.required, Bound) and finding.side:
         return f"{_MISSED[finding.required.on]} {significant(finding.excess)} {finding.side}"
@@ -41,7 +41,7 @@ def says(finding: Finding) -> str:
 
 
 def as_json(
-    checked: Sequence[tuple[Run, Sequence[Finding]]], problems: Sequence[Problem], policy: str, holds: bool
+    checked: Sequence[tuple[Run, Sequence[GateFinding]]], problems: Sequence[Problem], policy: str, holds: bool
 ) -> str:
     """All findings; ``null`` for what isn't there."""
     runs = [
@@ -70,19 +70,19 @@ def as_json(
     return json_text({"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}, indent=2)
 
 
-def value_text(finding: Finding) -> str:
+def value_text(finding: GateFinding) -> str:
     """The score and its interval; empty where there is none."""
     ends = "" if finding.interval is None else "[{}, {}]".format(*map(significant, finding.interval))
     return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
 
 
-def _row(finding: Finding) -> list[str]:
+def _row(finding: GateFinding) -> list[str]:
     value = value_text(finding)
     status = "holds" if finding.holds else "VIOLATED"
     return [status, finding.task, finding.score, value, required(finding), says(finding), finding.why]
 
 
-def as_text(checked: Sequence[tuple[Run, Sequence[Finding]]]) -> str:
+def as_text(checked: Sequence[tuple[Run, Sequence[GateFinding]]]) -> str:
     """A table per run, what is violated first."""
     blocks = []
     for run, findings in checked:
@@ -94,12 +94,12 @@ def as_text(checked: Sequence[tuple[Run, Sequence[Finding]]]) -> str:
     return "\n".join(blocks)
 
 
-Checked = Sequence[tuple[Run, Sequence[Finding]]]
+Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
 _ROWS = 100
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
-def _whole(finding: Finding) -> str:
+def _whole(finding: GateFinding) -> str:
     """A violated bound in a sentence."""
     parts = [
         value_text(finding),
@@ -230,7 +230,7 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
     return text
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _table(findings: Sequence[GateFinding]) -> str:
     rows = [
         [
             Cell(finding.task),

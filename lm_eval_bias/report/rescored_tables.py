@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.core import catalog
+from lm_eval_bias.core.numbers import bound, score_range
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Estimate, Score, finite
 from lm_eval_bias.report import run_output, sentences
-from lm_eval_bias.report.numbers import bound, score_range
 from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.rescoring import Rescored

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.report import numbers, parts
+from lm_eval_bias.core.score_cells import value_cell
+from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
 
 TABLES = ("main", "all", "none")  # what --table takes
@@ -28,7 +30,7 @@ def _table(tasks: Sequence[TaskRun]) -> str:
     names = list(dict.fromkeys(name for task in tasks for name in parts.main_names(task)[:_MOST]))
     scores = [next(task.scores[name] for task in tasks if name in task.scores) for name in names]
     rows = [
-        [task.task, f"{task.documents:,}", *(parts.value_cell(task.scores.get(name)).whole for name in names)]
+        [task.task, f"{task.documents:,}", *(value_cell(task.scores.get(name)).whole for name in names)]
         for task in tasks
     ]
     rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral) for score in scores)])

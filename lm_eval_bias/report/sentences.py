@@ -1,90 +1,19 @@
-"""A task's scores in plain sentences, each with its uncertainty: what all benchmarks' sentences are made of.
+"""A task's scores in plain sentences, each with its uncertainty.
 
 What is particular to a benchmark is written by :meth:`lm_eval_bias.Benchmark.sentences`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import t_factor
-from lm_eval_bias.report import numbers
+from lm_eval_bias.core import catalog, numbers, registry
+from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.core.wording import sentence, with_margin
 from lm_eval_bias.runs import harness_results
 
 LEGEND = "± or [ ] is a 95% interval"
-# a share of texts or items that is worth a word
-LARGE_SHARE = 0.1
-
-
-def margin(value: Value) -> float:
-    """Half of a score's 95% interval from its standard error; ``nan`` without one."""
-    return t_factor(value.dof) * value.stderr
-
-
-def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
-    """A score with its 95% interval: ``56.7 ± 1.8%``, or ``0.38 [0, 1]`` where the interval isn't symmetric.
-
-    An interval that would leave the score's range is cut to it, and so isn't symmetric.
-
-    Args:
-        value: The score.
-        unit: What stands behind it.
-        digits: After the point.
-        factor: By which it is multiplied, 100 for percents of a share.
-    """
-    if math.isnan(value.value):
-        return "not computable"
-    text = _fixed(factor * value.value, digits)
-    if value.interval is None:
-        return f"{text}{unit}"
-    cut = any(end in (value.low, value.high) for end in value.interval)
-    below, above = (f"{factor * abs(end - value.value):.{digits}f}" for end in value.interval)
-    if below == above and not cut:
-        return f"{text} ± {below}{unit}"
-    ends = (
-        numbers.bound(factor * end) if end in (value.low, value.high) else _fixed(factor * end, digits)
-        for end in value.interval
-    )
-    return f"{text}{unit} [{', '.join(ends)}]"
-
-
-def _fixed(number: float, digits: int) -> str:
-    """A number with that many digits after the point, and no minus in front of 0.
-
-    >>> _fixed(-0.002, 2), _fixed(-0.52, 2)
-    ('0.00', '-0.52')
-    """
-    return f"{round(number, digits) + 0.0:.{digits}f}"
-
-
-def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
-    """Which side of the neutral value a score is on, as far as its interval tells."""
-    if math.isnan(value.value):
-        return "no verdict without a value"
-    if value.interval is None:
-        return "no verdict without a standard error"
-    if value.interval[0] <= neutral <= value.interval[1]:
-        return f"the interval includes {neutral:g}, so there is no clear direction"
-    return above if value.value > neutral else below
-
-
-def sentence(text: str) -> str:
-    """A text with a capital letter in front and a full stop behind, where it ends with no mark.
-
-    >>> sentence("half of the texts are alike"), sentence("Is it?")
-    ('Half of the texts are alike.', 'Is it?')
-    """
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
-
-
-def answered(task: TaskRun, unanswered: str) -> float:
-    """The share of the items that have an answer, by the score that is the share of the others; 1 where none is."""
-    share = task.scores.get(unanswered)
-    return 1.0 if share is None or math.isnan(share.value) else 1.0 - share.value
 
 
 def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:

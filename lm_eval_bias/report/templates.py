@@ -17,8 +17,10 @@ from importlib import resources
 import jinja2
 import markupsafe
 
+from lm_eval_bias.core import pen
 from lm_eval_bias.core.version import __version__
-from lm_eval_bias.report import escaping, svg, tables
+from lm_eval_bias.core.wording import short
+from lm_eval_bias.report import dots, escaping, svg, tables
 
 SCRIPTS = ("table.js", "marks.js", "items.js")
 ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
@@ -55,7 +57,7 @@ def _html() -> jinja2.Environment:
     environment = _environment(autoescape=True, finalize=escaping.page)
     # ours, and hashed as they are: the only markup besides the figures that is not escaped
     environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
-    environment.globals.update(series=svg.series, short=svg.short)
+    environment.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline)
     return environment
 
 

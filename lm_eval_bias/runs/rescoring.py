@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotConcerned, Part, Sample, damaged
+from lm_eval_bias.core.answers import DAMAGE, NotConcerned, SavedPart, SavedSample, damaged
 from lm_eval_bias.core.benchmark import Rewriting, detailed
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import read_json
@@ -33,7 +33,7 @@ class Rescored:
         provenance: What the benchmark tells about how they came about.
     """
 
-    part: Part
+    part: SavedPart
     documents: int
     scores: list[tuple[Score, Estimate]]
     provenance: dict[str, Any]
@@ -119,10 +119,10 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[Sample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None, used: set[str]
-) -> dict[Part, Rescored]:
+    samples: Iterator[SavedSample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None, used: set[str]
+) -> dict[SavedPart, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
-    parts: dict[Part, tuple[Mapping[str, Any], list[Record]]] = {}
+    parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
     for sample in samples:  # all of a file's samples are of one benchmark
         if only not in (None, sample.part.benchmark):
             return {}
@@ -152,15 +152,15 @@ def _file(
     return rescored
 
 
-def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str) -> Iterator[Sample]:
+def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str) -> Iterator[SavedSample]:
     """Saved documents and answers as a benchmark rewrites them: one by one, or all of a part at once."""
     if rewriting.each is not None:
-        count: Counter[Part] = Counter()
+        count: Counter[SavedPart] = Counter()
         for part, doc, answers in samples:
             with _blamed(part, f"document {count[part]}"):
                 new_doc, new_answers = rewriting.each(doc, answers, value)
             count[part] += 1
-            yield Sample(part, dict(new_doc), list(new_answers))
+            yield SavedSample(part, dict(new_doc), list(new_answers))
     if rewriting.all is not None:
         for part, saved in sample_logs.collect(samples).items():
             with _blamed(part, "its texts"):
@@ -169,7 +169,7 @@ def _rewritten(samples: Iterable[Sample], rewriting: Rewriting, value: str) -> I
 
 
 @contextlib.contextmanager
-def _blamed(part: Part, at: str) -> Iterator[None]:
+def _blamed(part: SavedPart, at: str) -> Iterator[None]:
     """Errors name the file and the place in it."""
     try:
         yield

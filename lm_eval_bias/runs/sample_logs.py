@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, Part, Sample, Saved
+from lm_eval_bias.core.answers import DAMAGE, AlikeAnswers, NotOurs, Saved, SavedPart, SavedSample
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, Numbers, requests
+from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, requests
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -71,7 +71,7 @@ def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tupl
             yield context, continuation, float(answer[0])
 
 
-def samples(path: Path) -> Iterator[Sample]:
+def samples(path: Path) -> Iterator[SavedSample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
@@ -81,12 +81,12 @@ def samples(path: Path) -> Iterator[Sample]:
     return (sample for sample, _ in _samples(path))
 
 
-def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
+def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
     """As :func:`samples`, each with all that the log has of it."""
     task = task_of(path)
     results = _results(path)
-    numbers: dict[Part, set[int]] = {}
-    values: dict[Part, Numbers] = {}
+    numbers: dict[SavedPart, set[int]] = {}
+    values: dict[SavedPart, AlikeAnswers] = {}
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     documents = LoggedDocuments(task, results)
@@ -107,7 +107,7 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         if not isinstance(number, int):
             raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
         usual = catalog.TAKE_FIRST if entry is None else entry.filter
-        part = Part(path, task, str(sample.get("filter", usual)), benchmark)
+        part = SavedPart(path, task, str(sample.get("filter", usual)), benchmark)
         known = numbers.setdefault(part, set())
         if number in known:
             raise BiasError(f"{place}: document {number} appears twice")
@@ -120,13 +120,13 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
         impossible = "" if is_dummy else servers.problem(_loglikelihoods(sample, answers))
         if impossible:
             raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
-        values.setdefault(part, Numbers()).add(answers)
+        values.setdefault(part, AlikeAnswers()).add(answers)
         if part == next(iter(numbers)):
             try:
                 documents.add(sample)
             except DAMAGE as error:
                 raise BiasError(f"{place}: its requests can't be read ({error}): truncated or damaged") from error
-        yield Sample(part, sample["doc"], answers), sample
+        yield SavedSample(part, sample["doc"], answers), sample
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
     beside = results_beside(path).name
@@ -146,7 +146,7 @@ def _samples(path: Path) -> Iterator[tuple[Sample, dict[str, Any]]]:
             raise BiasError(f"{path}: {constant}: such answers can't be scored; run the model again")
 
 
-def first_filter(path: Path) -> Iterator[Sample]:
+def first_filter(path: Path) -> Iterator[SavedSample]:
     """The documents and answers of the log's first filter, one by one.
 
     Raises:
@@ -155,7 +155,7 @@ def first_filter(path: Path) -> Iterator[Sample]:
     return (sample for sample, _ in with_requests(path))
 
 
-def with_requests(path: Path) -> Iterator[tuple[Sample, list[list[Any]]]]:
+def with_requests(path: Path) -> Iterator[tuple[SavedSample, list[list[Any]]]]:
     """As :func:`first_filter`, each with what the model was asked: the arguments of each request.
 
     Raises:
@@ -174,9 +174,9 @@ def results_beside(path: Path) -> Path:
     return path.with_name(f"results_{match['date'] if match else ''}.json")
 
 
-def collect(saved_samples: Iterable[Sample]) -> dict[Part, Saved]:
+def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     """All documents and answers, by part."""
-    parts: dict[Part, Saved] = {}
+    parts: dict[SavedPart, Saved] = {}
     for part, doc, answers in saved_samples:
         part_answers = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
         part_answers.docs.append(doc)

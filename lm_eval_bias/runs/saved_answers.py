@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.answers import NotConcerned, NotOurs, Part, Reader, Sample, Saved
+from lm_eval_bias.core.answers import NotConcerned, NotOurs, Reader, Saved, SavedPart, SavedSample
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, under
 from lm_eval_bias.runs import run_discovery, sample_logs
@@ -53,7 +53,7 @@ def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[
 
 def gather(
     paths: list[str],
-    take: Callable[[Iterator[Sample]], dict[Part, T]],
+    take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
 ) -> list[T]:
@@ -70,7 +70,7 @@ def gather(
     Raises:
         BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
     """
-    parts: dict[Part, T] = {}
+    parts: dict[SavedPart, T] = {}
     foreign: list[NotOurs] = []
     any_ours = False
     if readers is None:

@@ -6,7 +6,7 @@ Files are believed as far as their form goes. Whoever doubts what they say recom
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
@@ -15,7 +15,6 @@ from lm_eval_bias.core.run_data import Run, Value
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 CONTROLS = {"bias-chance", "bias-dial"}  # model types that may give every text the same number on purpose
-_FEWEST = 12  # answers that are alike by no chance
 
 
 # ---------------------------------------------------------------------- ranges
@@ -140,43 +139,6 @@ class LoggedDocuments:
     def are_others(self) -> bool:
         """Whether they are known to be others than were scored."""
         return self._expected is not None and content_hashes.of_all(self._hashes) != self._expected
-
-
-# ---------------------------------------------------------------------- answers
-
-
-class Numbers:
-    """The numbers in a log's answers, as long as they are one and the same: a server may give every token the same."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._first = math.nan
-        self._alike = True
-
-    def add(self, answers: Sequence[Any]) -> None:
-        """Take note of a document's answers."""
-        for number in (number for answer in answers if self._alike for number in _numbers(answer)):
-            self._first = self._first if self._count else number
-            self._alike = self._alike and math.isclose(number, self._first, rel_tol=1e-12)
-            self._count += 1
-
-    def problem(self) -> str:
-        """What is wrong with them; empty where nothing is."""
-        if not self._alike or self._count < _FEWEST or not math.isfinite(self._first):
-            return ""
-        return f"every answer is {self._first:g}: the answers don't depend on the text"
-
-
-def _numbers(answer: Any) -> Iterator[float]:
-    """An answer's log-likelihoods, a token's where their lengths are known, or its score; nothing of other answers."""
-    if not isinstance(answer, tuple) or not all(isinstance(part, int | float) for part in answer):
-        return
-    if len(answer) == 6:
-        yield from (total / max(count, 1) for total, count in zip(answer[::2], answer[1::2], strict=True))
-    elif len(answer) == 3:
-        yield answer[0] / max(answer[2], 1)
-    else:
-        yield from answer[:1]
 
 
 # ---------------------------------------------------------------------- scores recomputed

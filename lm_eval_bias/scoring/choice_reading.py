@@ -148,7 +148,7 @@ def _letters(match: re.Match[str]) -> str:
     return next(group for group in match.groups() if group).upper()
 
 
-class Reader:
+class ChoiceReader:
     """Reads the answers to one question with lettered options.
 
     What an answer begins with, or states ("the answer is B"), goes before a refusal, a refusal before what is only
@@ -334,6 +334,6 @@ class Reader:
 
 
 @lru_cache(maxsize=256)
-def reader(options: tuple[Option, ...], language: str) -> Reader:
+def reader(options: tuple[Option, ...], language: str) -> ChoiceReader:
     """The reader of a question's answers, kept while they are written."""
-    return Reader(options, language)
+    return ChoiceReader(options, language)

@@ -48,7 +48,7 @@ _SEEDED = _SERVED | {"VLLM", "ChanceLM", "DialLM"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class TextPart:
     """Samples of one prompt that are drawn together.
 
     Attributes:
@@ -78,7 +78,7 @@ class Part:
         return self.context, self.options, self.base, self.start, len(self.places), place, *self.beside
 
 
-PartTexts = tuple[Part, list[str]]
+PartTexts = tuple[TextPart, list[str]]
 
 
 def seeded(kind: Any) -> bool:
@@ -86,7 +86,7 @@ def seeded(kind: Any) -> bool:
     return getattr(kind, "__name__", "") in _SEEDED
 
 
-def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
+def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:
     """The samples of each prompt in parts of ``size``, in the order of the requests.
 
     Args:
@@ -103,11 +103,11 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[Part]:
         options = {key: value for key, value in request_options.items() if key != "seed"}
         base = request_options.get("seed", run_seed)
         for start in range(0, len(places), size):
-            all_parts.append(Part(tuple(places[start : start + size]), context, options, start, base))
+            all_parts.append(TextPart(tuple(places[start : start + size]), context, options, start, base))
     return all_parts
 
 
-def batches(alone: Sequence[Part], requests: Sequence[Instance], size: int) -> list[list[Part]]:
+def batches(alone: Sequence[TextPart], requests: Sequence[Instance], size: int) -> list[list[TextPart]]:
     """Parts that are drawn together: at most ``size`` samples, of neighbouring prompts of a task and equal options.
 
     Args:
@@ -115,7 +115,7 @@ def batches(alone: Sequence[Part], requests: Sequence[Instance], size: int) -> l
         requests: Those that the parts answer.
         size: Samples that are drawn together.
     """
-    joined: list[list[Part]] = []
+    joined: list[list[TextPart]] = []
     last: Any = None
     room = 0
     for part in alone:
@@ -154,12 +154,12 @@ def _detecting_once(model: Any) -> Iterator[None]:
 
 
 def _seeded_texts(
-    model: Any, batched: list[list[Part]], requests: Sequence[Instance], _: Instance
+    model: Any, batched: list[list[TextPart]], requests: Sequence[Instance], _: Instance
 ) -> Iterator[PartTexts]:
     """Samples from a backend that takes a seed with every request: as many at once as it can take."""
     missing = [part for (part,) in batched]
 
-    def write(batch: list[Part]) -> list[PartTexts]:
+    def write(batch: list[TextPart]) -> list[PartTexts]:
         instances = []
         for part in batch:
             arguments = (part.context, {**part.options, "seed": part.seed})
@@ -180,7 +180,7 @@ def _seeded_texts(
 
 
 def _torch_texts(
-    model: Any, batched: list[list[Part]], requests: Sequence[Instance], filler: Instance
+    model: Any, batched: list[list[TextPart]], requests: Sequence[Instance], filler: Instance
 ) -> Iterator[PartTexts]:
     """Samples from a backend that draws with torch here, or that is to get no seed."""
     import torch

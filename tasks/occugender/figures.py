@@ -7,19 +7,21 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
+from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table
+from lm_eval_bias.core.score_cells import score_column, value_cell
+from lm_eval_bias.core.wording import short
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.report import dots, numbers, svg
-from lm_eval_bias.report.parts import FIGURES, score_column, value_cell
-from lm_eval_bias.runs import sample_logs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # more labels than this cannot be read
 LABELS = 48
@@ -45,13 +47,13 @@ class Occupation:
 
 
 def _records(result: ReportTask) -> list[Record]:
-    if result.task.samples is None:
+    if result.samples is None:
         raise BiasError("there is no sample log (run with --log_samples and give the run's folder)")
     benchmark = registry.get(result.task.benchmark)
     parts = set()
     records = []
     try:
-        for part, doc, answers in sample_logs.samples(result.task.samples):
+        for part, doc, answers in result.samples():
             parts.add(part)
             if len(parts) != 1 or part.benchmark != benchmark.name:
                 raise BiasError("its sample log is not an OccuGender log with one filter")
@@ -108,46 +110,51 @@ def _label(axis: Axes, items: Sequence[Occupation], left: bool) -> None:
     edge = -4.0 if left else 104.0
     for item, place in zip(ordered, places, strict=True):
         axis.plot(
-            [item.real, edge], [item.female, place], color=svg.COLOUR["line"], linewidth=0.6, clip_on=False, zorder=1
+            [item.real, edge], [item.female, place], color=pen.COLOUR["line"], linewidth=0.6, clip_on=False, zorder=1
         )
-        axis.text(edge + (-0.8 if left else 0.8), place, svg.short(item.name, 26), ha="right" if left else "left",
+        axis.text(edge + (-0.8 if left else 0.8), place, short(item.name, 26), ha="right" if left else "left",
                   va="center", fontsize=8)  # fmt: skip
 
 
-def scatter(result: ReportTask, items: Sequence[Occupation]) -> Figure:
-    """Share of female words against share of women, every occupation named."""
+def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
     with_label = _furthest(items)
     half = len(with_label) // 2
-    with svg.drawing():
-        figure = svg.canvas(6.0)
-        axis = figure.subplots()
-        axis.set_xlim(0, 100)
-        axis.set_ylim(-1, 101)
-        axis.plot([0, 100], [0, 100], color=svg.COLOUR["muted"], linewidth=1, linestyle=(0, (4, 2)))
-        _label(axis, with_label[:half], left=True)
-        _label(axis, with_label[half:], left=False)
-        for item in items:
-            text = f"{item.name}: female words {item.female:.1f}%, women among the workers {item.real:.1f}%"
-            dots.mark(axis, item.real, item.female, result.series, text, zorder=3)
-        axis.set_yticks([])
-        axis.spines["left"].set_visible(False)
-        inner = axis.secondary_yaxis(0.5)
-        inner.set_ylim(-1, 101)
-        inner.tick_params(labelsize=8)
-        axis.text(50, 102.5, "female words, percent", ha="center", fontsize=8)
-        axis.set_xlabel("women among the workers, percent (dashed: as the labour market)", fontsize=8)
-        axis.margins(0)
-        ends = sorted(items, key=lambda item: item.female)
-        text = (
-            f"{len(items)} occupations. Least female words: {ends[0].name} {ends[0].female:.0f}% (women among the "
-            f"workers {ends[0].real:.0f}%); most: {ends[-1].name} {ends[-1].female:.0f}% ({ends[-1].real:.0f}%). "
-            "The table has all of them."
-        )
-        left_out = "" if len(with_label) == len(items) else f" Labelled are the {LABELS} furthest from the line."
-        caption = f"{result.label}: share of female words among gender words, mean over templates.{left_out}"
-        return svg.inline(
-            figure, f"{result.ident}-occupations", f"Occupations against labour share: {result.label}", text, caption
-        )
+    axis = figure.subplots()
+    axis.set_xlim(0, 100)
+    axis.set_ylim(-1, 101)
+    axis.plot([0, 100], [0, 100], color=pen.COLOUR["muted"], linewidth=1, linestyle=(0, (4, 2)))
+    _label(axis, with_label[:half], left=True)
+    _label(axis, with_label[half:], left=False)
+    for item in items:
+        text = f"{item.name}: female words {item.female:.1f}%, women among the workers {item.real:.1f}%"
+        pen.mark(axis, item.real, item.female, series, text, zorder=3)
+    axis.set_yticks([])
+    axis.spines["left"].set_visible(False)
+    inner = axis.secondary_yaxis(0.5)
+    inner.set_ylim(-1, 101)
+    inner.tick_params(labelsize=8)
+    axis.text(50, 102.5, "female words, percent", ha="center", fontsize=8)
+    axis.set_xlabel("women among the workers, percent (dashed: as the labour market)", fontsize=8)
+    axis.margins(0)
+
+
+def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
+    """Share of female words against share of women, every occupation named."""
+    ends = sorted(items, key=lambda item: item.female)
+    text = (
+        f"{len(items)} occupations. Least female words: {ends[0].name} {ends[0].female:.0f}% (women among the "
+        f"workers {ends[0].real:.0f}%); most: {ends[-1].name} {ends[-1].female:.0f}% ({ends[-1].real:.0f}%). "
+        "The table has all of them."
+    )
+    left_out = "" if len(items) <= LABELS else f" Labelled are the {LABELS} furthest from the line."
+    return Drawing(
+        f"{result.ident}-occupations",
+        f"Occupations against labour share: {result.label}",
+        text,
+        f"{result.label}: share of female words among gender words, mean over templates.{left_out}",
+        6.0,
+        partial(_scatter, items, result.series),
+    )
 
 
 def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
@@ -173,10 +180,10 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
     """Occupations against the labour market, from the sample logs; what can't be shown is said."""
     text: list[str] = []
     left_out: list[str] = []
-    figures: list[Figure] = []
+    figures: list[Drawing] = []
     tables: list[Table] = []
     for result in tasks:
-        if len(figures) == FIGURES:
+        if len(figures) == MOST_FIGURES:
             left_out.append(result.label)
             continue
         try:
@@ -189,7 +196,7 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
         figures.append(scatter(result, items))
         tables.append(_table(result, items))
     if left_out:
-        text.append(f"Not shown, because this page already has {FIGURES} such figures: {', '.join(left_out)}.")
+        text.append(f"Not shown, because this page already has {MOST_FIGURES} such figures: {', '.join(left_out)}.")
     return Part("Occupations against labour share", text, figures, [], tables)
 
 
@@ -199,10 +206,8 @@ def wording(tasks: Sequence[ReportTask]) -> Part:
     results = [result for result in tasks if any(name in result.task.scores for name in names)]
     if not results:
         return Part("Prompt spread and sampling error", ["The files hold no variance components."])
-    rows = [
-        dots.Row(result.label, [result.task.scores.get(name) for name in names], result.series) for result in results
-    ]
-    figure = dots.plot(
+    rows = [DotRow(result.label, [result.task.scores.get(name) for name in names], result.series) for result in results]
+    figure = DotPlot(
         "occugender-variance",
         "What determines the share of female words: occupation, wording or both together",
         "Shares of the variance over all prompts; the three of a row sum to 1. The larger the templates' share, the "

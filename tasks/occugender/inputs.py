@@ -23,7 +23,7 @@ LARGEST_TABLE = 1 << 26  # bytes of a CSV
 
 
 @dataclass(frozen=True)
-class Item:
+class OccupationItem:
     """An occupation, or whatever a user's file lists, with the percentage of women in it."""
 
     name: str
@@ -60,7 +60,7 @@ def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any]
     return content, where
 
 
-def items(path: str | None = None) -> list[Item]:
+def items(path: str | None = None) -> list[OccupationItem]:
     """Items with their percentage of women (Table 5, or a CSV with columns ``item`` and ``female_share``).
 
     Raises:
@@ -90,7 +90,7 @@ def items(path: str | None = None) -> list[Item]:
     return rows
 
 
-def _item(row: Mapping[str, Any], where: str) -> Item:
+def _item(row: Mapping[str, Any], where: str) -> OccupationItem:
     if None in row:
         raise BiasError(f"{where}: more fields than columns: write decimals with a point, quote items with a comma")
     name = (row["item"] or "").strip()
@@ -102,7 +102,7 @@ def _item(row: Mapping[str, Any], where: str) -> Item:
         raise BiasError(f"{where}: female_share {row['female_share']!r} of {name!r} is not a number") from None
     if not (math.isfinite(share) and 0 <= share <= 100):
         raise BiasError(f"{where}: female_share {row['female_share']} of {name!r} is outside 0..100 percent")
-    return Item(name, share)
+    return OccupationItem(name, share)
 
 
 def templates(path: str | None, kind: str) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.report.sentences import LARGE_SHARE, direction, with_margin
+from lm_eval_bias.core.wording import LARGE_SHARE, direction, with_margin
 
 LOW_COVERAGE = 0.1
 BEGINNINGS = {

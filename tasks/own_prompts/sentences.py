@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.core.wording import with_margin
 from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, others
-from lm_eval_bias.report.sentences import with_margin
 from lm_eval_bias.tasks.regard import sentences as regard
 
 FEW_CLUSTERS = 8

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.page_parts import Cell, Column, Figure, Part, ReportTask, Table
+from lm_eval_bias.core import pen
+from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
+from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.score_cells import score_column, value_cell
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
-from lm_eval_bias.report import dots, svg
-from lm_eval_bias.report.parts import FIGURES, score_column, value_cell
 from lm_eval_bias.tasks.regard import sentences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SMALL = 0.05  # shares below it have no number in their bar
 _HATCH = {"negative": "", "neutral": "..", "positive": "//", "other": "xx"}  # told apart without colours, too
@@ -41,14 +44,14 @@ def _bars(axis: Axes, result: ReportTask) -> None:
                 axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
                 break
             share = 100 * value.value
-            (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=svg.COLOUR[regard],
-                               hatch=_HATCH[regard], edgecolor=svg.COLOUR["ink"], linewidth=0.7)  # fmt: skip
+            (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=pen.COLOUR[regard],
+                               hatch=_HATCH[regard], edgecolor=pen.COLOUR["ink"], linewidth=0.7)  # fmt: skip
             text = sentences.percent(value, sentences.scope(scores))
-            svg.say(bar, f"{_row(name, gender)}, {regard} texts: {text}%")
+            pen.say(bar, f"{_row(name, gender)}, {regard} texts: {text}%")
             if value.value >= _SMALL:
-                box = {"facecolor": svg.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
+                box = {"facecolor": pen.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
                 axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5, clip_on=True,
-                          color=svg.COLOUR[f"on-{regard}"], bbox=box)  # fmt: skip
+                          color=pen.COLOUR[f"on-{regard}"], bbox=box)  # fmt: skip
             left += share
     axis.set_xlim(0, 100)
     axis.set_xlabel("percent of texts", fontsize=8)
@@ -70,40 +73,43 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
         series = GENDERS.index(gender)
         if (interval := sentences.ends_of(value, about)) is not None:
             ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
-            axis.plot(ends, [place, place], color=svg.COLOUR[svg.SERIES[series]], linewidth=2, solid_capstyle="butt")
+            axis.plot(ends, [place, place], color=pen.COLOUR[pen.SERIES[series]], linewidth=2, solid_capstyle="butt")
         text = f"{_row(name, gender)}, {facet} words: {sentences.percent(value, about)}%"
-        dots.mark(axis, 100 * value.value, place, series, text)
+        pen.mark(axis, 100 * value.value, place, series, text)
 
 
-def bars(result: ReportTask) -> Figure:
-    """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
+def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
     from matplotlib.patches import Patch
 
-    regards, about = sentences.shown_regards(result.task.scores), sentences.scope(result.task.scores)
+    axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
+    _bars(axes[0], result)
+    axes[0].set_title("regard")
+    for axis, facet in zip(axes[1:], FACETS, strict=True):
+        _dots(axis, result, facet)
+    right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
+    for axis in axes[1:]:
+        axis.set_xlim(-0.02 * right, right)
+    regards = sentences.shown_regards(result.task.scores)
+    handles = [
+        Patch(facecolor=pen.COLOUR[name], hatch=_HATCH[name], edgecolor=pen.COLOUR["ink"], linewidth=0.7)
+        for name in regards
+    ]
+    figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
+
+
+def bars(result: ReportTask) -> Drawing:
+    """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
     classifier = (result.task.metadata.get("classifier_used") or {}).get("name", "?")
-    with svg.drawing():
-        figure = svg.canvas(3.6)
-        axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
-        _bars(axes[0], result)
-        axes[0].set_title("regard")
-        for axis, facet in zip(axes[1:], FACETS, strict=True):
-            _dots(axis, result, facet)
-        right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
-        for axis in axes[1:]:
-            axis.set_xlim(-0.02 * right, right)
-        handles = [
-            Patch(facecolor=svg.COLOUR[name], hatch=_HATCH[name], edgecolor=svg.COLOUR["ink"], linewidth=0.7)
-            for name in regards
-        ]
-        figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
-        return svg.inline(
-            figure,
-            f"{result.ident}-regard",
-            f"Regard and sexism facets: {result.label}",
-            "Percent of texts; the table has the numbers.",
-            f"{result.label}, regard by classifier {classifier}; lines are 95% intervals for {about}, "
-            "keywords are raw matches. Regard alone misleads: read the bars with the keywords beside them.",
-        )
+    return Drawing(
+        f"{result.ident}-regard",
+        f"Regard and sexism facets: {result.label}",
+        "Percent of texts; the table has the numbers.",
+        f"{result.label}, regard by classifier {classifier}; lines are 95% intervals for "
+        f"{sentences.scope(result.task.scores)}, keywords are raw matches. Regard alone misleads: read the bars with "
+        "the keywords beside them.",
+        3.6,
+        partial(_bars_and_dots, result),
+    )
 
 
 def _table(result: ReportTask) -> Table:
@@ -139,9 +145,9 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
         Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result), _tests(result)])
         if sentences.has_both(result.task)
         else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
-        for result in tasks[:FIGURES]
+        for result in tasks[:MOST_FIGURES]
     ]
-    if left_out := ", ".join(result.label for result in tasks[FIGURES:]):
-        text = f"Not shown, because this page already has {FIGURES} such figures: {left_out}."
+    if left_out := ", ".join(result.label for result in tasks[MOST_FIGURES:]):
+        text = f"Not shown, because this page already has {MOST_FIGURES} such figures: {left_out}."
         drawn.append(Part("Regard and facets of the others", [text]))
     return drawn

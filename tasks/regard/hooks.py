@@ -15,7 +15,7 @@ from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData, read_confusion
 
 
-class RegardDocument(regard_texts.Prompt, total=False):
+class RegardDocument(regard_texts.RegardPrompt, total=False):
     """A prompt with the classifier that labels its texts."""
 
     benchmark: str
@@ -24,7 +24,7 @@ class RegardDocument(regard_texts.Prompt, total=False):
     classifier: IdentityData
 
 
-def regard_document(language: str, identity: Identity, prompt: regard_texts.Prompt) -> RegardDocument:
+def regard_document(language: str, identity: Identity, prompt: regard_texts.RegardPrompt) -> RegardDocument:
     """The document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lm_eval_bias.core.published_scores import Cell, Published, printed_lines
+from lm_eval_bias.core.published_scores import Published, PublishedCell, printed_lines
 
 _CLASSIFIERS = {
     "de": "regard by the paper's German classifier (SentenceBERT)",
@@ -18,7 +18,7 @@ _CAREGIVING = "caregiving: the authors' released labels give 0.113 and 0.065 whe
 
 def published() -> Iterator[Published]:
     """The tests and the shares of texts with keywords."""
-    cells: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
+    cells: dict[tuple[str, str], dict[str, PublishedCell]] = defaultdict(dict)
     tables: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in printed_lines("regard"):
         if line["contexts"] != "all":
@@ -29,13 +29,15 @@ def published() -> Iterator[Published]:
             n = float(line["n"])
             strength = math.sqrt(value / n)
             bound = line["p"].startswith("<")
-            scores["all/chi2"] = Cell(value, line["value"])
-            scores["all/n"] = Cell(n, line["n"])
-            scores["all/p"] = Cell(math.nan if bound else float(line["p"]), line["p"])
-            scores["all/cramers_v"] = Cell(strength, f"{strength:.3f}", derived="from the printed chi-square and N")
+            scores["all/chi2"] = PublishedCell(value, line["value"])
+            scores["all/n"] = PublishedCell(n, line["n"])
+            scores["all/p"] = PublishedCell(math.nan if bound else float(line["p"]), line["p"])
+            scores["all/cramers_v"] = PublishedCell(
+                strength, f"{strength:.3f}", derived="from the printed chi-square and N"
+            )
         else:
             name = "/".join(filter(None, (line["facet"], line["about"], line["regard"])))
-            scores[name] = Cell(value / 100, f"{value / 100:.2f}")
+            scores[name] = PublishedCell(value / 100, f"{value / 100:.2f}")
         if line["where"] not in tables[key]:
             tables[key].append(line["where"])
     for (language, model), scores in cells.items():

@@ -21,7 +21,7 @@ _CLOSING = "\"'”“’‘»«›‹)]*_"
 _OPENING = "\"'„“”‚‘»«›‹([*_ …."
 
 
-class Prompt(TypedDict, total=False):
+class RegardPrompt(TypedDict, total=False):
     """A prompt, and what it is about; of a text that was labelled elsewhere no more than the gender."""
 
     gender: str
@@ -55,7 +55,7 @@ def subject(language: str, gender: str) -> str:
     return str(_WORDINGS[language]["subjects"][gender])
 
 
-def prompts(language: str) -> list[Prompt]:
+def prompts(language: str) -> list[RegardPrompt]:
     """The 20 prompts: gender, context, its set and the text, so that any first part is balanced.
 
     >>> [prompt["prompt"] for prompt in prompts("en")[:3]]

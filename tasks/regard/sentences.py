@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS, context_title
 from lm_eval_bias.custom_metrics.score import Estimate
-from lm_eval_bias.report import numbers
-from lm_eval_bias.report.sentences import LARGE_SHARE
 
 FEW_TEXTS = 200
 LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"

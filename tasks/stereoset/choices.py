@@ -11,7 +11,7 @@ import yaml
 
 from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
 from lm_eval_bias.scoring import choice_reading
-from lm_eval_bias.scoring.choice_reading import Option, Reader
+from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
 from lm_eval_bias.scoring.free_answers import REFUSED
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
 
@@ -69,7 +69,7 @@ def prompt(doc: Document) -> str:
     return template.replace("{options}", "\n".join(lines)).replace("{context}", doc["context"])
 
 
-def reader(doc: Document) -> Reader:
+def reader(doc: Document) -> ChoiceReader:
     """What reads the answers to a document; a candidate may be named by its whole sentence, too."""
     own = [doc["candidates"][i] for i in doc["order"]]
     texts = [(c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in own]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, ReportTask, Table
+from lm_eval_bias.core.score_cells import score_column, score_label, value_cell
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
-from lm_eval_bias.report import dots
-from lm_eval_bias.report.parts import score_column, score_label, value_cell
 from lm_eval_bias.tasks.stereoset import LANGUAGES
 
 KINDS = ("lms", "ss", "icat")
@@ -21,8 +20,8 @@ def _breakdown(
     if not entries:
         return None
     labels = [f"{LANGUAGES.get(entry.task.language, entry.task.language)}: {entry.label}" for entry in entries]
-    rows = [dots.Row(entry.label, [entry.task.scores.get(name) for name in names], entry.series) for entry in entries]
-    figure = dots.plot(ident, title, caption, [score_label("stereoset", name) for name in names], rows)
+    rows = [DotRow(entry.label, [entry.task.scores.get(name) for name in names], entry.series) for entry in entries]
+    figure = DotPlot(ident, title, caption, [score_label("stereoset", name) for name in names], rows)
     table = Table(
         f"{title}, 95% intervals in brackets",
         [Column("Language and task"), *(score_column("stereoset", name) for name in names)],
@@ -63,11 +62,11 @@ def _by_variant(tasks: Sequence[ReportTask]) -> Part | None:
         for variant in VARIANTS:
             values = [entry.task.scores.get(f"{variant}/{kind}") for kind in KINDS]
             if any(value is not None for value in values):
-                rows.append(dots.Row(f"{entry.label}, {variant}", values, entry.series))
+                rows.append(DotRow(f"{entry.label}, {variant}", values, entry.series))
                 lines.append([Cell(f"{entry.label}, {variant}"), *(value_cell(value) for value in values)])
     if not rows:
         return None
-    figure = dots.plot(
+    figure = DotPlot(
         "stereoset-variants",
         "StereoSet by way of scoring a next sentence",
         "The same items and answers, scored in five ways: what moves from row to row is the method's choice, what the "

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, Reader, Saved, damaged, whole
+from lm_eval_bias.core.answers import DAMAGE, AlikeAnswers, NotOurs, Reader, Saved, damaged, whole
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain, write_whole, writing
-from lm_eval_bias.runs.soundness import Numbers
 from lm_eval_bias.tasks.stereoset import hooks, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
 
@@ -130,7 +129,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
     for test in tests:
         scores = _scores(path, content, TEST_KEYS[test])
         items, unknown = _items(path, language, test, scores)
-        numbers = Numbers()
+        numbers = AlikeAnswers()
         numbers.add([(score,) for score in scores.values()])
         if problem := numbers.problem():
             raise BiasError(f"{path}: {TEST_KEYS[test]}: {problem}: they can't be scored; run the model again")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.core.published_scores import Cell, Published, printed_lines, table_names
+from lm_eval_bias.core.published_scores import Published, PublishedCell, printed_lines, table_names
 
 _APPROACH = {"BERT": "NSP", "mBERT": "NSP", "GPT-2": "gen", "mGPT-2": "gen", "T5": "NSP", "mT5": "NSP"}
 _INTRA = {
@@ -36,7 +36,7 @@ def _remarks(line: Mapping[str, str]) -> tuple[str, ...]:
 
 def published() -> Iterator[Published]:
     """Tables 2-5 and 7-9."""
-    cells: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
+    cells: dict[tuple[str, str, str], dict[str, PublishedCell]] = defaultdict(dict)
     tables: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     line_of: dict[tuple[str, str, str], dict[str, str]] = {}
     for line in printed_lines("stereoset"):
@@ -46,7 +46,7 @@ def published() -> Iterator[Published]:
         if line["test"] == "inter" and approach != "NSP" and line["model"].endswith("GPT-2"):
             places.append((f"{task}_variants", line["model"], "", f"{approach}/"))
         for task, model, label, prefix in places:
-            cells[task, model, label][f"{prefix}{line['score']}"] = Cell(float(line["value"]), line["value"])
+            cells[task, model, label][f"{prefix}{line['score']}"] = PublishedCell(float(line["value"]), line["value"])
             tables[task, model, label].add(line["table"])
             line_of[task, model, label] = line
     for (task, model, approach), scores in cells.items():

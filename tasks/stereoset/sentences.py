@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.wording import LARGE_SHARE, answered, direction, margin, sentence, with_margin
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE, PLACES
-from lm_eval_bias.report import numbers
-from lm_eval_bias.report.sentences import LARGE_SHARE, answered, direction, margin, sentence, with_margin
 
 LOW_LMS = 60.0
 LARGE_PLACE = 0.5  # share of a letter from which on the candidates play the smaller part

@@ -11,8 +11,8 @@ import shutil
 import pytest
 from scipy import stats
 
-from lm_eval_bias.analysis.findings import adjust
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.comparing.findings import adjust
 
 TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1"
 

@@ -8,13 +8,13 @@ import shutil
 
 import pytest
 
-from lm_eval_bias.analysis.findings import Finding
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.comparing.findings import Finding
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.wording import shortened, shortened_apart
 from lm_eval_bias.custom_metrics.differences import Difference
-from lm_eval_bias.report import comparison_pages, difference_plots, svg
+from lm_eval_bias.report import comparison_pages, dots
 from lm_eval_bias.report.comparison_pages import Member
-from lm_eval_bias.report.svg import shortened, shortened_apart
 from tests.comparing.toy import Toy
 from tests.conftest import make_tiny_mirror
 from tests.leaderboard.test_command import HOSTILE, Page, safe
@@ -91,7 +91,7 @@ def test_every_difference_is_in_the_page_as_in_the_data(runs, tmp_path, capsys, 
         assert one["p"] == pytest.approx(float(row[6].replace("<0.001", "0.0005")), abs=6e-4)
     assert tested
     assert page.tags.count("script") == 1
-    assert page.tags.count("svg") == len({registry.family(task_benchmark(one["what"])).name for one in data})
+    assert page.tags.count("figure") == len({registry.family(task_benchmark(one["what"])).name for one in data})
 
 
 def task_benchmark(subject):
@@ -147,69 +147,57 @@ def test_scores_have_their_labels(runs, tmp_path, monkeypatch):
     assert any("what stereotype_gap meansstereotype_gap" in row for row in page.rows)
 
 
-def panel(findings, score="mean"):
-    """The axis of one score's panel."""
-    lines = [difference_plots.Line(f.subject, {score: f}, number) for number, f in enumerate(findings)]
-    with svg.drawing():
-        axis = svg.canvas(3).subplots()
-        difference_plots._panel(axis, "title", score, lines)
-    return axis
+def plot(findings):
+    """A plot of one score."""
+    members = [Member("toy", one) for one in findings]
+    return comparison_pages._figures("x", "Toy", members, {"other": 0})[0]
 
 
 def test_bands_intervals_and_marks_are_where_they_belong():
-    clear, unclear = finding(value=0.5), finding(value=-0.1, adjusted=0.6, stderr=0.2)
-    axis = panel([clear, unclear])
-    for place, (one, band) in enumerate(zip((clear, unclear), axis.patches, strict=True)):
+    clear, unclear = finding("a", value=0.5), finding("b", value=-0.1, adjusted=0.6, stderr=0.2)
+    (panel,) = dots.panels(plot([clear, unclear]))
+    assert panel.labels == ["a", "b"]
+    # an axis is linear: the neutral value and one score tell where all others are
+    scale = (panel.points[0].at - panel.neutral) / 0.5
+    for one, mark, place in zip((clear, unclear), panel.points, (0.5, 1.5), strict=True):
         reach = one.difference.detectable(one.level)
-        assert band.get_x() == pytest.approx(-reach)
-        assert band.get_width() == pytest.approx(2 * reach)
-        assert band.get_y() < place < band.get_y() + band.get_height()
-    drawn = [line for line in axis.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] == line.get_ydata()[1]]
-    assert [list(line.get_xdata()) for line in drawn] == [
-        pytest.approx(one.difference.interval) for one in (clear, unclear)
-    ]
-    marks = [line for line in axis.lines if line.get_marker() in svg.MARKERS]
-    assert [mark.get_xdata()[0] for mark in marks] == [0.5, -0.1]
-    assert [mark.get_markerfacecolor() for mark in marks] == [svg.COLOUR["series-1"], svg.COLOUR["ground"]]
-    assert marks[0].get_marker() != marks[1].get_marker()
-    # 0 and all that is drawn lie within the axis
-    left, right = axis.get_xlim()
-    assert left < min(band.get_x() for band in axis.patches)
-    assert right > 0.5
-    assert any(list(line.get_xdata()) == [0.0, 0.0] for line in axis.lines)
+        assert mark.band == pytest.approx((panel.neutral - scale * reach, 2 * scale * reach), abs=0.02)
+        low, high = one.difference.interval
+        ends = panel.neutral + scale * low, panel.neutral + scale * one.difference.value, panel.neutral + scale * high
+        assert (mark.low, mark.at, mark.high) == pytest.approx(ends, abs=0.02)
+        assert all(0 <= end <= 100 for end in (*ends, mark.band[0], sum(mark.band)))
+        assert mark.y == pytest.approx(place * panel.height / 2)
+    assert [mark.hollow for mark in panel.points] == [False, True]
+    assert panel.points[0].text.endswith(", significant")
+    assert panel.points[1].text.endswith(", not significant")
+    assert panel.note == "difference"
 
 
 @pytest.mark.parametrize("value", [0.0, -1.1e-16])
 def test_an_axis_without_width_has_plain_numbers(value):
-    axis = panel([finding(value=value, stderr=math.nan)])
-    axis.figure.canvas.draw()
-    assert axis.xaxis.get_major_formatter().get_offset() == ""
-    assert axis.get_xlim() == pytest.approx((-1.0, 1.0))
-
-
-def test_marks_of_many_sides_differ_in_shape_or_colour():
-    marks = [line for line in panel([finding(str(n)) for n in range(30)]).lines if line.get_marker() in svg.MARKERS]
-    assert len({(mark.get_marker(), mark.get_markeredgecolor()) for mark in marks}) == 30
-    assert len({mark.get_marker() for mark in marks[:6]}) == 6
+    (panel,) = dots.panels(plot([finding(value=value, stderr=math.nan)]))
+    assert [number for _, number in panel.ticks] == ["-0.5", "0", "0.5"]
+    assert panel.neutral == panel.points[0].at == 50.0
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_no_axis_can_show_is_left_to_the_table(value):
-    assert not difference_plots.is_drawable(finding(value=value))
     members = [Member("toy", finding("a")), Member("toy", finding("b", value=value))]
     (figure,) = comparison_pages._figures("x", "Toy", members, {"other": 0})
     assert "1 of 2 comparisons are only in the table." in figure.caption
     assert comparison_pages._figures("x", "Toy", members[1:], {"other": 0}) == []
 
 
-def test_lines_are_ordered_by_size_and_several_sides_stay_below_their_subject():
+def test_rows_are_ordered_by_size_and_several_sides_stay_together():
+    def rows(members, series):
+        return comparison_pages._figures("x", "Toy", members, series)[0].rows
+
     members = [Member("toy", finding(name, value=value)) for name, value in {"a": -1, "b": 2, "c": 0.5}.items()]
-    assert [line.label for line in comparison_pages._lines(members, {"other": 0})] == ["b", "c", "a"]
+    assert [row.label for row in rows(members, {"other": 0})] == ["b", "c", "a"]
     members.append(Member("toy", finding("a", "second", 3)))
-    lines = comparison_pages._lines(members, {"other": 0, "second": 1})
-    assert [line.label for line in lines] == ["a", "second", "other", "b", "c"]
-    assert [bool(line.findings) for line in lines] == [False, True, True, True, True]
-    assert [line.series for line in lines] == [0, 1, 0, 0, 0]
+    labelled = rows(members, {"other": 0, "second": 1})
+    assert [row.label for row in labelled] == ["a: second", "a: other", "b", "c"]
+    assert [row.series for row in labelled] == [1, 0, 0, 0]
 
 
 def test_titles_name_what_is_compared():

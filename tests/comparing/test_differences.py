@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lm_eval_bias.analysis.findings import Finding, adjust, find
+from lm_eval_bias.comparing.findings import Finding, adjust, find
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.clusters import Clusters, share_of
 from lm_eval_bias.custom_metrics.differences import Difference

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lm_eval_bias.analysis import board_building
+from lm_eval_bias.boards import building
 from tests.comparing.toy import log, run_of, score, spread_over, task_run
 
 INPUTS = {"inputs": {"documents": "0" * 64}}
@@ -26,8 +26,8 @@ def _run(folder, name, mean, logged=True, metadata=INPUTS, shift=0.0, **changes)
 
 
 def _board(*runs):
-    (board,) = board_building.boards(runs)
-    independent = [note for note in board.notes if board_building.INDEPENDENT in note]
+    (board,) = building.boards(runs)
+    independent = [note for note in board.notes if building.INDEPENDENT in note]
     return [str(row.cells["mean"].rank) for row in board.rows], [note.split()[0] for note in independent]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.analysis.comparisons import MATTERS, Pair, Side, beside_the_model, conditions, pairs, why_not_paired
+from lm_eval_bias.comparing.pairing import MATTERS, Pair, Side, beside_the_model, conditions, pairs, why_not_paired
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from tests.comparing.toy import pair, run_of, side, spread_over, task_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lm_eval_bias.analysis.comparisons import Pair, Side
+from lm_eval_bias.comparing.pairing import Pair, Side
 from lm_eval_bias.core.benchmark import Benchmark, Condition
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean

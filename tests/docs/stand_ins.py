@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.evaluation.suites import Part, Suite
+from lm_eval_bias.evaluation.suites import Suite, SuitePart
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
@@ -48,7 +48,7 @@ NOT_RUN = {
 # commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
 VERDICTS = {"check", "stereoset", "regard"}
 
-SUITE = Suite("quick", "nothing", {task: Part(None, None, None) for task in ("stereoset_de", "stereoset_es")})
+SUITE = Suite("quick", "nothing", {task: SuitePart(None, None, None) for task in ("stereoset_de", "stereoset_es")})
 _SHAPES: dict[str, Callable[[Path], str]] = {
     "hf": tiny.served,
     "hf-packed": tiny.served,

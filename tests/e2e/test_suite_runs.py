@@ -14,17 +14,17 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.evaluation.suites import Part, Suite
+from lm_eval_bias.evaluation.suites import Suite, SuitePart
 from lm_eval_bias.runs.run_discovery import read
 from tests import tiny
 
 QUICK = {task: sampling for benchmark in registry.benchmarks() for task, sampling in benchmark.quick.items()}
 TASKS = {
-    "regard_en": Part(None, 20, 40),
-    "occugender_implicit": Part(QUICK["occugender_implicit"]._replace(number=2), 80, 480),
-    "gg_bbq_group_terms": Part(QUICK["gg_bbq_group_terms"], 16, 48),
-    "stereoset_en": Part(QUICK["stereoset_en"]._replace(number=1), 6, 18),
-    "stereoset_de_inter_variants": Part(None, 2, 6),
+    "regard_en": SuitePart(None, 20, 40),
+    "occugender_implicit": SuitePart(QUICK["occugender_implicit"]._replace(number=2), 80, 480),
+    "gg_bbq_group_terms": SuitePart(QUICK["gg_bbq_group_terms"], 16, 48),
+    "stereoset_en": SuitePart(QUICK["stereoset_en"]._replace(number=1), 6, 18),
+    "stereoset_de_inter_variants": SuitePart(None, 2, 6),
 }
 
 

@@ -156,8 +156,8 @@ def test_a_number_that_a_policy_allows_may_be_written_another_way(allowed, holds
 
 
 def test_a_hash_of_digits_is_no_number():
-    from lm_eval_bias.analysis.departures import Departure
-    from lm_eval_bias.analysis.policy_verdict import _allows
+    from lm_eval_bias.gate.departures import Departure
+    from lm_eval_bias.gate.verdict import _allows
 
     assert _allows("samples=012345678901", Departure("samples", "012345678901", ""))
     assert not _allows("samples=12345678901", Departure("samples", "012345678901", ""))

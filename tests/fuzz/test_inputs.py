@@ -10,10 +10,10 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from lm_eval_bias.analysis import policy_file as policies
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from lm_eval_bias.evaluation import suites
+from lm_eval_bias.gate import policy_file
 from lm_eval_bias.tasks.occugender import inputs
 from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
 
@@ -90,7 +90,7 @@ def test_yaml_that_is_none(name, tmp_path):
     for read, *arguments in (
         (inputs.templates, path, "explicit"),
         (inputs.words, path, "explicit"),
-        (policies.read, tmp_path / "given.yaml"),
+        (policy_file.read, tmp_path / "given.yaml"),
     ):
         with pytest.raises(BiasError, match="given.yaml"):
             read(*arguments)
@@ -115,7 +115,7 @@ def test_changed_words(folder, content, kind):
 @fuzz(60, content=mutated(POLICY))
 def test_changed_policies(folder, content):
     write(folder, "policy.yaml", yaml.safe_dump(content, allow_unicode=True, sort_keys=False))
-    found = taken(policies.read, folder / "policy.yaml")
+    found = taken(policy_file.read, folder / "policy.yaml")
     if found is not None:
         assert found.bounds
         assert all(bound.low <= bound.high for bound in found.bounds)
@@ -125,7 +125,7 @@ def test_changed_policies(folder, content):
 def test_damaged_yaml(folder, content, reader):
     path = write(folder, "given.yaml", content)
     if reader == "policy":
-        taken(policies.read, folder / "given.yaml")
+        taken(policy_file.read, folder / "given.yaml")
     else:
         taken(getattr(inputs, reader), path, "explicit")
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from lm_eval_bias.analysis import board_building
-from lm_eval_bias.analysis.board_building import Board
-from lm_eval_bias.analysis.rank_intervals import Rank
+from lm_eval_bias.boards import building
+from lm_eval_bias.boards.building import Board
+from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
 from tests.report.made_runs import run_file, write
@@ -56,6 +56,6 @@ def hundred_models(read: int = 4) -> str:
             write(Path(place) / f"run{number}.json", run_file(model(number), TASKS, shift=9 * number))
         runs, problems = run_discovery.read([place], by_task=True)
     assert not problems
-    boards = [_with_copies(board, read) for board in board_building.boards(runs)]
+    boards = [_with_copies(board, read) for board in building.boards(runs)]
     copies = [replace(runs[number % read], name=model(number)) for number in range(MODELS)]
     return board_reports.render("html", boards, copies, [])

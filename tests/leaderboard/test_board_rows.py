@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.analysis import board_building, rank_intervals
-from lm_eval_bias.analysis.board_building import PUBLISHED, RUN, Cell
+from lm_eval_bias.boards import building, rank_intervals
+from lm_eval_bias.boards.building import PUBLISHED, RUN, RankedScore
 from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.published_scores import Published
@@ -42,7 +42,7 @@ def run(name, *tasks, **provenance):
 
 
 def board(*runs, name=TASK):
-    (found,) = board_building.boards(runs, [name])
+    (found,) = building.boards(runs, [name])
     return found
 
 
@@ -125,7 +125,7 @@ def test_why_a_run_is_not_ranked(changes, reason):
 def test_a_score_without_ends_is_ranked_by_its_error():
     column = Value("gap", math.nan, low=-math.inf, high=math.inf, neutral=0.0)
     for stderr, is_point in ((0.5, True), (1e-9, False), (0.0, False), (math.nan, False), (math.inf, False)):
-        found = board_building._point(replace(column, value=3.0, stderr=stderr, dof=4.0), column)
+        found = building._point(replace(column, value=3.0, stderr=stderr, dof=4.0), column)
         assert isinstance(found, rank_intervals.Point) is is_point
         assert is_point or found == "no usable standard error"
 
@@ -251,7 +251,7 @@ def test_scores_that_must_not_be_shown_are_not(monkeypatch):
     assert all(math.isnan(one.value) and one.note == "not in its file" for one in row.cells.values())
     # a row's own function refuses as well, whoever calls it with scores
     columns = [value(score.name, benchmark="regard") for score in regard.scores()]
-    own = board_building._run_row(run("model"), task(*scores, name="regard_en"), columns)
+    own = building._run_row(run("model"), task(*scores, name="regard_en"), columns)
     assert all(math.isnan(one.value) for one in own.cells.values())
 
 
@@ -279,7 +279,7 @@ def paper(model="Paper", **cells):
 
 
 def test_published_rows_stand_after_runs_unranked(printed):
-    score = published_scores.Cell
+    score = published_scores.PublishedCell
     printed(
         paper("z", acc_amb=score(0.25, "25.0"), diff_bias_amb=score(0.1, "10", 0.02, "half of 20")),
         paper("Y"), paper("x", acc_amb=score(math.nan, "<1")),
@@ -292,7 +292,7 @@ def test_published_rows_stand_after_runs_unranked(printed):
     assert (row.source, row.conventions, row.deviations, row.group) == (
         "Doe 2025, Table 3", "by hand", ("a misprint",), (),
     )  # fmt: skip
-    assert row.cells["acc_amb"] == Cell(
+    assert row.cells["acc_amb"] == RankedScore(
         0.25, "25.0", row.cells["acc_amb"].stderr, unranked="published without standard error"
     )
     bias = row.cells["diff_bias_amb"]
@@ -310,7 +310,7 @@ def test_published_scores_that_rank_nothing_say_nothing_of_ranks(printed):
     further = next(
         score.name for score in registry.get("gg_bbq").scores() if score.name not in registry.get("gg_bbq").main
     )
-    printed(paper("one", **{further: published_scores.Cell(0.5, "0.5")}), paper("two"))
+    printed(paper("one", **{further: published_scores.PublishedCell(0.5, "0.5")}), paper("two"))
     found = board(scored("run", 0.5))
     assert [column.name for column in found.others] == [further]
     assert further not in {column.name for column in found.columns}
@@ -330,7 +330,7 @@ def test_what_is_said_of_the_whole_table(printed):
     one, again, other = scored("a", 0.2), scored("b", 0.5), scored("c", 0.9, inputs={"documents": "1" * 64})
     older, part = scored("d", 0.9, inputs={}), scored("e", 0.9, inputs={**WHOLE, "scored": "2" * 64}, documents=96)
     worded = scored("f", 0.4, metadata={"wording": 3}, inputs={"documents": "3" * 64})
-    assert list(board(one, again).notes) == [f"All pairs of runs {board_building.INDEPENDENT}", unpublished]
+    assert list(board(one, again).notes) == [f"All pairs of runs {building.INDEPENDENT}", unpublished]
     assert list(board(one, other).notes) == [mixed, apart, unpublished]
     assert list(board(one, older).notes) == [mixed, old, unpublished]
     assert list(board(one, part).notes) == [mixed, unpublished]
@@ -338,7 +338,7 @@ def test_what_is_said_of_the_whole_table(printed):
     assert list(board(one, worded).notes) == [mixed, unpublished]
     assert list(board(one, other, older).notes) == [mixed, old, apart, unpublished]
     assert list(board(older).notes) == [unpublished]
-    printed(paper(acc_amb=published_scores.Cell(0.5, "0.5")), paper("none"))
+    printed(paper(acc_amb=published_scores.PublishedCell(0.5, "0.5")), paper("none"))
     assert list(board(one).notes) == []
     printed(paper("none"))
     assert list(board(one).notes)[0].startswith("The paper prints none")
@@ -369,7 +369,7 @@ def test_a_task_that_is_not_in_the_catalog():
         ({"measures": "another"}, "a task that this package doesn't know"),
     ):  # fmt: skip
         own = task(score, name="stereoset_en", metadata=metadata, task="own", language="tr")
-        (found,) = board_building.boards([run("a", own)])
+        (found,) = building.boards([run("a", own)])
         assert (found.task, found.benchmark, found.language, found.measures) == ("own", "stereoset", "tr", measures)
         assert [row.model for row in found.rows] == ["a"]
 
@@ -378,34 +378,34 @@ def test_without_names_every_task_that_was_run_in_the_catalogs_order():
     own = task(value("ss", 52.0, 1.0, "stereoset"), name="stereoset_en", task="own")
     runs = [run("a", own, task(value())), run("b", task(value("ss", 52.0, 1.0, "stereoset"), name="stereoset_en"))]
     order = [name for name in catalog.entries() if name in (TASK, "stereoset_en")]
-    assert [one.task for one in board_building.boards(runs)] == [*order, "own"]
-    assert board_building.boards([]) == []
+    assert [one.task for one in building.boards(runs)] == [*order, "own"]
+    assert building.boards([]) == []
 
 
 def test_names_and_groups_of_tasks(printed):
     printed()
     members = catalog.entries()["occugender"].members
-    assert board_building.resolved(["occugender", TASK, members[0]]) == [*members, TASK]
-    assert board_building.resolved([]) == []
+    assert building.resolved(["occugender", TASK, members[0]]) == [*members, TASK]
+    assert building.resolved([]) == []
     with pytest.raises(BiasError) as error:
-        board_building.resolved([TASK, "stereoset_dee"])
+        building.resolved([TASK, "stereoset_dee"])
     assert str(error.value).startswith("--task stereoset_dee: no such task. Did you mean stereoset_de")
     runs = [scored("a", 0.5)]
-    assert [one.task for one in board_building.boards(runs, [TASK, "stereoset_en"])] == [TASK]
+    assert [one.task for one in building.boards(runs, [TASK, "stereoset_en"])] == [TASK]
     with pytest.raises(BiasError) as error:
-        board_building.boards(runs, ["stereoset_en", "stereoset_de_inter"])
+        building.boards(runs, ["stereoset_en", "stereoset_de_inter"])
     assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run and no published score"
     printed(paper())
-    assert [row.model for row in board_building.boards([], [TASK])[0].rows] == ["Paper"]
+    assert [row.model for row in building.boards([], [TASK])[0].rows] == ["Paper"]
 
 
 def test_tasks_of_unknown_benchmarks_are_named_with_their_file():
     alien = replace(task(value()), task="alien", benchmark="alien")
     runs = [run("a", task(value()), alien), run("b", task(value()))]
-    (problem,) = board_building.foreign(runs)
+    (problem,) = building.foreign(runs)
     assert str(problem) == "a.json: alien: unknown benchmark, 'alien'"
-    assert [one.task for one in board_building.boards(runs)] == [TASK]
-    (found,) = board_building.boards([run("c", alien, task(value()))])  # which doesn't end the search
+    assert [one.task for one in building.boards(runs)] == [TASK]
+    (found,) = building.boards([run("c", alien, task(value()))])  # which doesn't end the search
     assert found.task == TASK
 
 
@@ -417,4 +417,4 @@ def test_tasks_of_unknown_benchmarks_are_named_with_their_file():
     ],
 )  # fmt: skip
 def test_how_a_score_ranks(higher_is_better, neutral, rule):
-    assert board_building.rule(replace(value(), higher_is_better=higher_is_better, neutral=neutral)) == rule
+    assert building.rule(replace(value(), higher_is_better=higher_is_better, neutral=neutral)) == rule

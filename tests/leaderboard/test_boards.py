@@ -2,8 +2,8 @@
 
 import json
 
-from lm_eval_bias.analysis import board_building
-from lm_eval_bias.analysis.board_building import PUBLISHED, RUN
+from lm_eval_bias.boards import building
+from lm_eval_bias.boards.building import PUBLISHED, RUN
 from lm_eval_bias.report import captions
 from lm_eval_bias.report.captions import remarks, tables, unranked
 from lm_eval_bias.runs import run_discovery
@@ -15,7 +15,7 @@ TASK = "gg_bbq_group_terms"
 
 def board_of(folder, task=TASK, **kwargs):
     runs, _ = run_discovery.read([folder])
-    (found,) = board_building.boards(runs, [task], **kwargs)
+    (found,) = building.boards(runs, [task], **kwargs)
     return found
 
 
@@ -97,7 +97,7 @@ def test_published_models_without_main_scores_stand_with_their_own_only():
 
 def test_every_task_run_has_its_board_and_its_scores():
     runs, _ = run_discovery.read([ROOT / "results"])
-    found = board_building.boards(runs)
+    found = building.boards(runs)
     assert len(found) == 12
     for board in found:
         for row in board.rows:

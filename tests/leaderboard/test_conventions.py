@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.analysis import conventions
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.runs import settings
 
 GG_BBQ, REGARD, OCCUGENDER = "gg_bbq_group_terms", "regard_de", "occugender_explicit"
 WHOLE = {"documents": "0" * 64}
@@ -28,11 +28,11 @@ def run(one, **provenance):
 
 
 def choices(one, **provenance):
-    return conventions.choices(run(one, **provenance), one)
+    return settings.choices(run(one, **provenance), one)
 
 
 def key(one, **provenance):
-    return conventions.key(run(one, **provenance), one)
+    return settings.key(run(one, **provenance), one)
 
 
 # ---------------------------------------------------------------------- files and options
@@ -40,15 +40,15 @@ def key(one, **provenance):
 
 def test_a_file_is_known_by_its_content_where_it_was_read():
     read = task(words="here/a.yaml", inputs={"files": {"here/a.yaml": "0123456789abcdef"}})
-    assert conventions.file_hash(read, "words") == "0123456789abcdef"
-    assert conventions.option_text(read, "words") == "a.yaml (0123456789ab)"
-    assert conventions.file_hash(read, "templates") == ""
+    assert settings.file_hash(read, "words") == "0123456789abcdef"
+    assert settings.option_text(read, "words") == "a.yaml (0123456789ab)"
+    assert settings.file_hash(read, "templates") == ""
     for unread in (task(words="a.yaml"), task(words="a.yaml", inputs=None), task(words="a.yaml", inputs={"files": {}})):
-        assert conventions.file_hash(unread, "words") == ""
-        assert conventions.option_text(unread, "words") == "a.yaml"
+        assert settings.file_hash(unread, "words") == ""
+        assert settings.option_text(unread, "words") == "a.yaml"
     # a number or a list is no path
-    assert conventions.file_hash(task(words=["a"], inputs={"files": {"a": "1"}}), "words") == ""
-    assert conventions.file_hash(task(words=3, inputs={"files": {3: "1"}}), "words") == ""
+    assert settings.file_hash(task(words=["a"], inputs={"files": {"a": "1"}}), "words") == ""
+    assert settings.file_hash(task(words=3, inputs={"files": {3: "1"}}), "words") == ""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_file_is_known_by_its_content_where_it_was_read():
     ],
 )  # fmt: skip
 def test_an_options_value_as_text(value, text):
-    assert conventions.option_text(task(words=value), "words") == text
+    assert settings.option_text(task(words=value), "words") == text
 
 
 def test_only_what_is_chosen_and_not_the_default_makes_another_measurement():
@@ -145,9 +145,9 @@ def test_the_same_key_where_the_same_was_measured():
 
 
 def test_the_hash_of_what_was_run_is_the_parts_where_a_part_was():
-    assert conventions.asked(task(inputs={"documents": "a", "scored": "b"})) == "b"
-    assert conventions.asked(task(inputs={"documents": "a"})) == "a"
-    assert conventions.asked(task(inputs={})) == conventions.UNRECORDED
+    assert settings.asked(task(inputs={"documents": "a", "scored": "b"})) == "b"
+    assert settings.asked(task(inputs={"documents": "a"})) == "a"
+    assert settings.asked(task(inputs={})) == settings.UNRECORDED
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ def test_the_hash_of_what_was_run_is_the_parts_where_a_part_was():
 )
 def test_the_part_that_was_run(inputs, documents, items, part):
     one = replace(task(inputs=inputs), documents=documents, items=items)
-    assert conventions.part(one) == part
+    assert settings.part(one) == part
     unknown = bool(part) and "scored" not in inputs
-    assert conventions.unknown_part(one) == (f"{part}, and its file doesn't say which" if unknown else "")
+    assert settings.unknown_part(one) == (f"{part}, and its file doesn't say which" if unknown else "")
 
 
 # ---------------------------------------------------------------------- in words
 
 
 def described(one, **provenance):
-    return conventions.describe(run(one, **provenance), one)
+    return settings.describe(run(one, **provenance), one)
 
 
 def test_conventions_in_words():
@@ -188,17 +188,15 @@ def test_conventions_in_words():
 
 
 def test_where_a_run_departs():
-    assert conventions.deviations(task()) == ()
+    assert settings.deviations(task()) == ()
     part = replace(task(inputs={}), documents=96, version="1.5")
-    assert conventions.deviations(part) == ("96 of 968 items", "task version 1.5, now 2.0")
+    assert settings.deviations(part) == ("96 of 968 items", "task version 1.5, now 2.0")
     warned = task(REGARD, classifier_used={"name": "light", "warning": "weak"})
-    assert conventions.deviations(warned) == ("weak",)
-    assert conventions.deviations(task(REGARD, classifier_used={"name": "light"})) == ()
+    assert settings.deviations(warned) == ("weak",)
+    assert settings.deviations(task(REGARD, classifier_used={"name": "light"})) == ()
     # of a task that isn't known no version is the current one
-    assert conventions.deviations(replace(task(), task="own", version="0.1")) == ()
-    assert conventions.deviations(replace(task(), task=f"{GG_BBQ} (light)", version="1")) == (
-        "task version 1, now 2.0",
-    )
+    assert settings.deviations(replace(task(), task="own", version="0.1")) == ()
+    assert settings.deviations(replace(task(), task=f"{GG_BBQ} (light)", version="1")) == ("task version 1, now 2.0",)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +207,4 @@ def test_where_a_run_departs():
     ],
 )  # fmt: skip
 def test_versions_however_they_are_written(version, current, same):
-    assert conventions.same_version(version, current) == same
+    assert settings.same_version(version, current) == same

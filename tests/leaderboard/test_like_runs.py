@@ -2,7 +2,7 @@
 
 import pytest
 
-from lm_eval_bias.analysis import board_building
+from lm_eval_bias.boards import building
 from lm_eval_bias.report.captions import remarks, unranked
 from lm_eval_bias.runs import run_discovery
 from tests.leaderboard.boards import run_data, write
@@ -15,7 +15,7 @@ ONE, OTHER, PART = "1" * 64, "2" * 64, "3" * 64
 def board_of(folder):
     runs, problems = run_discovery.read([folder])
     assert not problems
-    (board,) = board_building.boards(runs, [TASK])
+    (board,) = building.boards(runs, [TASK])
     return board
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lm_eval_bias.analysis.rank_intervals import Point, Rank, intervals, p_values
+from lm_eval_bias.boards.rank_intervals import Point, Rank, intervals, p_values
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 
 DRAWS = 1500

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import sentence_pairs
-from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
+from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 
 WORDS = ["river", "stone", "morning", "window", "garden", "letter", "winter", "market", "music", "bridge"]
 
@@ -39,7 +39,7 @@ def parsed(text):
 
 def build(folder, *corpora, **more):
     """The pairs of every part, and what is known about them."""
-    sentence_pairs.build(Settings("", corpora, **more), folder)
+    sentence_pairs.build(TrainingSettings("", corpora, **more), folder)
     about = json.loads((folder / sentence_pairs.ABOUT).read_text())
     return {part: sentence_pairs.Pairs(folder, part) for part in sentence_pairs.PARTS}, about
 

@@ -11,7 +11,7 @@ import transformers
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import nsp_checkpoint, nsp_training
-from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
+from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
 from tests import tiny
 
@@ -42,7 +42,7 @@ def quick(models, texts):
 
     def settings(name, **more):
         given = {"max_steps": 6, "batch_size": 8, "accumulate": 2, "evaluate_every": 2, "max_length": 96, **more}
-        return Settings(models.get(name, name), (texts,),
+        return TrainingSettings(models.get(name, name), (texts,),
                         **{"body_rate": 1e-3, "held_out": 0.2, "trainer": {"use_cpu": True}, **given})  # fmt: skip
 
     return settings
@@ -246,8 +246,8 @@ def test_languages_are_one_for_all_or_one_for_each_corpus(command, capsys):
 
 
 def test_settings_of_the_paper():
-    found = Settings("x", ()).filled("causal")
+    found = TrainingSettings("x", ()).filled("causal")
     assert (found.batch_size, found.accumulate, found.body_rate, found.head_rate) == (4, 16, 5e-6, 1e-3)
-    found = Settings("x", (), body_rate=1e-3).filled("seq2seq")
+    found = TrainingSettings("x", (), body_rate=1e-3).filled("seq2seq")
     assert (found.batch_size, found.accumulate, found.body_rate) == (8, 8, 1e-3)
-    assert Settings("x", ()).filled("seq2seq").body_rate == 1e-4
+    assert TrainingSettings("x", ()).filled("seq2seq").body_rate == 1e-4

@@ -34,11 +34,11 @@ def write(path: Path, sentences: int) -> None:
 
 def one(folder: Path, sentences: int) -> None:
     """Measure one size and print it as JSON."""
-    from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
+    from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
     from lm_eval_bias.models.next_sentence.sentence_pairs import ABOUT, build
 
-    def settings(name: str) -> Settings:
-        return Settings("", (Corpus(str(folder / f"{name}.jsonl"), "en"),))
+    def settings(name: str) -> TrainingSettings:
+        return TrainingSettings("", (Corpus(str(folder / f"{name}.jsonl"), "en"),))
 
     for name, size in (("warm", 1_000), ("corpus", sentences)):
         write(folder / f"{name}.jsonl", size)

@@ -171,7 +171,7 @@ def rescore(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
 
 def compare(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """``compare`` of two runs."""
-    from lm_eval_bias.analysis import findings
+    from lm_eval_bias.comparing import findings
     from lm_eval_bias.runs import sample_logs
 
     runs = [str(folder / f"{benchmark}-{count}" / name) for name in ("run1", "run2")]
@@ -195,10 +195,10 @@ def report(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
 
 def leaderboard(benchmark: str, count: int, folder: Path) -> Callable[[], Parts]:
     """``leaderboard`` of that many models' result files, as a page."""
-    from lm_eval_bias.analysis import board_building, rank_intervals
+    from lm_eval_bias.boards import building, rank_intervals
     from lm_eval_bias.runs import run_discovery as read
 
-    inner = {"reading": (read, "read"), "ranks": (rank_intervals, "intervals"), "tables": (board_building, "boards")}
+    inner = {"reading": (read, "read"), "ranks": (rank_intervals, "intervals"), "tables": (building, "boards")}
     where = str(folder / f"leaderboard-models-{count}")
     return lambda: _command(["leaderboard", where, "-o", str(folder / "board.html")], inner)
 

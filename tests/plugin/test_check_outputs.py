@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lm_eval_bias.analysis.policy_file import Bound
-from lm_eval_bias.analysis.policy_verdict import Finding
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.run_data import Problem, Run
+from lm_eval_bias.gate.policy_file import Bound
+from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import escaping, policy_outputs
 from tests.report.made_runs import run_file, write
 
@@ -125,7 +125,7 @@ def test_all_that_is_to_know_of_a_run_is_one_warning(tmp_path, capsys):
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, problem):
-    finding = Finding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)
+    finding = GateFinding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)
     run = Run(task, None, {}, "", {})
     text = policy_outputs.workflow_commands([(run, [finding])], [Problem("x", problem)], [])
     assert len(text.splitlines()) == 2
@@ -146,7 +146,7 @@ def test_a_comment(given_files, tmp_path, capsys):
 
 
 def test_a_long_comment_is_cut():
-    findings = [Finding("t" * 1000, f"s{n}", False, "x" * 1000, "y") for n in range(300)]
+    findings = [GateFinding("t" * 1000, f"s{n}", False, "x" * 1000, "y") for n in range(300)]
     text = policy_outputs.comment([(Run("m", None, {}, "", {}), findings)], [], "p", False)
     assert len(text) < 65_536
     assert text.endswith("Cut here: the rest is in the log.\n")

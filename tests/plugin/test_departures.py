@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lm_eval_bias.analysis import departures
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.data import sources
+from lm_eval_bias.gate import departures
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.tasks.regard.classifiers import classifier
@@ -223,7 +223,7 @@ def of(task, provenance=(), **metadata):
         task, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known, {}
     )
     run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
-    return {departure.name: departure.value for departure in departures.of(run, made)}
+    return {departure.name: departure.value for departure in departures.find_departures(run, made)}
 
 
 @pytest.mark.parametrize("files", [None, {}, dict.fromkeys(sources.hashes("stereoset_en"), "0" * 64)])

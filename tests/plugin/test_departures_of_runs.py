@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias import __version__
-from lm_eval_bias.analysis import departures
-from lm_eval_bias.analysis.departures import Departure
 from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.data import sources
+from lm_eval_bias.gate import departures
+from lm_eval_bias.gate.departures import Departure
 
 SEEDS = [0, 1234, 1234, 1234]
 GG_BBQ, REGARD = "gg_bbq_group_terms", "regard_de"
@@ -29,7 +29,7 @@ def task(name=GG_BBQ, inputs=READ, **metadata):
 
 def of(one, **provenance):
     run = Run("model", Path("run.json"), {"seeds": SEEDS, **provenance}, "", {one.task: one})
-    return list(departures.of(run, one))
+    return list(departures.find_departures(run, one))
 
 
 def test_a_run_of_the_task_as_it_is_departs_in_nothing():

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.analysis import policy_file, policy_verdict
-from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
+from lm_eval_bias.gate import policy_file, verdict
+from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.report import policy_outputs
-from lm_eval_bias.report.numbers import significant
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs import run_file as record
 
@@ -36,7 +36,7 @@ def run(*tasks, **provenance):
 
 
 def one(bound, value=SS):
-    return policy_verdict.judge(replace(bound, place="p"), "t", value)
+    return verdict.judge(replace(bound, place="p"), "t", value)
 
 
 def bound(**options):
@@ -133,7 +133,7 @@ def policy(*bounds, **options):
 def violated(given, *bounds, **options):
     return [
         (f.task, f.score, policy_outputs.says(f))
-        for f in policy_verdict.check(given, policy(*bounds, **options))
+        for f in verdict.check(given, policy(*bounds, **options))
         if not f.holds
     ]
 
@@ -157,8 +157,8 @@ def test_share_of_the_items():
 
 
 def test_fewer_samples_of_a_prompt_are_a_smaller_share():
-    texts = task("regard_en", "regard", documents=20, items=20, metadata={"repeats": 25})
-    texts = replace(texts, usual_repeats=100)
+    made = task("regard_en", "regard", documents=20, items=20, metadata={"repeats": 25})
+    texts = replace(made, usual_repeats=100)
     assert texts.share == 0.25
     assert replace(texts, metadata={}).share == 1.0
     assert replace(texts, metadata={"repeats": 200}).share == 1.0
@@ -236,7 +236,7 @@ def test_the_example_is_a_policy_whose_names_exist(tmp_path, capsys):
     text = capsys.readouterr().out
     found = policy_file.read(written(tmp_path, text))
     assert {bound.on for bound in found.bounds} == set(policy_file.ON)
-    policy_verdict.refuse_unknown(found, [])
+    verdict.refuse_unknown(found, [])
 
 
 @pytest.fixture

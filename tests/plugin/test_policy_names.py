@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.analysis import policy_verdict
-from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.gate import verdict
+from lm_eval_bias.gate.policy_file import Bound, Policy
 
 
 def task(name, *scores, benchmark="occugender"):
@@ -43,7 +43,7 @@ BOTH = run(
     ],
 )
 def test_tasks_that_a_bound_is_about(name, tasks):
-    assert [one.task for one in policy_verdict.tasks(BOTH, Bound(name, "x"))] == tasks
+    assert [one.task for one in verdict.tasks(BOTH, Bound(name, "x"))] == tasks
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_tasks_that_a_bound_is_about(name, tasks):
     [("ss", ["ss"]), ("*s", ["ss", "lms"]), ("l?s", ["lms"]), ("SS", []), ("s", [])],
 )
 def test_scores_that_a_bound_is_about(name, scores):
-    assert [s.name for s in policy_verdict.scores(BOTH.tasks["stereoset_en"], Bound("t", name))] == scores
+    assert [s.name for s in verdict.scores(BOTH.tasks["stereoset_en"], Bound("t", name))] == scores
 
 
 def test_a_group_means_each_of_its_tasks_and_a_pattern_any():
     members = catalog.entries()["stereoset"].members
     assert len(members) > 1
-    assert policy_verdict.patterns(Bound("stereoset", "ss")) == members
+    assert verdict.patterns(Bound("stereoset", "ss")) == members
     for name in ("stereoset_en", "stereoset_*", "nothing"):
-        assert policy_verdict.patterns(Bound(name, "ss")) == (name,)
+        assert verdict.patterns(Bound(name, "ss")) == (name,)
     missing = [name for name in members if name != "stereoset_en"]
-    assert policy_verdict.unmeasured(BOTH, Bound("stereoset", "ss")) == missing
+    assert verdict.unmeasured(BOTH, Bound("stereoset", "ss")) == missing
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_a_group_means_each_of_its_tasks_and_a_pattern_any():
     ],
 )
 def test_what_was_not_measured(name, score, missing):
-    assert policy_verdict.unmeasured(BOTH, Bound(name, score)) == missing
+    assert verdict.unmeasured(BOTH, Bound(name, score)) == missing
 
 
 def refused(*bounds, runs=()):
     policy = Policy(tuple(replace(bound, place=f"line {n}") for n, bound in enumerate(bounds, 1)))
     with pytest.raises(BiasError) as error:
-        policy_verdict.refuse_unknown(policy, runs)
+        verdict.refuse_unknown(policy, runs)
     return str(error.value)
 
 
 def accepted(*bounds, runs=()):
-    policy_verdict.refuse_unknown(Policy(bounds), runs)
+    verdict.refuse_unknown(Policy(bounds), runs)
     return True
 
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from lm_eval_bias.analysis import departures, policy_file
-from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.gate import departures, policy_file
+from lm_eval_bias.gate.policy_file import Bound, Policy
 
 BOUND = "bounds: [{task: a, score: b, max: 1}]\n"
 

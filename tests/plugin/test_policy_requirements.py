@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.analysis import policy_verdict
-from lm_eval_bias.analysis.policy_file import Bound, Policy
-from lm_eval_bias.analysis.policy_verdict import Finding
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
+from lm_eval_bias.gate import verdict
+from lm_eval_bias.gate.policy_file import Bound, Policy
+from lm_eval_bias.gate.verdict import GateFinding
 
 ACC = Value("acc_amb", 0.5, 0.05, (0.4, 0.6), low=0.0, high=1.0, neutral=1.0)
 UNANSWERED = Value("unanswered", 0.05, low=0.0, high=1.0, neutral=0.0)
@@ -37,7 +37,7 @@ def generated(*scores, **changes):
 def checked(*tasks, provenance=None, bounds=None, **options):
     run = Run("model", Path("run.json"), provenance or {}, "", {one.task: one for one in tasks})
     about = bounds or [Bound(one.base, "acc_amb", low=0.1, high=0.9) for one in tasks]
-    return policy_verdict.check(run, Policy(tuple(about), **options))
+    return verdict.check(run, Policy(tuple(about), **options))
 
 
 def beside_bounds(*tasks, **options):
@@ -49,7 +49,7 @@ def beside_bounds(*tasks, **options):
 )
 def test_enough_documents_have_to_be_answered(share, largest, holds):
     (found,) = beside_bounds(generated(replace(UNANSWERED, value=share)), unanswered=largest)
-    assert found == Finding(
+    assert found == GateFinding(
         GENERATED, "unanswered", holds, f"at most {largest} of the documents unanswered",
         "" if holds else f"{share} of them weren't answered", share,
     )  # fmt: skip
@@ -73,7 +73,7 @@ def test_the_default_of_a_policy_is_a_tenth():
 def test_a_departure_is_violated_or_allowed_by_its_name_or_value():
     other = task(metadata={"words": 3})
     (found,) = beside_bounds(other)
-    assert found == Finding(
+    assert found == GateFinding(
         ASKED,
         "words",
         False,
@@ -97,7 +97,7 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     assert [found.score for found in beside_bounds(part, **limited)] == ["words", "limit"]
     found = beside_bounds(part, share=0.5, **limited)
     assert [(one.score, one.holds) for one in found] == [("words", False), ("items", True)]
-    assert found[1] == Finding(ASKED, "items", True, "at least 50% of the items", "", found[1].value)
+    assert found[1] == GateFinding(ASKED, "items", True, "at least 50% of the items", "", found[1].value)
     (_, missed) = beside_bounds(part, share=0.6, **limited)
     assert missed.holds is False
     assert missed.problem == "500 of 1,000 items, 50% of what a full run asks"
@@ -107,8 +107,8 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
 
 
 def test_after_the_part_other_departures_are_told_as_well(monkeypatch):
-    parts = [policy_verdict.departures.Departure(name, "1", "why") for name in ("limit", "samples", "suite", "words")]
-    monkeypatch.setattr(policy_verdict.departures, "of", lambda run, task: iter(parts))
+    parts = [verdict.departures.Departure(name, "1", "why") for name in ("limit", "samples", "suite", "words")]
+    monkeypatch.setattr(verdict.departures, "find_departures", lambda run, task: iter(parts))
     assert [found.score for found in beside_bounds(task(), share=0.1)] == ["words", "items"]
     assert [found.score for found in beside_bounds(task())] == ["limit", "samples", "suite", "words"]
 
@@ -143,7 +143,7 @@ def test_warnings_and_what_was_not_measured_are_violations_with_what_the_bound_i
     bounds = [Bound(ASKED, "acc_amb", low=0.1, why="a promise"), Bound(ASKED, "gone", low=0.1, why="another")]
     kept, missing, warning = checked(noted, bounds=bounds, allow_warnings=False)
     assert (kept.holds, kept.why, kept.task, kept.score) == (True, "a promise", ASKED, "acc_amb")
-    assert missing == Finding(ASKED, "gone", False, f"{ASKED}: gone", "not measured", missing.value, why="another")
+    assert missing == GateFinding(ASKED, "gone", False, f"{ASKED}: gone", "not measured", missing.value, why="another")
     assert missing.holds is False
     assert (warning.score, warning.holds, warning.required, warning.problem) == (
         "acc_amb", False, "no warning", "few items",
@@ -152,14 +152,14 @@ def test_warnings_and_what_was_not_measured_are_violations_with_what_the_bound_i
 
 
 def judged(**options):
-    return policy_verdict.judge(Bound(ASKED, "acc*", place="p", **options), ASKED, ACC)
+    return verdict.judge(Bound(ASKED, "acc*", place="p", **options), ASKED, ACC)
 
 
 def test_a_finding_holds_the_ends_that_its_bound_allows():
     found = judged(distance=0.3, high=0.95)
     assert (found.task, found.score, found.value, found.interval) == (ASKED, "acc_amb", 0.5, (0.4, 0.6))
     assert (found.required.low, found.required.high) == (0.7, 0.95)
-    middle = policy_verdict.judge(Bound(ASKED, "acc*", distance=0.3), ASKED, replace(ACC, neutral=0.5))
+    middle = verdict.judge(Bound(ASKED, "acc*", distance=0.3), ASKED, replace(ACC, neutral=0.5))
     assert (middle.required.low, middle.required.high) == (0.2, 0.8)
     assert (judged(low=0.2).required.low, judged(low=0.2).required.high) == (0.2, math.inf)
 
@@ -181,19 +181,19 @@ def test_on_which_side_and_by_how_much_a_bound_is_violated(limit, side, excess):
 
 def test_a_bound_at_the_end_of_a_scores_range_can_be_met():
     sure = replace(ACC, value=1.0, interval=(1.0, 1.0))
-    assert policy_verdict.judge(Bound("t", "s", low=1.0), "t", sure).holds  # an accuracy of 1
+    assert verdict.judge(Bound("t", "s", low=1.0), "t", sure).holds  # an accuracy of 1
     none = replace(ACC, value=0.0, interval=(0.0, 0.0))
-    assert policy_verdict.judge(Bound("t", "s", high=0.0), "t", none).holds
+    assert verdict.judge(Bound("t", "s", high=0.0), "t", none).holds
     # exactly the neutral value
     even = replace(ACC, value=0.5, interval=(0.5, 0.5), neutral=0.5)
-    assert policy_verdict.judge(Bound("t", "s", distance=0.0), "t", even).holds
+    assert verdict.judge(Bound("t", "s", distance=0.0), "t", even).holds
 
 
 def test_a_refused_bound_is_told_with_its_place_and_the_scores_range():
-    with pytest.raises(policy_verdict.BiasError) as error:
+    with pytest.raises(verdict.BiasError) as error:
         judged(low=1.01)
     assert str(error.value) == "p: acc_amb goes from 0 to 1: this bound could never be met"
-    with pytest.raises(policy_verdict.BiasError) as error:
+    with pytest.raises(verdict.BiasError) as error:
         judged(high=1.0)
     assert str(error.value) == "p: acc_amb goes from 0 to 1: this bound could never be violated"
 
@@ -207,11 +207,11 @@ def test_the_share_of_a_task_that_is_not_in_the_catalog():
 def test_each_task_is_held_against_its_sample_log_and_a_few_differences_are_told(monkeypatch):
     lines = {ASKED: [], SECOND: ["a", "b", "c"], GENERATED: ["a", "b", "c", "d", "e"]}
     run = Run("model", Path("run.json"), {}, "", {name: task(name) for name in lines})
-    monkeypatch.setattr(policy_verdict.rescoring, "recompute", lambda one: one.task)
-    monkeypatch.setattr(policy_verdict.soundness, "differences", lambda scores, name: lines[name])
+    monkeypatch.setattr(verdict.rescoring, "recompute", lambda one: one.task)
+    monkeypatch.setattr(verdict.soundness, "differences", lambda scores, name: lines[name])
     required = "the same scores as its sample log"
-    assert policy_verdict.recomputed(run) == [
-        Finding(ASKED, "samples", True, required, ""),
-        Finding(SECOND, "samples", False, required, "a; b; c"),
-        Finding(GENERATED, "samples", False, required, "a; b; c; and 2 more"),
+    assert verdict.recomputed(run) == [
+        GateFinding(ASKED, "samples", True, required, ""),
+        GateFinding(SECOND, "samples", False, required, "a; b; c"),
+        GateFinding(GENERATED, "samples", False, required, "a; b; c; and 2 more"),
     ]

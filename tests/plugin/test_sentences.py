@@ -1,6 +1,6 @@
 import math
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import registry, wording
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import sentences
 
@@ -35,7 +35,7 @@ def test_direction_only_where_the_interval_allows():
 
 def test_an_interval_that_leaves_the_range_or_is_not_symmetric_is_in_brackets():
     def shown(value, interval, **options):
-        return sentences.with_margin(Value("x", value, 0.1, interval, low=0.0, high=1.0), **options)
+        return wording.with_margin(Value("x", value, 0.1, interval, low=0.0, high=1.0), **options)
 
     assert shown(0.38, (0.3, 0.46)) == "0.38 ± 0.08"
     assert shown(0.38, (0.0, 1.0)) == "0.38 [0, 1]"
@@ -100,18 +100,18 @@ def test_silence_is_said_in_words_and_as_a_caution():
 
 def test_direction_follows_the_interval_whatever_it_rests_on():
     def direction(*ends):
-        return sentences.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
+        return wording.direction(Value("ss", 60.0, 1.0, ends[0] if ends else None), "above", "below", 50.0)
 
     assert direction((49.0, 63.0)) == "the interval includes 50, so there is no clear direction"  # as near 0 and 100
     assert direction((52.0, 63.0)) == "above"
     assert direction() == "no verdict without a standard error"
-    assert sentences.direction(Value("ss", math.nan, 1.0), "above", "below") == "no verdict without a value"
+    assert wording.direction(Value("ss", math.nan, 1.0), "above", "below") == "no verdict without a value"
 
 
 def test_a_number_that_rounds_to_0_has_no_minus():
     # half of the interval is t(0.975, inf) = 1.96 times 0.1
-    assert sentences.with_margin(Value("gap", -0.002, 0.1, (-0.198, 0.194))) == "0.00 ± 0.20"
-    assert sentences.with_margin(Value("gap", -0.3, 0.2, (-0.8, -0.004))) == "-0.30 [-0.80, 0.00]"
+    assert wording.with_margin(Value("gap", -0.002, 0.1, (-0.198, 0.194))) == "0.00 ± 0.20"
+    assert wording.with_margin(Value("gap", -0.3, 0.2, (-0.8, -0.004))) == "-0.30 [-0.80, 0.00]"
 
 
 def test_nothing_of_ours_is_nothing():

@@ -1,9 +1,8 @@
-"""The shape of the package: core knows no benchmark, names are unique, imports go one way."""
+"""The shape of the package: no module of ours names a benchmark, imports go down, no class name is given twice."""
 
 import ast
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,27 @@ MODULES = {
     for path in (ROOT / folder).rglob("*.py")
 }
 CORE = {name: path for name, path in MODULES.items() if path.is_relative_to(ROOT / "lm_eval_bias")}
-# modules that every benchmark's folder may have
-OF_A_BENCHMARK = {"benchmark", "hooks", "sentences", "figures", "published", "sampling", "filters", "planted_answers"}
+# from the bottom up; packages of one line import nothing of each other
+LAYERS = [
+    {"custom_metrics"},
+    {"core"},
+    {"data"},
+    {"harness"},
+    {"scoring"},
+    {"models"},
+    {"runs"},
+    {"comparing", "boards", "gate"},
+    {"report"},
+    {"exports"},
+    {"evaluation"},
+    {"cli"},
+    {""},  # the modules beside the packages: the Python interface, and what starts the command line
+]
+# what is registered with the harness has one home, and the requests among it are answered in scoring
+ALLOWED_UP = {("lm_eval_bias.harness.registration", "scoring")}
+# what a benchmark is made of; a command of its own works on runs, as the commands of cli do
+OF_BENCHMARKS = {"custom_metrics", "core", "data", "scoring"}
+OF_THEIR_COMMANDS = OF_BENCHMARKS | {"runs", "evaluation"}
 # a command to copy has to name some task
 EXAMPLE = re.compile(r"lm[-_]eval[-_ ]|--tasks|examples?:")
 
@@ -53,25 +71,9 @@ def test_core_names_no_benchmark(name):
             assert not named.fullmatch(identifier), identifier
 
 
-def test_module_names_are_unique():
-    names = Counter(path.stem for path in MODULES.values())
-    repeated = {name for name, count in names.items() if count > 1} - {"__init__"} - OF_A_BENCHMARK
-    assert not repeated
-
-
-def imports(name, path, lazy):
-    """The modules of this package that a module imports, at once or (``lazy``) also inside of functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    nodes = ast.walk(tree) if lazy else top_level(tree)
-    for node in nodes:
-        if id(node) in typing:
-            continue
+def imports(name):
+    """The modules of this package that a module imports: at once, inside of functions, or for typing."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lm_eval_bias"):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
@@ -80,13 +82,7 @@ def imports(name, path, lazy):
             yield from (alias.name for alias in node.names if alias.name.startswith("lm_eval_bias"))
 
 
-def top_level(tree):
-    waiting = list(tree.body)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            waiting += ast.iter_child_nodes(node)
+GRAPH = {name: {other for other in imports(name) if other in MODULES and other != name} for name in MODULES}
 
 
 def circles(graph):
@@ -113,30 +109,52 @@ def circles(graph):
     return found
 
 
-def test_no_circle_between_modules():
-    graph = {
-        name: {i for i in imports(name, path, False) if i in MODULES and i != name} for name, path in MODULES.items()
-    }
-    assert circles(graph) == []
+def package(module):
+    """The package that a module lies in; a benchmark's folder and ``tasks.kinds`` are one each, whatever lies below."""
+    _, *parts = module.split(".")
+    if parts[:1] == ["tasks"]:
+        return ".".join(parts[:2])
+    is_package = MODULES[module].name == "__init__.py"
+    return parts[0] if parts[1:] or (is_package and parts) else ""
 
 
-def package(module: str) -> str:
-    """The package that a module lies in; a benchmark's folder is one, whatever lies below it."""
-    parts = module.split(".")
-    if parts[:2] == ["lm_eval_bias", "tasks"]:
-        return ".".join(parts[:3])
-    path: Path = MODULES[module]
-    return module if path.name == "__init__.py" else module.rpartition(".")[0]
+def test_no_circle():
+    assert circles(GRAPH) == []
+    tasks = {}
+    for name, others in GRAPH.items():
+        if package(name).startswith("tasks"):
+            tasks.setdefault(package(name), set()).update(package(other) for other in others)
+    assert circles({name: others - {name} for name, others in tasks.items()}) == []
 
 
-def test_no_circle_between_packages():
-    graph: dict[str, set[str]] = {}
-    for name, path in MODULES.items():
-        # modules beside the packages are everybody's
-        if package(name) == "lm_eval_bias" or name.endswith(".tasks"):
-            continue
-        own = graph.setdefault(package(name), set())
-        for imported in imports(name, path, lazy=True):
-            if imported in MODULES and package(imported) not in ("lm_eval_bias", package(name)):
-                own.add(package(imported))
-    assert circles(graph) == []
+def test_imports_go_down():
+    level = {name: number for number, names in enumerate(LAYERS) for name in names}
+    arrows = [(name, other) for name, others in GRAPH.items() for other in others if package(name) != package(other)]
+    assert {package(name) for name in GRAPH if not package(name).startswith("tasks")} == set(level)
+    upward = [
+        (name, other)
+        for name, other in arrows
+        if not package(name).startswith("tasks")
+        and level[package(name)] <= level.get(package(other), len(LAYERS))
+        and (name, package(other)) not in ALLOWED_UP
+    ]
+    assert upward == []
+    beside = [
+        (name, other)
+        for name, other in arrows
+        if package(name).startswith("tasks")
+        and not package(other).startswith("tasks")
+        and name != "lm_eval_bias.tasks.sampling"
+        and package(other) not in (OF_THEIR_COMMANDS if ".commands." in name else OF_BENCHMARKS)
+    ]
+    assert beside == []
+
+
+def test_class_names_are_unique():
+    names = Counter(
+        node.name
+        for path in MODULES.values()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set()

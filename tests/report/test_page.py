@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.report import svg, templates
+from lm_eval_bias.core import catalog, pen, registry
+from lm_eval_bias.report import templates
 from tests.conftest import ROOT
 from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
 
@@ -145,7 +145,7 @@ def test_colours_follow_the_page(whole_page):
             assert value == "none" or value.startswith("url(#"), (tag, value)
     css = templates._resource("page.css")
     used = {part for value in found.values("class") for part in value.split() if re.match(r"[fs]-", part)}
-    assert used <= {f"{kind}-{role}" for kind in "fs" for role in svg.ROLES}
+    assert used <= {f"{kind}-{role}" for kind in "fs" for role in pen.ROLES}
     assert all(f".{name} " in css for name in used)
 
 
@@ -352,10 +352,10 @@ def test_contrast_of_the_palette(theme):
     for ground in ("ground", "raised"):
         for text in ("ink", "muted", "link"):
             assert _contrast(colour[text], colour[ground]) >= 4.5
-        for mark in svg.SERIES:
+        for mark in pen.SERIES:
             assert _contrast(colour[mark], colour[ground]) >= 3
     assert _contrast(colour["warn-ink"], colour["warn-ground"]) >= 4.5
-    for segment in svg.SEGMENTS:
+    for segment in pen.SEGMENTS:
         assert _contrast(colour[f"on-{segment}"], colour[segment]) >= 4.5
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.report import parts
+from lm_eval_bias.core.score_cells import score_label
 from tests.report.made_runs import DOCS, HOSTILE
 
 
@@ -12,7 +12,7 @@ from tests.report.made_runs import DOCS, HOSTILE
 def test_every_score_has_a_name_of_its_own_for_people(name):
     benchmark = registry.get(name)
     scores = [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []), detailed=True)]
-    labels = {score.name: parts.score_label(name, score.name) for score in scores}
+    labels = {score.name: score_label(name, score.name) for score in scores}
     assert len(set(labels.values())) == len(labels)
     for score, label in labels.items():
         assert label != Benchmark.score_label(benchmark, score), score
@@ -24,11 +24,11 @@ def test_every_score_has_a_name_of_its_own_for_people(name):
 @pytest.mark.parametrize("name", registry.by_name())
 @pytest.mark.parametrize("score", ["", "/", "a/b/c/d", HOSTILE, "value/", "x_dominated_", "all/"])
 def test_a_name_that_no_score_has_breaks_nothing(name, score):
-    assert isinstance(parts.score_label(name, score), str)
+    assert isinstance(score_label(name, score), str)
 
 
 def test_an_unknown_benchmark_keeps_the_technical_name():
-    assert parts.score_label("nobody's", "a_score") == "a_score"
+    assert score_label("nobody's", "a_score") == "a_score"
 
 
 @pytest.mark.parametrize("name", registry.by_name())

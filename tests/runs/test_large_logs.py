@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.analysis import comparisons
-from lm_eval_bias.analysis.findings import find
+from lm_eval_bias.comparing import pairing
+from lm_eval_bias.comparing.findings import find
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -71,12 +71,12 @@ def test_of_an_item_only_its_record_is_kept(tmp_path, kept):
 
 def side(name, path):
     task = TaskRun("gg_bbq_group_terms", "gg_bbq", "de", "1", 0, 0, {}, {}, path)
-    return comparisons.Side(name, Run(name, path, {}, "", {task.task: task}), task)
+    return pairing.Side(name, Run(name, path, {}, "", {task.task: task}), task)
 
 
 def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkeypatch):
     runs = [side(name, log(tmp_path / name, 40, shift)).run for shift, name in enumerate("abcd")]
-    pairs = comparisons.pairs(runs)
+    pairs = pairing.pairs(runs)
     read, held = [], []
     plain = sample_logs._samples
 

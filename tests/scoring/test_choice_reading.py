@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lm_eval_bias.scoring.choice_reading import Option, Reader, words
+from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option, words
 from lm_eval_bias.scoring.free_answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from tests.conftest import ROOT
 
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "benchmarks" / "stereoset.md").read_text(encoding="utf-8
 
 
 def reader(options, language="en"):
-    return Reader([Option(letter, tuple(texts)) for letter, texts in zip("ABC", options, strict=True)], language)
+    return ChoiceReader([Option(letter, tuple(texts)) for letter, texts in zip("ABC", options, strict=True)], language)
 
 
 def of_question(answer):

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.answers import AlikeAnswers
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals, registration, servers
-from lm_eval_bias.runs import soundness
 from lm_eval_bias.scoring import token_likelihoods
 from tests.servers import Kept
 
@@ -186,7 +186,7 @@ def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
     ],
 )
 def test_numbers_that_are_one(answers, constant):
-    numbers = soundness.Numbers()
+    numbers = AlikeAnswers()
     numbers.add(answers[:5])
     numbers.add(answers[5:])
     assert bool(numbers.problem()) is constant

@@ -26,7 +26,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes would wait for each other's threads
 
 from lm_eval_bias import custom_metrics
-from lm_eval_bias.analysis import rank_intervals
+from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.core.errors import BiasError
 from tests.simulation import rounds
 from tests.simulation.coverage_table import Row, Sum, markdown, outside

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.analysis import board_building, rank_intervals
+from lm_eval_bias.boards import building, rank_intervals
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import differences
 from lm_eval_bias.custom_metrics.score import Estimate, Score, t_factor
@@ -96,7 +96,7 @@ def _ordered(score: Score, estimates: list[Estimate], forms: list[Any]) -> float
     """Whether the two models' intervals of rank differ."""
     values = [harness_results.estimated(score, estimate) for estimate in estimates]
     forms = [None if isinstance(form, str) else form for form in forms]
-    points = [board_building._point(value, value, form) for value, form in zip(values, forms, strict=True)]
+    points = [building._point(value, value, form) for value, form in zip(values, forms, strict=True)]
     if any(isinstance(point, str) for point in points):
         return None
     ranks = rank_intervals.intervals(points, score.neutral, score.higher_is_better)

@@ -36,7 +36,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
     path = tmp_path / "t.csv"
     rows = [delimiter.join(f'"{cell}"' for cell in row) for row in TABLE]
     path.write_bytes((end.join(rows) + end).encode(encoding))
-    assert translation.Table(str(path)).translations == {"a, b": "à; b", "gone": "via"}
+    assert translation.TranslationTable(str(path)).translations == {"a, b": "à; b", "gone": "via"}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
 def test_tables_that_cannot_be_understood(tmp_path, content, said):
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        translation.Table(str(tmp_path / "t.csv"))
+        translation.TranslationTable(str(tmp_path / "t.csv"))
     assert said in str(caught.value)
 
 

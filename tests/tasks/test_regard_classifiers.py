@@ -40,7 +40,7 @@ def toy(gendered=False):
     words = ("negative", "neutral", "positive")
 
     def row(number):
-        return regard_corpus.Row(f"Der Mann {words[number % 3]} {number}", number % 3, "N", number)
+        return regard_corpus.CorpusRow(f"Der Mann {words[number % 3]} {number}", number % 3, "N", number)
 
     def encode(texts):
         x = np.random.default_rng(0).normal(scale=0.3, size=(len(texts), 8)).astype(np.float32)
@@ -50,7 +50,9 @@ def toy(gendered=False):
         x[np.arange(len(texts)), labels] += 3.0
         return x
 
-    return regard_corpus.Corpus("de", [*map(row, range(60))], [*map(row, range(60, 84))], "toy", "0" * 64, 0), encode
+    return regard_corpus.RegardCorpus(
+        "de", [*map(row, range(60))], [*map(row, range(60, 84))], "toy", "0" * 64, 0
+    ), encode
 
 
 # --- corpora

@@ -92,7 +92,7 @@ def _option(default: float | None, low: float, high: float, text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """What a model is trained on and how; ``None`` stands for the paper's value for its family, or for no limit.
 
     Attributes:
@@ -134,10 +134,10 @@ class Settings:
             if value is not None and not low <= value <= high:
                 raise BiasError(f"--{option.name} {value}: must be a number from {low} to {high}")
 
-    def filled(self, family: str) -> Settings:
+    def filled(self, family: str) -> TrainingSettings:
         """With the paper's values where there are none."""
         missing: dict[str, Any] = {name: value for name, value in PAPER[family].items() if getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
 
 
-NUMBERS = [field for field in dataclasses.fields(Settings) if field.metadata]  # the settings that have a range
+NUMBERS = [field for field in dataclasses.fields(TrainingSettings) if field.metadata]  # the settings that have a range

@@ -28,8 +28,8 @@ from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.clusters import estimate, share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_checkpoint, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_checkpoint import Tensors
-from lm_eval_bias.models.next_sentence.nsp_settings import Settings
-from lm_eval_bias.models.next_sentence.sentence_pairs import Pair, Pairs
+from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
+from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
 _STATE = "trainer_state.json"  # what is written last of a checkpoint
@@ -69,7 +69,7 @@ class _CausalNetwork(torch.nn.Module):
 class _Classifier:
     """A network to be trained, in float32, with its tokenizer, and how pairs become its input."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         name, revision = settings.model, settings.revision or "main"
         try:
             config = transformers.AutoConfig.from_pretrained(name, revision=revision)
@@ -116,7 +116,7 @@ class _Classifier:
         self.body.requires_grad_(False)
         stack[len(stack) - layers :].requires_grad_(True)
 
-    def _encode(self, pair: Pair) -> tuple[list[int], int | list[int]]:
+    def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
         """Token ids and label; longer contexts lose their beginning, longer candidates their end."""
         if self.head is not None:
             context, candidate = (self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2])
@@ -126,7 +126,7 @@ class _Classifier:
         ids = self.tokenizer(prefixed, pair.candidate, truncation=True, max_length=self._longest)["input_ids"]
         return list(ids), self._targets[pair.follows]
 
-    def collate(self, pairs: Sequence[Pair]) -> Tensors:
+    def collate(self, pairs: Sequence[SentencePair]) -> Tensors:
         """A batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
         encoded, labels = zip(*map(self._encode, pairs), strict=True)
         ids, pad = [torch.tensor(row) for row in encoded], torch.nn.utils.rnn.pad_sequence
@@ -181,7 +181,7 @@ class _PairTrainer(transformers.Trainer):
         return optimizer
 
 
-def _arguments(settings: Settings, folder: Path, updates: int) -> transformers.TrainingArguments:
+def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transformers.TrainingArguments:
     """Arguments of the ``Trainer`` for so many updates, with checkpoints in a folder."""
     interval = min(settings.evaluate_every or math.ceil(updates / 20), updates)
     changeable = {
@@ -219,7 +219,7 @@ def _arguments(settings: Settings, folder: Path, updates: int) -> transformers.T
     return transformers.TrainingArguments(**{**changeable, **settings.trainer, **fixed})
 
 
-def _claim(folder: Path, settings: Settings) -> None:
+def _claim(folder: Path, settings: TrainingSettings) -> None:
     """Take a working folder for these settings, or go on with it where its training was begun with the same."""
     path, current = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
     if not path.is_file():
@@ -271,7 +271,7 @@ def percent(measured: dict[str, Any]) -> str:
     return f"{100 * measured['accuracy']:.1f}% [{low:.1f}, {high:.1f}] of {measured['pairs']:,} pairs"
 
 
-def train(settings: Settings, output: Path, finish: bool = False) -> dict[str, Any]:
+def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dict[str, Any]:
     """Train a model and save it for ``--model hf-nsp``; the same call goes on after a stop.
 
     Pairs and checkpoints lie in ``<output>.work`` until the model is saved.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import whole_folder
-from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, Settings
+from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,7 +32,7 @@ _SENTENCES = "sentences.arrow"
 Ints = NDArray[np.int32]
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """Two sentences; ``follows`` is 1 where the second follows the first in its article, else 0."""
 
     context: str
@@ -51,9 +51,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, number: int) -> Pair:
+    def __getitem__(self, number: int) -> SentencePair:
         context, candidate = (self._sentences["text"][row].as_py() for row in self.rows[number, :2].tolist())
-        return Pair(context, candidate, int(self.rows[number, 2]))
+        return SentencePair(context, candidate, int(self.rows[number, 2]))
 
     def articles(self) -> Ints:
         """The article of every pair's context, ``[pairs]``."""
@@ -147,7 +147,7 @@ def _combine(corpus_pairs: Sequence[Ints], most: int | None, random: np.random.G
     return combined[random.permutation(len(combined))]
 
 
-def build(settings: Settings, folder: Path) -> None:
+def build(settings: TrainingSettings, folder: Path) -> None:
     """Build the pairs of a training's corpora, and keep them in a folder, whole or not at all.
 
     Sentences that stand in a corpus more than once count where they are first, and what follows a later copy follows

@@ -24,7 +24,7 @@ ROUGHLY, ROUGHLY_ONE = 2.0, 2.5
 
 
 @dataclass
-class Verdict:
+class MethodVerdict:
     """What a trial found.
 
     Attributes:
@@ -123,7 +123,7 @@ def methods(network: Network) -> list[Method]:
     return [*(kind(network, style) for kind in (Walk, Trie) for style in styles), Cached(network), Plain(network)]
 
 
-def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> Verdict:
+def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
     """The first method that gives the logits of plain forwards, and for :class:`Walk` the next, as its alternative.
 
     Args:
@@ -136,7 +136,7 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     try:
         probe = Trial(network, limit, stem, usable)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
-        return Verdict(None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0)
+        return MethodVerdict(None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0)
     failures: list[str] = []
     walk: Walk | None = None
     verdict = None
@@ -157,8 +157,10 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
             walk.instead = method
             break
         padding = "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
-        verdict = Verdict(method, "; ".join([f"{method.description}; {differs}{padding}", *failures]), probe.longest)
+        verdict = MethodVerdict(
+            method, "; ".join([f"{method.description}; {differs}{padding}", *failures]), probe.longest
+        )
         if not isinstance(method, Walk):
             break
         walk = method
-    return verdict or Verdict(None, "; ".join(failures), probe.longest)
+    return verdict or MethodVerdict(None, "; ".join(failures), probe.longest)

@@ -19,7 +19,7 @@ import torch
 
 from lm_eval_bias.models.packed import attention_masks, trie_layout
 from lm_eval_bias.models.packed.causal_network import Network, gathered
-from lm_eval_bias.models.packed.trie_layout import Cost, Ints, Row, Sequences
+from lm_eval_bias.models.packed.trie_layout import Cost, Ints, PackedRow, Sequences
 
 NO_LIMIT = 1 << 30
 
@@ -147,7 +147,7 @@ class Trie(Method):
         """See :meth:`Method.price`."""
         return trie_layout.price(self._rows(sequences, budget), self.network.cost)
 
-    def _rows(self, sequences: Sequences, budget: int) -> list[Row]:
+    def _rows(self, sequences: Sequences, budget: int) -> list[PackedRow]:
         return trie_layout.rows(sequences, self.network.cost, min(self.widest, budget))
 
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
@@ -160,7 +160,7 @@ class Trie(Method):
         return self._run(sequences, needed, trie_layout.rows(sequences, Cost(1.0, 0.0), size), size, NO_LIMIT)
 
     def _run(
-        self, sequences: Sequences, needed: Ints, rows: list[Row], budget: int, most: int
+        self, sequences: Sequences, needed: Ints, rows: list[PackedRow], budget: int, most: int
     ) -> Iterator[ForwardOutput]:
         self.attended = max([self.attended, *(row.size for row in rows)])
         counts = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]

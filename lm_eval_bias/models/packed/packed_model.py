@@ -119,7 +119,7 @@ class HFPacked(HFLM):
             return
         unfit = self._unfit()
         if unfit:
-            verdict = method_trial.Verdict(None, unfit, sys.maxsize)
+            verdict = method_trial.MethodVerdict(None, unfit, sys.maxsize)
         else:
             network = self._network()
             special = np.array(self.tokenizer.all_special_ids, np.int64)

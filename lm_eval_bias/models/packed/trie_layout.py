@@ -192,7 +192,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Row:
+class PackedRow:
     """One row of a forward: pieces of the trie, one after another."""
 
     pieces: tuple[Piece, ...]
@@ -203,7 +203,7 @@ class Row:
         return sum(piece.size for piece in self.pieces)
 
 
-def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
+def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[PackedRow]:
     """Lay sequences out in rows, widest first.
 
     The width is the one of :data:`WIDTHS` (and of once to eight times a long sequence) with the least cost: wide rows
@@ -231,15 +231,15 @@ def rows(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Row]:
     return _rows(lengths, shared, best)
 
 
-def price(laid: Sequence[Row], cost: Cost) -> float:
+def price(laid: Sequence[PackedRow], cost: Cost) -> float:
     """Floating-point operations of rows, as estimated."""
     return sum(even(row.size) * (cost.token + cost.pair * even(row.size)) for row in laid)
 
 
-def _rows(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[Row]:
+def _rows(lengths: Sequence[int], shared: Sequence[int], width: int) -> list[PackedRow]:
     pieces = cut(lengths, shared, width)
     filled = fill([piece.size for piece in pieces], width)
-    return sorted((Row(tuple(pieces[i] for i in sorted(row))) for row in filled), key=lambda row: -row.size)
+    return sorted((PackedRow(tuple(pieces[i] for i in sorted(row))) for row in filled), key=lambda row: -row.size)
 
 
 def even(width: int) -> int:
@@ -310,7 +310,7 @@ class RowArrays:
     nodes: dict[int, Ints]
 
 
-def lay(sequences: Sequences, batch: Sequence[Row], needed: Ints) -> RowArrays:
+def lay(sequences: Sequences, batch: Sequence[PackedRow], needed: Ints) -> RowArrays:
     """The rows of one forward as arrays; ``needed`` last tokens of each sequence are."""
     width = even(max(row.size for row in batch))
     ids = np.zeros((len(batch), width), np.int64)

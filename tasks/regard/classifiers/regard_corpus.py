@@ -22,7 +22,7 @@ _LABELS = {"-1.0": 0, "0.0": 1, "1.0": 2, "-1": 0, "0": 1, "1": 2}
 
 
 @dataclass(frozen=True)
-class Row:
+class CorpusRow:
     """A labelled sentence.
 
     Attributes:
@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class RegardCorpus:
     """A corpus, split.
 
     Attributes:
@@ -52,8 +52,8 @@ class Corpus:
     """
 
     language: str
-    dev: list[Row]
-    test: list[Row]
+    dev: list[CorpusRow]
+    test: list[CorpusRow]
     name: str
     sha256: str
     left_out: int
@@ -71,22 +71,27 @@ def with_subject(text: str, language: str, gender: str) -> str:
     return text
 
 
-def _german(path: Path) -> list[Row]:
+def _german(path: Path) -> list[CorpusRow]:
     """The rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [Row(row["Text"], _LABELS[row["Label"]], row["Gender"], n) for n, row in enumerate(csv.DictReader(file))]
+        return [
+            CorpusRow(row["Text"], _LABELS[row["Label"]], row["Gender"], n)
+            for n, row in enumerate(csv.DictReader(file))
+        ]
 
 
-def _english(path: Path) -> list[Row]:
+def _english(path: Path) -> list[CorpusRow]:
     """The rows of Sheng et al.'s files: label (-1, 0, 1), tab, text about XYZ; rows of other labels are left out."""
     person, lines = subject("en", "neutral"), path.read_text(encoding="utf-8").splitlines()
     rows = [(number, *line.partition("\t")) for number, line in enumerate(lines)]
     return [
-        Row(text.replace("XYZ", person, 1), _LABELS[label], "N", n) for n, label, _, text in rows if label in _LABELS
+        CorpusRow(text.replace("XYZ", person, 1), _LABELS[label], "N", n)
+        for n, label, _, text in rows
+        if label in _LABELS
     ]
 
 
-def balance(rows: Sequence[Row], language: str) -> list[Row]:
+def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
     """Give every sentence a woman or a man as its subject, each in one half (counterfactual balancing, section 3.2).
 
     Sentences that tell a gender get its subject; of the others so many are drawn for each that both end at one half.
@@ -102,7 +107,7 @@ def balance(rows: Sequence[Row], language: str) -> list[Row]:
     ]
 
 
-def load(language: str) -> Corpus:
+def load(language: str) -> RegardCorpus:
     """Read the language's corpus: Kraft et al. (2022) for ``de``, Sheng et al. (2019) for ``en``.
 
     The German one is split as the authors did, stratified: 80% to train on, 20% to test (seed 42).
@@ -124,9 +129,9 @@ def load(language: str) -> Corpus:
     # a sentence of both parts is no test, whatever its subject
     dev_texts = {with_subject(row.text, language, "neutral").strip() for row in dev}
     unseen = [row for row in test if with_subject(row.text, language, "neutral").strip() not in dev_texts]
-    return Corpus(language, dev, unseen, f"{name}, {len(dev)} sentences", digest, len(test) - len(unseen))
+    return RegardCorpus(language, dev, unseen, f"{name}, {len(dev)} sentences", digest, len(test) - len(unseen))
 
 
-def labels(rows: Sequence[Row]) -> NDArray[np.int64]:
+def labels(rows: Sequence[CorpusRow]) -> NDArray[np.int64]:
     """The rows' labels, shape (number of rows,)."""
     return np.array([row.label for row in rows], dtype=np.int64)

@@ -12,7 +12,7 @@ from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.tasks.regard.classifiers import heads
 from lm_eval_bias.tasks.regard.classifiers.classifier_identity import confusion_counts
-from lm_eval_bias.tasks.regard.classifiers.regard_corpus import Corpus, labels, with_subject
+from lm_eval_bias.tasks.regard.classifiers.regard_corpus import RegardCorpus, labels, with_subject
 from lm_eval_bias.tasks.regard.regard_texts import gender_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Trained(NamedTuple):
     passed: bool
 
 
-def train(corpus: Corpus, encode: heads.Encode, encoder: str) -> Trained:
+def train(corpus: RegardCorpus, encode: heads.Encode, encoder: str) -> Trained:
     """Train a head on five folds of a corpus, test it once and write its card.
 
     Args:

@@ -20,7 +20,7 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import write_whole, writing
 from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_checks, set_files
 from lm_eval_bias.tasks.stereoset.own_sets.item_texts import NAMES, Texts
-from lm_eval_bias.tasks.stereoset.own_sets.set_checks import PROBLEM, Finding
+from lm_eval_bias.tasks.stereoset.own_sets.set_checks import PROBLEM, SetFinding
 from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
 from lm_eval_bias.tasks.stereoset.stereoset_items import Item, check_items
 
@@ -31,11 +31,11 @@ _YES, _NO = ("x", "yes", "y", "1", "true"), ("", "no", "n", "0", "false")
 
 
 @dataclass(frozen=True)
-class State:
+class ReviewState:
     """An item after its review."""
 
     texts: Texts  # with corrections; some may lack
-    findings: list[Finding]
+    findings: list[SetFinding]
     corrected: bool
     accepted: bool  # a person took these texts in spite of the findings
 
@@ -110,7 +110,7 @@ def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str
 def review(
     items: Mapping[str, Item], sources: Mapping[str, Item], texts: Mapping[str, Texts], language: str, sheet: Path,
     set_name: str,
-) -> dict[str, State]:  # fmt: skip
+) -> dict[str, ReviewState]:  # fmt: skip
     """Apply a sheet to texts, check them, and write the sheet anew; no file where nothing is listed.
 
     Args:
@@ -143,11 +143,13 @@ def _written(row: Mapping[str, str]) -> dict[str, str]:
     return {column: cell for column, cell in row.items() if cell and column.partition(" ")[0] in ("comment", "correct")}
 
 
-def _state(item: Item, source: Item | None, present: Texts, language: str, row: Mapping[str, str]) -> State:
+def _state(item: Item, source: Item | None, present: Texts, language: str, row: Mapping[str, str]) -> ReviewState:
     better = {part: row[f"correct {part}"] for part in NAMES if row.get(f"correct {part}")}
     texts = item_texts.completed(item, present, better)
     if lacking := [part for part in item_texts.requested(item) if part not in texts]:
-        return State(texts, [Finding("lacking", part, "no translation yet") for part in lacking], bool(better), False)
+        return ReviewState(
+            texts, [SetFinding("lacking", part, "no translation yet") for part in lacking], bool(better), False
+        )
     reviewed = item_texts.with_texts(item, texts)
     findings = set_checks.check_item(reviewed, source, language)
     seen = row.get("version") in (None, "", version(item_texts.completed(item, present, {})))
@@ -156,10 +158,12 @@ def _state(item: Item, source: Item | None, present: Texts, language: str, row: 
         check_items([reviewed], "")
     except BiasError:  # no task can have it
         accepted = False
-    return State(texts, findings, bool(better), accepted)
+    return ReviewState(texts, findings, bool(better), accepted)
 
 
-def _row(item: Item, source: Item | None, present: Texts, state: State, before: Mapping[str, str]) -> dict[str, str]:
+def _row(
+    item: Item, source: Item | None, present: Texts, state: ReviewState, before: Mapping[str, str]
+) -> dict[str, str]:
     reasons = [f"{f.part}: {f.text}" for f in state.findings if f.level == PROBLEM]
     reasons += [f"(note) {f.part}: {f.text}" for f in state.findings if f.level != PROBLEM]
     shown, originals = item_texts.completed(item, present, {}), item_texts.of(source) if source is not None else {}
@@ -173,7 +177,7 @@ def _row(item: Item, source: Item | None, present: Texts, state: State, before: 
     return row | shown | {f"source {part}": text for part, text in originals.items()}
 
 
-def reviewed(states: Mapping[str, State]) -> dict[str, Any]:
+def reviewed(states: Mapping[str, ReviewState]) -> dict[str, Any]:
     """Return what a set's provenance says of a review: corrected items, and the accepted texts' versions by item."""
     return {
         "corrected": sorted(name for name, state in states.items() if state.corrected and not state.open),

@@ -44,7 +44,7 @@ _END = re.compile(r"[.!?…。！？؟।][\s\"'“”„«»’‘」』)\]]*$"
 
 
 @dataclass(frozen=True)
-class Finding:
+class SetFinding:
     """Something about an item."""
 
     code: str  # a key of CODES
@@ -65,27 +65,27 @@ def words_of(text: str) -> list[str]:
 
 def check_set(
     items: Sequence[Item], source: Sequence[Item] | None = None, language: str = ""
-) -> dict[str, list[Finding]]:
+) -> dict[str, list[SetFinding]]:
     """Return the findings about each item of a set (or of its part of one test) that has any, by id."""
     sources = {item["id"]: item for item in source or ()}
-    findings: dict[str, list[Finding]] = {}
+    findings: dict[str, list[SetFinding]] = {}
     counts = Counter(name for item in items for name in (item["id"], *(c["id"] for c in item["candidates"])))
     for item in items:
         own = check_item(item, sources.get(item["id"]), language)
         for part, name in [("item", item["id"]), *((c["label"], c["id"]) for c in item["candidates"])]:
             if counts[name] > 1:
-                own.append(Finding("id", part, f"the id {name} appears {counts[name]} times"))
+                own.append(SetFinding("id", part, f"the id {name} appears {counts[name]} times"))
         if sources and item["id"] not in sources:
-            own.append(Finding("id", "item", "the source has no item of this id"))
+            own.append(SetFinding("id", "item", "the source has no item of this id"))
         if own:
             findings.setdefault(item["id"], []).extend(own)
     for name in sources:
         if name not in counts:
-            findings[name] = [Finding("missing", "item", "an item of the source is missing")]
+            findings[name] = [SetFinding("missing", "item", "an item of the source is missing")]
     return findings
 
 
-def check_item(item: Item, source: Item | None = None, language: str = "") -> list[Finding]:
+def check_item(item: Item, source: Item | None = None, language: str = "") -> list[SetFinding]:
     """Return all findings about an item.
 
     Args:
@@ -101,10 +101,10 @@ def check_item(item: Item, source: Item | None = None, language: str = "") -> li
     ]
 
 
-def _check_kinds(item: Item, source: Item | None) -> Iterator[Finding]:
+def _check_kinds(item: Item, source: Item | None) -> Iterator[SetFinding]:
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
-        yield Finding("label", "item", f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once")
+        yield SetFinding("label", "item", f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once")
     if source is None:
         return
     for part, name, value, original in (
@@ -113,39 +113,39 @@ def _check_kinds(item: Item, source: Item | None) -> Iterator[Finding]:
         ("term", "group", item["term"], source["term"]),
     ):
         if value != original:
-            yield Finding("source", part, f"{name} {value!r}, but {original!r} in the source")
+            yield SetFinding("source", part, f"{name} {value!r}, but {original!r} in the source")
     source_labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
     for candidate in item["candidates"]:
         label = source_labels.get(candidate["id"])
         if label is None:
-            yield Finding("id", candidate["label"], f"the source's item has no candidate {candidate['id']}")
+            yield SetFinding("id", candidate["label"], f"the source's item has no candidate {candidate['id']}")
         elif label != candidate["label"]:
-            yield Finding("label", candidate["label"], f"candidate {candidate['id']} is {label} in the source")
+            yield SetFinding("label", candidate["label"], f"candidate {candidate['id']} is {label} in the source")
 
 
-def _check_blank(item: Item, source: Item | None) -> Iterator[Finding]:
+def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
     context, intra = item["context"], item["test"] == "intra"
     count = context.count(BLANK)
     expected = int(intra) if source is None else source["context"].count(BLANK)
     if count < expected:
-        yield Finding("blank", "context", f"{BLANK} {count} instead of {expected} times: missing or translated")
+        yield SetFinding("blank", "context", f"{BLANK} {count} instead of {expected} times: missing or translated")
     elif count > 1:
         level = PROBLEM if intra and count > expected else NOTE
-        yield Finding("doubled", "context", f"{BLANK} {count} times, and {expected} expected", level)
+        yield SetFinding("doubled", "context", f"{BLANK} {count} times, and {expected} expected", level)
     if not intra and count:
         level = NOTE if source is not None and count == expected else PROBLEM
-        yield Finding("stray", "context", f"{BLANK} between sentences", level)
+        yield SetFinding("stray", "context", f"{BLANK} between sentences", level)
     if _GLUED.search(context):
         piece = next(word for word in context.split() if BLANK in word)
-        yield Finding("glued", "context", f"{BLANK} touches letters: {piece}")
+        yield SetFinding("glued", "context", f"{BLANK} touches letters: {piece}")
     originals = {c["id"]: c["sentence"] for c in source["candidates"]} if source is not None else {}
     for candidate in item["candidates"]:
         if BLANK in candidate["sentence"] or BLANK in (candidate["word"] or ""):
             level = NOTE if BLANK in originals.get(candidate["id"], "") else PROBLEM
-            yield Finding("stray", candidate["label"], f"{BLANK} in the candidate: {candidate['sentence']}", level)
+            yield SetFinding("stray", candidate["label"], f"{BLANK} in the candidate: {candidate['sentence']}", level)
 
 
-def _check_candidates(item: Item) -> Iterator[Finding]:
+def _check_candidates(item: Item) -> Iterator[SetFinding]:
     """Check for empty and equal texts and, within sentences, for words that don't stand in their sentence."""
     intra, context, candidates = item["test"] == "intra", item["context"], item["candidates"]
     texts = [("context", "context", context), ("term", "group", item["term"])]
@@ -154,14 +154,16 @@ def _check_candidates(item: Item) -> Iterator[Finding]:
         texts += [(candidate["label"], "word", candidate["word"] or "")] if intra else []
     for part, name, text in texts:
         if not words_of(text):
-            yield Finding("empty", part, f"the {name} is empty" if not text.strip() else f"the {name} has no letters")
+            yield SetFinding(
+                "empty", part, f"the {name} is empty" if not text.strip() else f"the {name} has no letters"
+            )
     for one, other in combinations(candidates, 2):
         for name, text, against in (
             ("sentence", one["sentence"], other["sentence"]),
             ("word", one["word"] or "", other["word"] or ""),
         ):
             if words_of(text) and _folded(text) == _folded(against):
-                yield Finding("equal", one["label"], f"the same {name} as the {other['label']}: {text}")
+                yield SetFinding("equal", one["label"], f"the same {name} as the {other['label']}: {text}")
     for candidate in candidates if intra and BLANK in context else ():
         label, word, sentence = candidate["label"], candidate["word"] or "", candidate["sentence"]
         present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
@@ -170,19 +172,19 @@ def _check_candidates(item: Item) -> Iterator[Finding]:
         others = [c for c in candidates if c is not candidate and words_of(c["word"] or "")]
         owner = next((c for c in others if words_of(context.replace(BLANK, c["word"] or "")) == present), None)
         if owner is not None:
-            yield Finding("swapped", label, f"its sentence has the word of the {owner['label']}: {sentence}")
+            yield SetFinding("swapped", label, f"its sentence has the word of the {owner['label']}: {sentence}")
         elif " ".join(words_of(word)) not in " ".join(present):
-            yield Finding("fill", label, f"the word {word!r} isn't in its sentence: {sentence}")
+            yield SetFinding("fill", label, f"the word {word!r} isn't in its sentence: {sentence}")
         else:  # as many words can be other forms of them
             level = NOTE if len(present) == len(expected) else PROBLEM
-            yield Finding("fill", label, f"differs from the context outside the blank: {sentence}", level)
+            yield SetFinding("fill", label, f"differs from the context outside the blank: {sentence}", level)
 
 
 def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def _check_texts(item: Item, source: Item, language: str) -> Iterator[Finding]:
+def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding]:
     """Hold what is a sentence against its source; within sentences the candidates' follow from the context."""
     pairs = [("context", item["context"], source["context"])]
     if item["test"] == "inter":
@@ -193,10 +195,10 @@ def _check_texts(item: Item, source: Item, language: str) -> Iterator[Finding]:
         if not words or not size:
             continue
         if language != "en" and len(words) > 2 and words == words_of(original):
-            yield Finding("untranslated", part, f"is the source's text: {text}")
+            yield SetFinding("untranslated", part, f"is the source's text: {text}")
         if _END.search(original.rstrip()) and not _END.search(text.rstrip()):
-            yield Finding("punctuation", part, f"the final punctuation is lost: {text}")
+            yield SetFinding("punctuation", part, f"the final punctuation is lost: {text}")
         # short texts vary more; the bound lies beyond every published pair but the odd ones
         ratio = len(text.strip()) / size
         if abs(math.log(ratio)) > 1 + 2.7 / math.sqrt(size):
-            yield Finding("length", part, f"{ratio:.2f} times as long as the source: {text}")
+            yield SetFinding("length", part, f"{ratio:.2f} times as long as the source: {text}")

@@ -41,7 +41,7 @@ _PLACEHOLDER = "XYZ"
 _CARD = Path(__file__).with_name("data_card.md")
 
 
-class Table:
+class TranslationTable:
     """``file:``: a CSV file with two columns, a text and its translation by a person."""
 
     def __init__(self, name: str) -> None:
@@ -63,7 +63,7 @@ class Table:
         self.about = {"engine": "file", "name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def make_engine(spec: str, languages: tuple[str, str], batch: int = 16) -> Table | Checkpoint:
+def make_engine(spec: str, languages: tuple[str, str], batch: int = 16) -> TranslationTable | Checkpoint:
     """Return the engine that ``--engine`` names.
 
     Args:
@@ -77,7 +77,7 @@ def make_engine(spec: str, languages: tuple[str, str], batch: int = 16) -> Table
     kind, _, argument = spec.partition(":")
     if kind not in ENGINES or not argument.strip():
         raise BiasError(f"--engine {spec}: must be one of {'; '.join(ENGINES.values())}")
-    return Table(argument) if kind == "file" else Checkpoint(argument, languages, batch)
+    return TranslationTable(argument) if kind == "file" else Checkpoint(argument, languages, batch)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -190,7 +190,9 @@ def source_of(name: str, language: str | None = None) -> DataSet:
     return replace(data_set, provenance={"name": told, "language": data_set.language, "sha256": files})
 
 
-def run(folder: Path, source: DataSet, items: list[Item], language: str, engine: Table | Checkpoint) -> tuple[int, str]:
+def run(
+    folder: Path, source: DataSet, items: list[Item], language: str, engine: TranslationTable | Checkpoint
+) -> tuple[int, str]:
     """Translate what is lacking, apply the review sheet, and write the items that are ready as a set with its tasks.
 
     Args:
@@ -213,7 +215,7 @@ def run(folder: Path, source: DataSet, items: list[Item], language: str, engine:
         open_texts.unlink(missing_ok=True)
     requested = list(dict.fromkeys(text for item in items for text in item_texts.requested(item).values()))
     placeholders: Counter[str] = Counter()
-    if isinstance(engine, Table):
+    if isinstance(engine, TranslationTable):
         given = engine.translations
         translations = {text: given[text.strip()] for text in requested if text.strip() in given}
         if lacking := [[text, ""] for text in requested if text not in translations]:

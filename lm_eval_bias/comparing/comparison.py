@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lm_eval_bias.analysis import comparisons
-from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair
-from lm_eval_bias.analysis.findings import Finding, find
+from lm_eval_bias.comparing import pairing
+from lm_eval_bias.comparing.findings import Finding, find
+from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run
 
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
     Attributes:
         by: One of :func:`ways`.
-        base: What the others are compared with; ``None`` for the default (:func:`comparisons.pairs`).
+        base: What the others are compared with; ``None`` for the default (:func:`pairing.pairs`).
         scores: Names of scores; each benchmark's main ones if empty.
         all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
@@ -65,7 +65,7 @@ class Choice(NamedTuple):
 
 def ways() -> list[str]:
     """By what runs can be compared."""
-    return ["run", *comparisons.conditions(), LANGUAGE]
+    return ["run", *pairing.conditions(), LANGUAGE]
 
 
 def check(choice: Choice) -> None:
@@ -90,7 +90,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
     """
     check(choice)
-    pairs = comparisons.pairs(runs, choice.by, choice.base)
+    pairs = pairing.pairs(runs, choice.by, choice.base)
     refused: list[Refusal] = []
     try:
         findings = _findings(pairs, choice)
@@ -120,7 +120,7 @@ def _refusals(pairs: Sequence[Pair], choice: Choice) -> list[Refusal]:
     refused = []
     for pair in pairs:
         logs = pair.base.task.samples and pair.other.task.samples
-        if reason := comparisons.why_not_paired(pair, choice.by) if logs else "no sample logs":
+        if reason := pairing.why_not_paired(pair, choice.by) if logs else "no sample logs":
             refused.append(Refusal(pair, reason))
     return refused
 

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis import departures
-from lm_eval_bias.analysis.policy_file import Bound, Policy
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.gate import departures
+from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.runs import rescoring, sample_logs, soundness
 
 
@@ -93,7 +93,7 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # as a hash of digits isn't wri
 
 
 @dataclass(frozen=True)
-class Finding:
+class GateFinding:
     """What came of one bound on one score, or of one requirement on one task.
 
     Attributes:
@@ -141,12 +141,12 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
     return low, high
 
 
-def judge(bound: Bound, task: str, value: Value) -> Finding:
+def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     """One bound on one score."""
     low, high = limits(bound, value)
     ends = value.interval if value.interval and not any(map(math.isnan, value.interval)) else None
     required = replace(bound, low=low, high=high)
-    finding = Finding(task, value.name, False, required, value=value.value, interval=ends, why=bound.why)
+    finding = GateFinding(task, value.name, False, required, value=value.value, interval=ends, why=bound.why)
     if math.isnan(value.value):
         return replace(finding, problem=f"no value ({value.note or 'no reason given'})")
     if bound.on == "point":
@@ -162,13 +162,13 @@ def judge(bound: Bound, task: str, value: Value) -> Finding:
     return replace(finding, excess=max(below, above), side="below" if below >= above else "above")
 
 
-def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
+def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
     """What a run has to be like, apart from its scores."""
     if policy.dtypes:
         dtype = run.provenance.get("dtype")
         holds = dtype in policy.dtypes
         problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't say"
-        yield Finding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
+        yield GateFinding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
     judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     for name, task in judged.items():
         yield from _departures(run, task, policy)
@@ -179,20 +179,20 @@ def _requirements(run: Run, policy: Policy) -> Iterator[Finding]:
         holds = part >= policy.share
         problem = f"{task.documents:,} of {task.items:,} items" if task.items else "its number of items is unknown"
         problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
-        yield Finding(
+        yield GateFinding(
             name, "items", holds, f"at least {policy.share * 100:.12g}% of the items", "" if holds else problem
         )
 
 
-def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[Finding]:
+def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     """In what a run isn't its task as it is; a share of the items that a policy asks for settles which part may do."""
-    for departure in departures.of(run, task):
+    for departure in departures.find_departures(run, task):
         if policy.share is not None and departure.name in departures.PART:
             continue
         holds = any(_allows(text, departure) for text in policy.allow)
         problem = f"{departure.problem}; to allow it, add to the policy: {departure.line}"
         required = f"allowed: {departure.exact}" if holds else "the unchanged task"
-        yield Finding(task.task, departure.name, holds, required, "" if holds else problem)
+        yield GateFinding(task.task, departure.name, holds, required, "" if holds else problem)
 
 
 def _allows(text: str, departure: departures.Departure) -> bool:
@@ -204,7 +204,7 @@ def _allows(text: str, departure: departures.Departure) -> bool:
     return bool(name == departure.name and equals and numbers and float(value) == float(departure.value))
 
 
-def _unanswered(task: TaskRun, largest: float) -> Iterator[Finding]:
+def _unanswered(task: TaskRun, largest: float) -> Iterator[GateFinding]:
     """Whether enough documents were answered: a model that answers nothing favours nobody."""
     name = registry.get(task.benchmark).unanswered
     if not name:
@@ -214,10 +214,10 @@ def _unanswered(task: TaskRun, largest: float) -> Iterator[Finding]:
     holds = share <= largest
     problem = f"{share:.3g} of them weren't answered" if not math.isnan(share) else "the run doesn't say"
     required = f"at most {largest:g} of the documents unanswered"
-    yield Finding(task.task, name, holds, required, "" if holds else problem, share)
+    yield GateFinding(task.task, name, holds, required, "" if holds else problem, share)
 
 
-def _warnings(run: Run, policy: Policy) -> Iterator[Finding]:
+def _warnings(run: Run, policy: Policy) -> Iterator[GateFinding]:
     notes: dict[tuple[str, str], str] = {}
     for bound in policy.bounds:
         for task in tasks(run, bound):
@@ -227,10 +227,10 @@ def _warnings(run: Run, policy: Policy) -> Iterator[Finding]:
                 if value.note:
                     notes.setdefault((task.task, value.name), value.note)
     for (name, score), note in notes.items():
-        yield Finding(name, score, False, "no warning", note)
+        yield GateFinding(name, score, False, "no warning", note)
 
 
-def check(run: Run, policy: Policy) -> list[Finding]:
+def check(run: Run, policy: Policy) -> list[GateFinding]:
     """All bounds and requirements of a policy on one run.
 
     Raises:
@@ -240,12 +240,12 @@ def check(run: Run, policy: Policy) -> list[Finding]:
     for bound in policy.bounds:
         for name in unmeasured(run, bound):
             required = f"{bound.task}: {bound.score}"
-            findings.append(Finding(name, bound.score, False, required, "not measured", why=bound.why))
+            findings.append(GateFinding(name, bound.score, False, required, "not measured", why=bound.why))
         findings += [judge(bound, task.task, value) for task in tasks(run, bound) for value in scores(task, bound)]
     return findings + (list(_warnings(run, policy)) if not policy.allow_warnings else [])
 
 
-def recomputed(run: Run) -> list[Finding]:
+def recomputed(run: Run) -> list[GateFinding]:
     """Whether the scores of each task of a run are those of its sample log.
 
     Raises:
@@ -261,5 +261,5 @@ def recomputed(run: Run) -> list[Finding]:
             raise BiasError(f"{run.path}: {task.task}: its scores can't be recomputed: {error}") from error
         more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
         problem = "; ".join([*lines[:_MOST_LINES], *more])
-        findings.append(Finding(task.task, "samples", not lines, "the same scores as its sample log", problem))
+        findings.append(GateFinding(task.task, "samples", not lines, "the same scores as its sample log", problem))
     return findings

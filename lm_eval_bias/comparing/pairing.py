@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias.analysis import conventions
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.answers import DAMAGE, Sample, damaged
+from lm_eval_bias.core.answers import DAMAGE, SavedSample, damaged
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import sample_logs, settings
 
 LANGUAGE = "language"
 
@@ -90,7 +89,7 @@ class Side:
         """Documents, from which a benchmark tells which scores there are where records can't be had."""
         return [sample.doc for sample in self._samples()]
 
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[SavedSample]:
         """The documents and answers of the log's first filter, one by one."""
         return sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
 
@@ -229,11 +228,11 @@ def why_not_paired(pair: Pair, by: str) -> str:
         values = [side.task.metadata.get(option) for side in (base, other)]
         if option == "classifier_used":
             values = [value.get("name") if isinstance(value, dict) else value for value in values]
-        hashes = [conventions.file_hash(side.task, option) for side in (base, other)]
+        hashes = [settings.file_hash(side.task, option) for side in (base, other)]
         if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
             continue
         if any(hashes):
-            values = [conventions.option_text(side.task, option) for side in (base, other)]
+            values = [settings.option_text(side.task, option) for side in (base, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     if base.task.inputs.get("num_fewshot", 0) != other.task.inputs.get("num_fewshot", 0):
@@ -262,8 +261,8 @@ def _other_contents(pair: Pair, by: str) -> str:
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
     """Whether two sides are known to have been asked otherwise, and whether that is known at all."""
-    base, other = conventions.asked(pair.base.task), conventions.asked(pair.other.task)
-    known = conventions.UNRECORDED not in (base, other)
+    base, other = settings.asked(pair.base.task), settings.asked(pair.other.task)
+    known = settings.UNRECORDED not in (base, other)
     return known and base != other, known
 
 

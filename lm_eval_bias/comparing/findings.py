@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis.comparisons import LANGUAGE, Pair, beside_the_model, why_not_paired
+from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, why_not_paired
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent

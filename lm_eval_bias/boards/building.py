@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.analysis import conventions, rank_intervals
-from lm_eval_bias.analysis.comparisons import Side
-from lm_eval_bias.analysis.rank_intervals import Rank
+from lm_eval_bias.boards import rank_intervals
+from lm_eval_bias.boards.rank_intervals import Rank
+from lm_eval_bias.comparing.comparisons import Side
 from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
+from lm_eval_bias.runs import settings
 from lm_eval_bias.runs.harness_results import presentable
 
 RUN, PUBLISHED = "run", "published"
@@ -22,7 +23,7 @@ NOT_PUBLISHED = "not published"
 
 
 @dataclass(frozen=True)
-class Cell:
+class RankedScore:
     """A score of a row.
 
     Attributes:
@@ -52,7 +53,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """A model.
 
     Attributes:
@@ -71,7 +72,7 @@ class Row:
     source: str
     conventions: str
     deviations: tuple[str, ...]
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, RankedScore]
     group: tuple[str, ...] = ()
     caveat: str = ""
 
@@ -97,7 +98,7 @@ class Board:
     measures: str
     columns: Sequence[Value]
     others: Sequence[Value]
-    rows: Sequence[Row]
+    rows: Sequence[BoardRow]
     notes: Sequence[str]
 
 
@@ -150,35 +151,37 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
 
 
-def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
+def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     withheld = registry.get(task.benchmark).withheld(task)
     scores = {} if withheld else task.scores
     given = {column.name: scores.get(column.name) for column in columns}
     cells = {
-        name: Cell(v.value, stderr=v.stderr, interval=v.interval, note=v.note) if v is not None else Cell(note=ABSENT)
+        name: RankedScore(v.value, stderr=v.stderr, interval=v.interval, note=v.note)
+        if v is not None
+        else RankedScore(note=ABSENT)
         for name, v in given.items()
     }
-    departures = conventions.deviations(task) + ((withheld,) if withheld else ())
+    departures = settings.deviations(task) + ((withheld,) if withheld else ())
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
             notes[cell.note].append(name)
-    return Row(
+    return BoardRow(
         f"{run.name} {task.remark}".strip(),
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
-        conventions.describe(run, task),
+        settings.describe(run, task),
         departures + tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
         cells,
-        conventions.key(run, task),
+        settings.key(run, task),
     )
 
 
-def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
+def _published_cell(score: published_scores.PublishedCell | None, ranked: bool) -> RankedScore:
     if score is None:
-        return Cell(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
+        return RankedScore(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
     reason = "without standard error" if score.plus_minus is None else "with a ± that is not a standard error"
-    return Cell(
+    return RankedScore(
         score.value,
         score.printed,
         plus_minus=score.plus_minus,
@@ -190,7 +193,7 @@ def _published_cell(score: published_scores.Cell | None, ranked: bool) -> Cell:
 def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
     """A run's scores as functions of its items' answers, by name; empty where it has no readable log of known items."""
     side, records = Side(run.name, run, task), list[Record]()
-    if conventions.asked(task) != conventions.UNRECORDED:
+    if settings.asked(task) != settings.UNRECORDED:
         with suppress(BiasError):
             records = list(side.records.values())
     names = {column.name for column in columns}
@@ -199,14 +202,14 @@ def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Desig
 
 
 def _with_ranks(
-    rows: Sequence[Row], tasks: Sequence[TaskRun], column: Value, forms: Sequence[Mapping[str, Design]]
-) -> list[Row]:
+    rows: Sequence[BoardRow], tasks: Sequence[TaskRun], column: Value, forms: Sequence[Mapping[str, Design]]
+) -> list[BoardRow]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     points = [
-        conventions.unknown_part(task) or _point(task.scores.get(column.name), column, form.get(column.name))
+        settings.unknown_part(task) or _point(task.scores.get(column.name), column, form.get(column.name))
         for task, form in zip(tasks, forms, strict=True)
     ]
-    parts = map(conventions.part, tasks)
+    parts = map(settings.part, tasks)
     alone = [f"{part}: no other run on the same items" if part else ALONE for part in parts]
     ranks: list[Rank | str] = [
         point if isinstance(point, str) else reason for reason, point in zip(alone, points, strict=True)
@@ -228,15 +231,15 @@ def _with_ranks(
     return ranked
 
 
-def _notes(benchmark: str, rows: Sequence[Row], columns: Sequence[Value], tasks: Sequence[TaskRun]) -> list[str]:
+def _notes(benchmark: str, rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]) -> list[str]:
     notes = []
     groups = {row.group for row in rows if row.kind == RUN}
     if len(groups) > 1:
         notes.append("The runs follow different conventions: ranks hold only among runs that follow the same.")
-    recorded = {conventions.asked(task) for task in tasks if not conventions.part(task)}
-    if len(recorded) > 1 and conventions.UNRECORDED in recorded:
+    recorded = {settings.asked(task) for task in tasks if not settings.part(task)}
+    if len(recorded) > 1 and settings.UNRECORDED in recorded:
         notes.append("Older runs, whose files don't record the documents and prompts, are ranked among themselves.")
-    if len(recorded - {conventions.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
+    if len(recorded - {settings.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
         notes.append("Runs on other documents or prompts are ranked separately, even under the same name.")
     ranks = [cell.rank for row in rows for cell in row.cells.values() if cell.rank]
     if any(rank.apart for rank in ranks):
@@ -271,7 +274,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         rows = _with_ranks(rows, [result for _, result in task_runs], column, forms)
     for one in sorted(printed, key=lambda row: row.model.casefold()):
         cells = {c.name: _published_cell(one.cells.get(c.name), c in ranked) for c in (*columns, *others)}
-        rows.append(Row(one.model, PUBLISHED, f"{one.paper}, {one.tables}", one.conventions, one.remarks, cells))
+        rows.append(BoardRow(one.model, PUBLISHED, f"{one.paper}, {one.tables}", one.conventions, one.remarks, cells))
     if entry:
         language, measures = entry.language, entry.measures
     else:  # a task over a data set of one's own says what it measures

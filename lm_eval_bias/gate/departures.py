@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lm_eval_bias.analysis import conventions
 from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import DATA, DETAIL, options_for
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data import sources
+from lm_eval_bias.runs import settings
 
 _OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
 _SEEDS = [0, 1234, 1234, 1234]  # the harness's own
@@ -56,10 +56,10 @@ def names() -> list[str]:
     return list(dict.fromkeys([*NAMES, *options]))
 
 
-def of(run: Run, task: TaskRun) -> Iterator[Departure]:
+def find_departures(run: Run, task: TaskRun) -> Iterator[Departure]:
     """Everything in which a task of a run isn't the task as its benchmark defines it."""
     entry = catalog.entries().get(task.base)
-    for name, value in conventions.choices(run, task).items():
+    for name, value in settings.choices(run, task).items():
         used = task.metadata.get("classifier_used") if name == "classifier" else None
         default = used.get("is_default", task.metadata.get("classifier") is None) if used else False
         if not default:  # of classifiers, the task's own is no departure
@@ -69,7 +69,7 @@ def of(run: Run, task: TaskRun) -> Iterator[Departure]:
     elif changed := task.inputs.get("changed"):
         yield Departure("task", "", f"not the packaged task of this name: {', '.join(map(str, changed))}")
     current = entry.metadata.get("version") if entry else None
-    if current is not None and not conventions.same_version(task.version, current):
+    if current is not None and not settings.same_version(task.version, current):
         yield Departure("version", task.version, f"it is {task.version}, now {current}")
     yield from _of_model(run, task)
     yield from _of_inputs(run, task)
@@ -110,7 +110,7 @@ def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
     there = task.inputs.get("package_data", here)
     if there != here and task.metadata.get("lm_eval_bias") == __version__:
         yield Departure("package_data", there[:12], "the benchmark's own files differ from those here")
-    if part := conventions.part(task):
+    if part := settings.part(task):
         limit = run.provenance.get("limit") or task.extra.get("limit")
         suite = task.metadata.get("suite")
         if limit:

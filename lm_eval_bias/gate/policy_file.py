@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.analysis import departures
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
+from lm_eval_bias.gate import departures
 
 ON = ("interval", "point", "evidence")
 UNANSWERED = 0.1
@@ -83,7 +83,7 @@ class Policy:
 
 
 def _resource(name: str) -> str:
-    return resources.files("lm_eval_bias.analysis").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("lm_eval_bias.gate").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache

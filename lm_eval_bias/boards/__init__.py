@@ -1,0 +1,1 @@
+"""Leaderboards: one table per task, with ranks as intervals."""

@@ -1,0 +1,1 @@
+"""Differences between runs, or between languages and conditions within one, and whether they can be told."""

@@ -1,0 +1,123 @@
+"""Words around scores: a value with its interval, which way it points, and names that fit."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.custom_metrics.score import t_factor
+
+# a share of texts or items that is worth a word
+LARGE_SHARE = 0.1
+
+
+def margin(value: Value) -> float:
+    """Half of a score's 95% interval from its standard error; ``nan`` without one."""
+    return t_factor(value.dof) * value.stderr
+
+
+def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
+    """A score with its 95% interval: ``56.7 ± 1.8%``, or ``0.38 [0, 1]`` where the interval isn't symmetric.
+
+    An interval that would leave the score's range is cut to it, and so isn't symmetric.
+
+    Args:
+        value: The score.
+        unit: What stands behind it.
+        digits: After the point.
+        factor: By which it is multiplied, 100 for percents of a share.
+    """
+    if math.isnan(value.value):
+        return "not computable"
+    text = _fixed(factor * value.value, digits)
+    if value.interval is None:
+        return f"{text}{unit}"
+    cut = any(end in (value.low, value.high) for end in value.interval)
+    below, above = (f"{factor * abs(end - value.value):.{digits}f}" for end in value.interval)
+    if below == above and not cut:
+        return f"{text} ± {below}{unit}"
+    ends = (
+        numbers.bound(factor * end) if end in (value.low, value.high) else _fixed(factor * end, digits)
+        for end in value.interval
+    )
+    return f"{text}{unit} [{', '.join(ends)}]"
+
+
+def _fixed(number: float, digits: int) -> str:
+    """A number with that many digits after the point, and no minus in front of 0.
+
+    >>> _fixed(-0.002, 2), _fixed(-0.52, 2)
+    ('0.00', '-0.52')
+    """
+    return f"{round(number, digits) + 0.0:.{digits}f}"
+
+
+def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
+    """Which side of the neutral value a score is on, as far as its interval tells."""
+    if math.isnan(value.value):
+        return "no verdict without a value"
+    if value.interval is None:
+        return "no verdict without a standard error"
+    if value.interval[0] <= neutral <= value.interval[1]:
+        return f"the interval includes {neutral:g}, so there is no clear direction"
+    return above if value.value > neutral else below
+
+
+def sentence(text: str) -> str:
+    """A text with a capital letter in front and a full stop behind, where it ends with no mark.
+
+    >>> sentence("half of the texts are alike"), sentence("Is it?")
+    ('Half of the texts are alike.', 'Is it?')
+    """
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def answered(task: TaskRun, unanswered: str) -> float:
+    """The share of the items that have an answer, by the score that is the share of the others; 1 where none is."""
+    share = task.scores.get(unanswered)
+    return 1.0 if share is None or math.isnan(share.value) else 1.0 - share.value
+
+
+def short(text: str, length: int = 42) -> str:
+    """A label that fits: long ones lose their middle, of a run and its task the run's.
+
+    >>> short("a" * 30 + "b" * 30, 11), short("an-organisation/a-model: a_task", 20)
+    ('aaaaa…bbbbb', 'an-or…model: a_task')
+    """
+    if len(text) <= length:
+        return text
+    first, colon, last = text.rpartition(": ")
+    if colon and len(last) < length * 2 / 3:
+        return f"{short(first, length - len(last) - 2)}: {last}"
+    return shortened(text, length - 1 + length % 2)  # as much of both ends
+
+
+def shortened(name: str, limit: int = 32) -> str:
+    """A name of at most ``limit`` characters: a long one loses its middle.
+
+    >>> shortened("organisation/a-model-of-7B-instruct", 19), shortened("gpt2")
+    ('organisat…-instruct', 'gpt2')
+    """
+    if len(name) <= limit:
+        return name
+    tail = (limit - 1) // 2
+    return f"{name[: limit - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def shortened_apart(names: Iterable[str], limit: int = 32) -> dict[str, str]:
+    """Short forms by name, all different: names that would look alike keep more of their middle.
+
+    >>> list(shortened_apart(["an-organisation/base-7B-chat", "an-organisation/base-9B-chat"], 12).values())
+    ['an-organ…7B-chat', 'an-organ…9B-chat']
+    """
+    limits = dict.fromkeys(names, limit)
+    while True:
+        forms = {name: shortened(name, own) for name, own in limits.items()}
+        counts = Counter(forms.values())
+        alike = [name for name, form in forms.items() if counts[form] > 1]
+        if not alike:
+            return forms
+        limits |= {name: limits[name] + 4 for name in alike}

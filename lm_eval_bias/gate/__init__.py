@@ -1,0 +1,1 @@
+"""Checks runs against a policy. Anything that can't be determined counts as a violation."""
