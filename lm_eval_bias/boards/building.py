@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
-from lm_eval_bias.comparing.comparisons import Side
+from lm_eval_bias.comparing.pairing import Side
 from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
@@ -110,8 +110,8 @@ def rule(column: Value) -> str:
 
 
 INDEPENDENT = (
-    "were ranked as if their errors were independent, for want of sample logs that tell the error of their difference: "
-    "the ranks of models that err on different items may be too sure."
+    "were ranked as if their errors were independent, because there are no sample logs that tell the error of their "
+    "difference: the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
 ALONE = "no other run was scored by the same conventions"

@@ -27,7 +27,7 @@ READING = (
     "Scores with a neutral value in the middle rank by their distance from it, on either side; a neutral value is not "
     "a goal, and a model that knows nothing can be near it.",
     "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
-    "sample logs lie beside them. Otherwise they are treated as independent, and the table says so.",
+    "sample logs are there. Otherwise they are treated as independent, and the table says so.",
 )
 
 

@@ -25,7 +25,8 @@ LAYERS = [
     {"scoring"},
     {"models"},
     {"runs"},
-    {"comparing", "boards", "gate"},
+    {"comparing"},
+    {"boards", "gate"},  # boards rank pairs of runs by what comparing says of their difference
     {"report"},
     {"exports"},
     {"evaluation"},
