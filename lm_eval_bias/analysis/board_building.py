@@ -144,7 +144,7 @@ def _point(value: Value | None, column: Value) -> rank_intervals.Point | str:
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> Row:
-    withheld = registry.get(task.benchmark).withheld(task)
+    withheld = registry.withheld(task.benchmark, task)
     scores = {} if withheld else task.scores
     given = {column.name: scores.get(column.name) for column in columns}
     cells = {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +14,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias.core import benchmark, content_hashes, files, registry
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.version import __version__
-from lm_eval_bias.harness import distributed, registration, request_types, run_inputs
+from lm_eval_bias.custom_metrics.score import Record, Score
+from lm_eval_bias.harness import distributed, registration, request_types, requirements, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
@@ -80,13 +83,20 @@ class BiasTask(ConfigurableTask):
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
+        self._failures: set[str] = set()
         with files.recorded() as read:
             super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = registry.get(str(metadata.get("benchmark")))
         metadata["inputs"] = run_inputs.of_task(self.benchmark, config or {}, metadata, read)
         self.scores = self.benchmark.scores(self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata))
+        wrong = itertools.chain(
+            requirements.of_documents(self.benchmark, self.eval_docs), requirements.of_scores(self.scores)
+        )
+        if first := next(wrong, ""):
+            raise BiasError(f"{self.config.task}: {first}")
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
+        metadata["distribution"] = registry.distribution(self.benchmark.name)
         self._add_metrics()
 
     def _add_metrics(self) -> None:
@@ -302,13 +312,37 @@ class BiasTask(ConfigurableTask):
         """One number per score for the log, each with the record that the aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
-        record = None if distributed.IDLE in doc else self.benchmark.record(doc, results)
+        record = None if distributed.IDLE in doc else self._record(doc, results)
         place = self._places.get(id(doc), 0)
         metrics: dict[str, Any] = {}
         for score in self.scores:
-            contribution = None if record is None else score.sample(record)
-            value = None if contribution is None or record is None else Scored(contribution, record, place)
+            value = None if record is None else self._scored(score, record, doc, place)
             metrics[score.name] = value
             if score.has_stderr:
                 metrics[f"{score.name}_stderr"] = value
         return metrics
+
+    def _record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record | str:
+        """A document's record; why it has none, where the benchmark fails: the run's answers must not be lost."""
+        try:
+            return self.benchmark.record(doc, results)
+        except Exception as error:  # other people's code can fail in any way
+            return self._failed(doc, "record", error)
+
+    def _scored(self, score: Score, record: Record | str, doc: Mapping[str, Any], place: int) -> Scored | None:
+        """A document's part in a score."""
+        if isinstance(record, str):
+            return Scored(math.nan, record, place)
+        try:
+            contribution = score.sample(record)
+            return None if contribution is None else Scored(contribution, record, place)
+        except Exception as error:  # other people's code can fail in any way
+            return Scored(math.nan, self._failed(doc, score.name, error), place)
+
+    def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
+        """Note what failed of a document, a line for each thing that fails."""
+        text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
+        if what not in self._failures:
+            self._failures.add(what)
+            fault(f"{self.config.task}: {text}")
+        return text

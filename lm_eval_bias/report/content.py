@@ -10,7 +10,7 @@ from lm_eval_bias.analysis import comparisons
 from lm_eval_bias.analysis.findings import Finding, find
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.version import __version__
@@ -214,7 +214,8 @@ def breakdowns(section: Section) -> list[Part]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
     if names:
-        contents += registry.get(names[0]).figures(section.tasks[:BREAKDOWNS])
+        own = registry.get(names[0])
+        contents += ask([], own, own.figures, section.tasks[:BREAKDOWNS])
     if len(section.tasks) > BREAKDOWNS:
         text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
         contents.append(Part("Tasks in the breakdowns above", [text]))

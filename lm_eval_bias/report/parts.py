@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.report import caveats, dots, numbers, svg
@@ -167,7 +168,7 @@ def score_label(benchmark: str, score: str) -> str:
         score: The technical name.
     """
     known = registry.by_name().get(benchmark)
-    return known.score_label(score) if known else score
+    return ask(score, known, known.score_label, score) if known else score
 
 
 def named(benchmark: str, score: str) -> tuple[str, str]:

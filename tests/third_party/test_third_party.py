@@ -15,7 +15,8 @@ from lm_eval.tasks import TaskManager
 
 from lm_eval_bias import Benchmark
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog, errors, registry
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
@@ -37,7 +38,8 @@ metadata: {version: 2.0}
 
 
 def forget():
-    known = (registry.benchmarks, registry.by_name, catalog.packaged, sources.manifest)
+    errors.FAULTS.clear()
+    known = (registry._found, registry.benchmarks, registry.by_name, catalog.packaged, sources.manifest)
     for cached in (*known, suites.load, registry.published):
         cached.cache_clear()
 
@@ -105,10 +107,13 @@ def test_listed(installed, capsys):
     assert "Scores of age_ratings" in out
     entry = next(entry for entry in json.loads(said(capsys, "ls", "--json")) if entry["name"] == "age_pairs")
     assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
-    suites = {suite["name"]: suite["tasks"] for suite in json.loads(said(capsys, "ls", "--suites", "--json"))}
-    assert suites["quick"]["age_pairs"] == {"documents": 8, "requests": None, "rule": "every_third"}
-    assert "age_pairs" in suites["standard"]
-    assert {"age_pairs", "age_ratings", "plain_age_pairs"} <= set(suites["full"])
+    assert "age_pairs" not in said(capsys, "ls", "--suites")
+    quick, standard, full = (suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES)
+    assert quick["age_pairs"][1:] == (8, None)
+    assert "age_pairs" in standard
+    assert {"age_pairs", "age_ratings", "plain_age_pairs"} <= set(full)
+    with pytest.raises(BiasError, match="unknown benchmark of another package. Did you mean age_stereotypes?"):
+        suites.load("quick+age_stereotype")
 
 
 def test_a_planted_bias_comes_back(installed, tmp_path, capsys):
@@ -203,15 +208,17 @@ def test_linked_like_the_others(installed, tmp_path, monkeypatch, capsys):
     assert not (folder / linking.FOLDER).exists()
 
 
-def test_one_that_cannot_be_loaded_is_named(installed, monkeypatch, capsys):
+def test_one_that_cannot_be_loaded_is_named_and_left_out(installed, monkeypatch, capsys):
     import age_stereotypes.benchmark
 
     monkeypatch.setattr(age_stereotypes.benchmark, "BENCHMARK", "none")
     forget()
-    said(capsys, "ls", status=2)
-    capsys.readouterr()
     assert main(["ls"]) == 2
-    assert "is not an instance of lm_eval_bias.Benchmark: repair or uninstall it" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "occugender_implicit" in out
+    assert "age_pairs" not in out
+    assert "age_stereotypes.benchmark:BENCHMARK is left out" in err
+    assert "is not an instance of lm_eval_bias.Benchmark): repair or uninstall it" in err
 
 
 @pytest.mark.slow
