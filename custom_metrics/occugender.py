@@ -112,7 +112,7 @@ def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
     """
     prompts = [r for r in records if r["group"] == dominated_by]
-    return crossed.crossed_mean(prompts, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
+    return crossed.crossed_estimate(prompts, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
 
 
 def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
@@ -145,7 +145,7 @@ def coverage(records: Prompts) -> Estimate:
     groups of occupations.
     Source: not in the paper. Can exceed 1 only where one word's tokens begin another's.
     """
-    return crossed.crossed_mean(records, lambda r: r["mass"], "occupation", _GROUP)
+    return crossed.crossed_estimate(records, lambda r: r["mass"], "occupation", _GROUP)
 
 
 def _gap(record: OccuGenderRecord) -> float:
@@ -166,7 +166,7 @@ def stereotype_gap(records: Prompts, *, dominated_by: str = "") -> Estimate:
         dominated_by: Of the items that this gender dominates; empty for both groups.
     """
     chosen = [r for r in records if r["group"] in DOMINATED and dominated_by in ("", r["group"])]
-    return crossed.crossed_mean(chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP)
+    return crossed.crossed_estimate(chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP)
 
 
 def _labour_shares(records: Prompts, items: Sequence[str]) -> Array:

@@ -17,9 +17,9 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import DATA, DETAIL, REQUIRED, Benchmark, Card, options_for
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
 from lm_eval_bias.core.page_parts import ReportTask
-from lm_eval_bias.core.planting import Dial
+from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Record, Score
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.data.download import fetch
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
@@ -44,6 +44,7 @@ class Examination:
         self.members = {own.name: own for own in (family, *family.variants)}
         self.mistakes: dict[str, None] = {}
         self.notes: list[str] = []
+        self._said: set[tuple[str, str]] = set()
         self.entries: dict[str, catalog.Entry] = {}
         self.scores: dict[str, dict[str, Score]] = {}  # by task
         self.planted: dict[str, None] = {}  # scores that a planting speaks of
@@ -62,6 +63,12 @@ class Examination:
     def add(self, place: str, text: str) -> None:
         """Note a mistake once."""
         self.mistakes[f"{place}: {text}"] = None
+
+    def of_score(self, task: str, score: str, text: str) -> None:
+        """Note a mistake of a task's score; not again for its breakdowns."""
+        if (task, text) not in self._said:
+            self._said.add((task, text))
+            self.add(f"{task}: {score}", text)
 
     def attempt(self, place: str, what: str, function: Callable[..., T], *arguments: Any) -> T | None:
         """What a function of the benchmark returns; ``None`` where it fails, which is a mistake."""
@@ -163,7 +170,7 @@ class Examination:
             manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
             task = manager.load([name])["tasks"][name]
         except Exception as error:  # other people's code can fail in any way
-            self.add(f"{entry.path}", f"{kind_of(error)}")
+            self.add(str(entry.path), kind_of(error))
             return None
         docs: Sequence[dict[str, Any]] = task.eval_docs
         if entry.items not in (None, len(docs)):
@@ -177,42 +184,34 @@ class Examination:
         self.scores[name] = {score.name: score for score in task.scores}
         try:
             task.build_all_requests(rank=0, world_size=1, limit=DOCUMENTS)
-            asked = sorted({one.doc_id for one in task.instances})
-            if lost := next((docs[i] for i in asked if json.loads(json.dumps(docs[i])) != docs[i]), None):
-                field = next(key for key in lost if json.loads(json.dumps(lost[key])) != lost[key])
-                self.add(name, f"the field {field!r} of its documents isn't the same once it was written as JSON")
+            asked = [docs[place] for place in sorted({one.doc_id for one in task.instances})]
+            for field in asked[0]:
+                if any(json.loads(json.dumps(doc[field])) != doc[field] for doc in asked):
+                    self.add(name, f"the field {field!r} of its documents isn't the same once it was written as JSON")
         except Exception as error:  # other people's code can fail in any way
             self.add(name, f"its documents can't be asked ({kind_of(error)})")
             return keys
-        values = self._answered(task, "random answers", ChanceLM())
-        planting = own.planting
-        if planting is not None:
-            planted = {
-                sign: Dial(sign * STRENGTH, noise=0.0, writes=entry.asks == ("generate_until",)) for sign in (-1, 1)
-            }
-            found = {
-                sign: self._answered(task, "planted answers", DialLM(sign * STRENGTH, noise=0.0)) for sign in planted
-            }
-            docs_asked = [docs[place] for place in asked]
-            expected = {
-                sign: self.attempt(name, "planting.expected()", planting.expected, docs_asked, dial) or {}
-                for sign, dial in planted.items()
-            }
-            self.planted |= dict.fromkeys(expected[1])
-            for score in expected[1].keys() & found[1].keys() & found[-1].keys():
-                promised, given = (
-                    side[1][score] - side[-1][score]
-                    for side in (expected, {s: {n: v.value for n, v in f.items()} for s, f in found.items()})
-                )
-                span = self.scores[name][score].high - self.scores[name][score].low
-                if abs(promised) > 0.1 * span and given * promised < _SHARE * promised**2:
-                    self.add(
-                        f"{name}: {score}",
-                        f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}",
-                    )
-        if values:
+        if values := self._answered(task, "random answers", ChanceLM()):
+            if own.planting is not None:
+                self._planted(task, own.planting, asked, entry.asks == ("generate_until",))
             self._pages(own, entry, docs, values, len(asked))
         return keys
+
+    def _planted(self, task: Any, planting: Planting, docs: Sequence[Mapping[str, Any]], writes: bool) -> None:
+        """Check that scores follow a bias that is planted, one way and the other."""
+        name, expected, found = str(task.config.task), [], []
+        for strength in (STRENGTH, -STRENGTH):
+            found.append(self._answered(task, "planted answers", DialLM(strength, noise=0.0)))
+            dial = Dial(strength, noise=0.0, writes=writes)
+            expected.append(self.attempt(name, "planting.expected()", planting.expected, docs, dial) or {})
+        self.planted |= dict.fromkeys(expected[0])
+        for score in (score for score in expected[0] if all(score in side for side in (*expected, *found))):
+            promised = expected[0][score] - expected[1][score]
+            given = found[0][score].value - found[1][score].value
+            span = self.scores[name][score].high - self.scores[name][score].low
+            if abs(promised) > 0.1 * span and given * promised < _SHARE * promised**2:
+                text = f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
+                self.of_score(name, score, text)
 
     def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
         """Check the part of a task in the suite ``quick``."""
@@ -227,51 +226,50 @@ class Examination:
         """Check the scores of a model's answers to a task; the values, empty where there are none."""
         own, name = task.benchmark, str(task.config.task)
         answers = self.attempt(f"{name}: {what}", "the requests", _answers, task, model) or {}
-        docs = [task.eval_docs[place] for place in answers]
-        records = self._records(own, f"{name}: {what}", docs, list(answers.values()))
-        if records is None or not records:
-            return {}
+        docs, given = [task.eval_docs[place] for place in answers], list(answers.values())
+        records, estimates = self._estimates(task, what, docs, given)
         values: dict[str, Value] = {}
-        for score in task.scores:
-            place = f"{name}: {score.name}"
-            estimate = self.attempt(place, f"the score of {what}", score.compute, records)
-            self.attempt(place, "sample()", lambda: [float(score.sample(r) or 0) for r in records])  # noqa: B023
-            if estimate is None:
-                continue
-            values[score.name] = harness_results.estimated(score, estimate)
+        for score in (score for score in task.scores if score.name in estimates):
+            value = values[score.name] = harness_results.estimated(score, estimates[score.name])
             try:
-                soundness.check_scores(own.name, {score.name: values[score.name]})
+                soundness.check_scores(own.name, {score.name: value})
             except BiasError as error:
-                self.add(name, f"{error} (of {what})")
-            form = self.attempt(place, "table()", score.table, records) if score.table else ""
-            if form is not None and not isinstance(form, str) and not _same(form.value, estimate.value):
-                self.add(place, f"its table's value is {form.value:g}, but the score is {estimate.value:g}")
-        logged = [[own.read_answer(_logged(one)) for one in given] for given in answers.values()]
-        again = self._records(own, f"{name}: saved answers", json.loads(json.dumps(docs)), logged) or []
-        for score in task.scores if again else ():
-            rescored = self.attempt(f"{name}: {score.name}", "the score of saved answers", score.compute, again)
-            if rescored and score.name in values and not _same(rescored.value, values[score.name].value):
-                self.add(f"{name}: {score.name}", "rescoring the saved answers gives another value")
-        given = [one for answers_of_one in answers.values() for one in answers_of_one]
-        numbers = all(isinstance(one, tuple) and len(one) == 2 for one in given)
-        if not numbers and not all(isinstance(one, str) for one in given):
-            return values
-        silent = [[(math.nan, False) if numbers else ""] * len(own_answers) for own_answers in answers.values()]
-        unknown = self._records(own, f"{name}: answers that are {'nan' if numbers else 'empty'}", docs, silent)
-        for score in task.scores if numbers and unknown else ():
-            value = self.attempt(f"{name}: {score.name}", "the score of nan", score.compute, unknown)
-            if value and score.name in own.main and not math.isnan(value.value):
-                self.add(f"{name}: {score.name}", f"it is {value.value:g} where the model gave nan: it must be nan")
+                self.of_score(name, score.name, f"{str(error).partition(': ')[2]} (of {what})")
+            form = self.attempt(f"{name}: {score.name}", "table()", score.table, records) if score.table else ""
+            if form is not None and not isinstance(form, str) and not _same(form.value, value.value):
+                self.of_score(name, score.name, f"its table's value is {form.value:g}, but the score {value.value:g}")
+        if len(values) < len(task.scores):
+            return {}
+        logged = [[own.read_answer(_logged(one)) for one in ones] for ones in given]
+        for score, estimate in self._estimates(task, "saved answers", json.loads(json.dumps(docs)), logged)[1].items():
+            if score in values and not _same(estimate.value, values[score].value):
+                self.of_score(name, score, "rescoring the saved answers gives another value")
+        kinds = {type(one) if not isinstance(one, tuple) else len(one) for ones in given for one in ones}
+        if kinds in ({2}, {str}):
+            silent, called = ((math.nan, False), "nan as an answer") if kinds == {2} else ("", "empty texts")
+            unknown = self._estimates(task, called, docs, [[silent] * len(ones) for ones in given])[1]
+            for score in (score for score in own.main if score in unknown and kinds == {2}):
+                if not math.isnan(value := unknown[score].value):
+                    self.of_score(name, score, f"it is {value:g} where the model gave nan: it must be nan")
         return values
 
-    def _records(self, own: Benchmark, place: str, docs: Any, answers: Sequence[Any]) -> list[Record] | None:
-        records = []
-        for doc, given in zip(docs, answers, strict=True):
-            record = self.attempt(place, "record()", own.record, doc, given)
-            if record is None:
-                return None
-            records.append(record)
-        return records
+    def _estimates(
+        self, task: Any, what: str, docs: Sequence[Any], answers: Sequence[Sequence[Any]]
+    ) -> tuple[list[Record], dict[str, Estimate]]:
+        """Records of answers and a task's scores of them; nothing of what fails."""
+
+        def made() -> list[Record]:
+            return [task.benchmark.record(doc, given) for doc, given in zip(docs, answers, strict=True)]
+
+        name, estimates = str(task.config.task), {}
+        records = self.attempt(f"{name}: {what}", "record()", made) or []
+        for score in task.scores if records else ():
+            try:
+                [score.sample(record) for record in records]
+                estimates[score.name] = score.compute(records)
+            except Exception as error:  # other people's code can fail in any way
+                self.of_score(name, score.name, f"the score of {what} failed ({kind_of(error)})")
+        return records, estimates
 
     def _pages(
         self, own: Benchmark, entry: catalog.Entry, docs: Sequence[Any], values: Mapping[str, Value], count: int

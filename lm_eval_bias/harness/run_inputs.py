@@ -90,6 +90,10 @@ def _changed(benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[st
 
 def _same(packaged: Any, value: Any) -> bool:
     """Whether a value of a YAML, in which functions are dotted names, is this one."""
+    if isinstance(packaged, dict) and isinstance(value, dict):
+        return packaged.keys() == value.keys() and all(_same(packaged[key], value[key]) for key in packaged)
+    if isinstance(packaged, list) and isinstance(value, list):
+        return len(packaged) == len(value) and all(map(_same, packaged, value))
     if not inspect.isfunction(value):
         return bool(packaged == value)
     module, _, name = str(packaged).rpartition(".")

@@ -39,6 +39,8 @@ def _by_name(value: Any) -> Any:
     """A value in which functions are replaced by their names: their addresses would differ in every run."""
     if isinstance(value, dict):
         return {key: _by_name(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_by_name(entry) for entry in value]
     return f"{value.__module__}.{value.__qualname__}" if inspect.isfunction(value) else value
 
 
@@ -136,6 +138,12 @@ class BiasTask(ConfigurableTask):
             raise BiasError(f"{self.config.task}: the YAML names no custom_dataset function")
         splits = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
         self.dataset = {split: Documents(docs) for split, docs in splits.items()}
+        fields = self.dataset.get(str(self.config.test_split), Documents()).features
+        for key in ("doc_to_text", "doc_to_choice"):
+            field = getattr(self.config, key)
+            if isinstance(field, str) and field.isidentifier() and fields and field not in fields:
+                text = f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
+                raise BiasError(f"{self.config.task}: {text}")
 
     def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> Any:
         """The harness's; an empty template is empty text (the harness would compile it for every document)."""

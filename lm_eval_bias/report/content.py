@@ -43,6 +43,7 @@ class Section:
         tasks: What of it was run.
         is_own_data: Whether its data are a file of the user's.
         is_harness_data: Whether the harness downloads its data.
+        source: The distribution that it comes from, where that isn't this package.
     """
 
     ident: str
@@ -53,6 +54,7 @@ class Section:
     tasks: Sequence[ReportTask]
     is_own_data: bool = False
     is_harness_data: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
                     members,
                     is_own,
                     from_harness,
+                    "" if registry.is_own(benchmark) else registry.distribution(benchmark.name) or "another package",
                 )
             )
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]

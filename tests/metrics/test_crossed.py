@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.custom_metrics.crossed import Cells
-from lm_eval_bias.custom_metrics.intervals import SEED
+from lm_eval_bias.custom_metrics.intervals import SEED, wilson
+from lm_eval_bias.custom_metrics.score import t_factor
 
 
 def prompts(cells, items="abcdef"):
@@ -22,7 +23,7 @@ def prompts(cells, items="abcdef"):
 
 def mean_of(cells):
     records = prompts(cells)
-    return crossed.crossed_mean(records, lambda r: r["v"], "test")
+    return crossed.crossed_estimate(records, lambda r: r["v"], "test")
 
 
 def test_a_grid_has_items_and_templates_in_the_order_of_their_names():
@@ -50,7 +51,7 @@ def test_pairs_that_occur_again_are_counted():
     records = prompts([[1.0, 2.0], [3.0, 4.0]])
     twice = [*records, *records[1:3]]  # two of the four pairs
     assert crossed.grid(twice, lambda r: r["v"]) == "2 (item, template) pairs occur more than once"
-    again = crossed.crossed_mean(twice, lambda r: r["v"], "test")
+    again = crossed.crossed_estimate(twice, lambda r: r["v"], "test")
     assert math.isnan(again.value)
     assert again.n == 6
 
@@ -58,12 +59,12 @@ def test_pairs_that_occur_again_are_counted():
 def test_an_incomplete_product_has_the_mean_of_the_items_means():
     # items (1, 3) and (6,): (2 + 6) / 2, not (1 + 3 + 6) / 3
     records = prompts([[1.0, 3.0], [6.0, 0.0]])[:3]
-    found = crossed.crossed_mean(records, lambda r: r["v"], "test")
+    found = crossed.crossed_estimate(records, lambda r: r["v"], "test")
     assert (found.value, found.n) == (4.0, 3)
     assert math.isnan(found.stderr)
     assert "incomplete: 3 of 4 (2 items x 2 templates)" in found.reason
     records[0]["v"] = math.nan
-    found = crossed.crossed_mean(records, lambda r: r["v"], "test")
+    found = crossed.crossed_estimate(records, lambda r: r["v"], "test")
     assert math.isnan(found.value)
     assert "no value" in found.reason
 
@@ -261,3 +262,36 @@ def test_as_many_rows_of_each_stratum_are_drawn_as_the_design_has():
     for rows in drawn:
         assert [np.isin(rows, stratum).sum() for stratum in strata] == [21, 20]
     assert set(drawn.ravel()) == set(range(41))
+
+
+def share(cells):
+    made = crossed.crossed_mean(
+        "share", value=lambda r: r["v"], summary="", low=0.0, high=100.0, neutral=50.0, direction="", unit="percent"
+    )
+    return made, made.compute(prompts(cells))
+
+
+def test_a_share_of_crossed_items_has_wilsons_interval():
+    cells = 100 * np.array([[1.0, 0, 0], [1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]])
+    made, found = share(cells)
+    plain = mean_of(cells)
+    assert (found.value, found.stderr, found.dof) == (plain.value, plain.stderr, plain.dof)
+    p = found.value / 100
+    size = p * (1 - p) / (found.stderr / 100) ** 2
+    low, high = wilson(p * size, size, t_factor(found.dof))
+    assert found.interval == pytest.approx((100 * low, 100 * high))
+    assert made.table(prompts(cells)).value == found.value
+
+
+def test_a_share_that_never_varies_has_one_observation_a_template():
+    _, found = share(np.full((5, 3), 0.0))
+    assert found.interval == pytest.approx((0.0, 100 * wilson(0.0, 3)[1]))
+    assert (found.dof, found.reason) == (2, "")
+    assert found.stderr == pytest.approx(found.interval[1] / 2 / t_factor(2))
+
+
+@pytest.mark.parametrize("cells", [np.full((5, 1), 100.0), np.full((3, 3), math.nan)])
+def test_a_share_without_templates_or_values_has_no_interval(cells):
+    _, found = share(cells)
+    assert found.interval is None
+    assert found.reason
