@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypedDict, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED
-from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, undefined
+from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED, wilson
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, t_factor, undefined
 
 Array = NDArray[np.float64]
 
@@ -205,7 +205,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
 
 
-def crossed_mean(
+def crossed_estimate(
     records: Sequence[R], value: Callable[[R], float], kind: str, stratum: Callable[[R], str] | None = None
 ) -> Estimate:
     """Mean over templates, then over items, with the crossed standard error.
@@ -246,6 +246,96 @@ def crossed_mean(
     else:
         reason = ""
     return Estimate(mean, stderr, n, reason, dof)
+
+
+def _with_share_interval(estimate: Estimate, whole: float, fewest: int) -> Estimate:
+    """A share's estimate with Wilson's interval.
+
+    It has as many observations as give the standard error and Student's t for the normal quantile, as that of clustered
+    shares (:func:`lm_eval_bias.custom_metrics.clusters.estimate`); where nothing varies, one observation for each level
+    of the factor with fewer levels, and the standard error is half the interval over Student's t.
+    """
+    p, stderr, dof = estimate.value / whole, estimate.stderr / whole, estimate.dof
+    if math.isnan(stderr):
+        dof = fewest - 1.0
+        low, high = wilson(p * fewest, fewest)
+        return replace(
+            estimate,
+            stderr=whole * (high - low) / 2 / t_factor(dof),
+            dof=dof,
+            interval=(whole * low, whole * high),
+            reason="",
+        )
+    size = min(float(estimate.n), p * (1 - p) / stderr**2)
+    low, high = wilson(p * size, size, t_factor(dof))
+    return replace(estimate, interval=(whole * low, whole * high))
+
+
+def crossed_mean(
+    name: str,
+    *,
+    value: Callable[[Record], float],
+    summary: str,
+    low: float,
+    high: float,
+    neutral: float | None,
+    direction: str,
+    unit: str,
+    source: str = "",
+    higher_is_better: bool | None = None,
+) -> Score:
+    """The mean of a value over all items x templates, both of which others could have been chosen for.
+
+    Formula: mean over all cells. Undefined: no items, or a value that is no number -> ``nan`` with the reason.
+    Denominator: all cells. Standard error: both factors random (:func:`crossed_stderr`); ``nan`` where the records are
+    no full product. A mean from 0 to ``high`` gets Wilson's interval. The score can be compared between runs.
+
+    Args:
+        name: Its name in tables and result files.
+        value: A record's value, in the score's unit; the record's fields ``item`` and ``template`` are its cell.
+        summary: What it measures, in one line.
+        low: Smallest possible value.
+        high: Largest possible value.
+        neutral: The value that means "no bias"; ``None`` where none exists.
+        direction: What values on either side of ``neutral`` mean.
+        unit: See :class:`~lm_eval_bias.custom_metrics.score.Score`.
+        source: Paper and equation or table.
+        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+
+    >>> score = crossed_mean(
+    ...     "share", value=lambda r: r["x"], summary="", low=0.0, high=1.0, neutral=0.5, direction="", unit="proportion"
+    ... )
+    >>> cells = [{"item": i, "template": t, "x": float((i * t) % 3 == 1)} for i in range(6) for t in range(4)]
+    >>> found = score.compute(cells)
+    >>> round(found.value, 3), [round(end, 3) for end in found.interval]
+    (0.167, [0.029, 0.573])
+    """
+
+    def table(records: Sequence[Any]) -> Cells | str:
+        matrix = grid(records, value, "no items")
+        return "an item has no value" if isinstance(matrix, Cells) and not np.isfinite(matrix.cells).all() else matrix
+
+    def compute(records: Sequence[Any]) -> Estimate:
+        estimate, matrix = crossed_estimate(records, value, "item"), grid(records, value)
+        is_share = low == 0 and math.isfinite(high) and not math.isnan(estimate.value)
+        if not is_share or isinstance(matrix, str) or min(matrix.cells.shape) < 2:
+            return estimate
+        return _with_share_interval(estimate, high, min(matrix.cells.shape))
+
+    return Score(
+        name=name,
+        summary=summary,
+        low=low,
+        high=high,
+        neutral=neutral,
+        direction=direction,
+        unit=unit,
+        source=source,
+        compute=compute,
+        sample=value,
+        table=table,
+        higher_is_better=higher_is_better,
+    )
 
 
 def _without_each_row(cells: Array) -> tuple[Array, Array, Array]:

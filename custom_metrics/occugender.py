@@ -108,7 +108,7 @@ def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
     """
     prompts = [r for r in records if r["group"] == dominated_by]
-    return crossed.crossed_mean(prompts, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
+    return crossed.crossed_estimate(prompts, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
 
 
 def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
@@ -152,7 +152,7 @@ def stereotype_gap(records: Prompts, *, dominated_by: str = "") -> Estimate:
         dominated_by: Of the items that this gender dominates; empty for both groups.
     """
     chosen = [r for r in records if r["group"] in DOMINATED and dominated_by in ("", r["group"])]
-    return crossed.crossed_mean(chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP)
+    return crossed.crossed_estimate(chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP)
 
 
 def _pearson(x: Array, y: Array) -> Array:
@@ -348,7 +348,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         summary="probability that the word lists catch: mean of P_m + P_f + P_d",
         direction="low: the shares describe little of what the model would say",
         source="not in the paper",
-        compute=partial(crossed.crossed_mean, value=itemgetter("mass"), kind="occupation", stratum=_GROUP),
+        compute=partial(crossed.crossed_estimate, value=itemgetter("mass"), kind="occupation", stratum=_GROUP),
         sample=itemgetter("mass"),
         table=partial(_cells, value=itemgetter("mass")),
     )

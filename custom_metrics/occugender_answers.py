@@ -146,7 +146,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             name=name,
             summary=f"share of all drawn answers {which}",
             direction="high: the other scores describe little of what the model says",
-            compute=partial(crossed.crossed_mean, value=value, kind="occupation", stratum=itemgetter("group")),
+            compute=partial(crossed.crossed_estimate, value=value, kind="occupation", stratum=itemgetter("group")),
             sample=value,
             table=partial(crossed.grid, value=value, absent="no prompts", stratum=itemgetter("group")),
         )

@@ -152,7 +152,7 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
-    withheld = registry.get(task.benchmark).withheld(task)
+    withheld = registry.withheld(task.benchmark, task)
     scores = {} if withheld else task.scores
     given = {column.name: scores.get(column.name) for column in columns}
     cells = {

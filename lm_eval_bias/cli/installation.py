@@ -100,3 +100,17 @@ def examine() -> list[Diagnosis]:
         _link(),
         *_data(),
     ]
+
+
+def examine_benchmark(name: str) -> list[Finding]:
+    """What is wrong with a benchmark, a finding each, and what was checked.
+
+    Raises:
+        BiasError: There is none of that name.
+    """
+    from lm_eval_bias.evaluation.benchmark_checks import Examination
+
+    found = Examination(name)
+    problems = [Finding("problem", text) for text in found.mistakes]
+    checked = Finding("ok", f"{found.family.name}: {len(found.scores)} tasks checked, no mistake found")
+    return [*(Finding("note", text) for text in found.notes), *(problems or [checked])]

@@ -8,11 +8,12 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core.benchmark import Command
-from lm_eval_bias.core.errors import BiasError, did_you_mean, printable
+from lm_eval_bias.core.errors import FAULTS, BenchmarkFault, BiasError, did_you_mean, printable
 from lm_eval_bias.core.files import is_full, why
 from lm_eval_bias.core.version import __version__
 
@@ -119,7 +120,7 @@ def _run(argv: Sequence[str]) -> int:
             wrong = f"there is no command {(name if inner else first)!r}." if first else "no command is given."
             raise BiasError(f"{wrong}{hint} 'lm-eval-bias --help' lists all")
     rest = argv[len(name.split()) :]
-    if name == "run":
+    if name in ("run", "doctor"):
         os.environ.setdefault("TQDM_DELAY", "1")  # read at tqdm's import: no bars for what takes less than a second
     module = importlib.import_module(command.module)
     if name == "run":
@@ -128,12 +129,24 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error)."""
+    """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error).
+
+    Benchmarks that failed, and so are left out, are listed on standard error; the status is 2 then, too.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    warnings.simplefilter("ignore", BenchmarkFault)  # they are listed at the end
     # closed by who called (>&-): Python would print errors where the output belongs, and nothing else can be written to
     sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
+    status = _guarded(arguments)
+    for text in FAULTS:
+        _report(f"warning: {printable(text)}")
+    return status or (2 if FAULTS else 0)
+
+
+def _guarded(arguments: Sequence[str]) -> int:
+    """Run a command; whatever goes wrong is one line on standard error."""
     try:
         _check_current_folder()
         status = _run(arguments)

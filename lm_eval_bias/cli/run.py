@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="<name>",
         help="Suite to run: "
         + "; ".join(f"{name} ({purpose})" for name, purpose in suites.PURPOSES.items())
-        + " ('lm-eval-bias ls --suites' lists their tasks)",
+        + " ('lm-eval-bias ls --suites' lists their tasks; quick+NAME adds a benchmark of another package)",
     )
     results = run.add_argument_group("results", "how scores are printed")
     results.add_argument(

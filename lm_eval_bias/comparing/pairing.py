@@ -273,12 +273,15 @@ MATTERS = (
 
 def beside_the_model(pair: Pair) -> str:
     """In what else two runs differ that moves scores; empty if in nothing that is known."""
-    parts = []
+    parts, sides = [], (pair.base, pair.other)
     for key in MATTERS:
-        values = [side.run.provenance.get(key) for side in (pair.base, pair.other)]
+        values = [side.run.provenance.get(key) for side in sides]
         if values[0] != values[1]:
             texts = ", ".join("none" if value is None else str(value)[:24] for value in values)
             parts.append(f"{key.replace('_', ' ')} ({texts})")
+    sources = [(side.task.metadata.get("distribution"), side.task.inputs.get("package_code")) for side in sides]
+    if all(code for _, code in sources) and sources[0] != sources[1]:
+        parts.append(f"the benchmark's code ({', '.join(f'{name} {str(code)[:8]}' for name, code in sources)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     if pair.base.task.task == pair.other.task.task:
         differ, known = _asked(pair)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,7 @@ import yaml
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of, one_line
 from lm_eval_bias.core.files import expanded, parse_yaml, read_text, under
 from lm_eval_bias.custom_metrics.score import Score
 
@@ -100,9 +100,23 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     )
 
 
+def entry_of(path: Path) -> Entry:
+    """The task or group of a YAML in a benchmark's folder.
+
+    Raises:
+        BiasError: It can't be read, or lacks what must be known.
+    """
+    try:
+        return _entry(read_yaml(path), path)
+    except KeyError as error:
+        raise BiasError(f"{path}: the key {error} is missing") from error
+    except Exception as error:  # what people write into YAMLs, and their benchmarks, can fail in any way
+        raise BiasError(f"{path}: {kind_of(error)}") from error
+
+
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """The groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant of it describes."""
-    entries = [_entry(read_yaml(path), path) for path in sorted(benchmark.folder.glob("*.yaml"))]
+    entries = [entry_of(path) for path in sorted(benchmark.folder.glob("*.yaml"))]
     inherited = (own for own in benchmark.variants if own.harness_tasks is not benchmark.harness_tasks)
     for own in (benchmark, *inherited):
         for name, metadata in own.harness_tasks.items():
@@ -122,22 +136,21 @@ def total(counts: Iterable[int | None]) -> int | None:
 def packaged() -> dict[str, Entry]:
     """All tasks and groups of the known benchmarks by name, groups first in each folder.
 
-    Raises:
-        BiasError: Two benchmarks have a task of the same name, or a YAML lacks what this package needs to know.
+    A YAML that can't be read, lacks what must be known or has the name of another task is a fault, and left out with
+    the others of its benchmark.
     """
     entries: dict[str, Entry] = {}
-    for benchmark in sorted(registry.benchmarks(), key=lambda benchmark: benchmark.name):
+    for benchmark in sorted(
+        registry.benchmarks(), key=lambda benchmark: (not registry.is_own(benchmark), benchmark.name)
+    ):
         try:
-            for entry in _of_benchmark(benchmark):
-                if entry.name in entries:
-                    raise BiasError(
-                        f"{entry.path}: there is already a task {entry.name}, in {entries[entry.name].path}"
-                    )
-                entries[entry.name] = entry
-        except (KeyError, TypeError, AttributeError, yaml.YAMLError, OSError) as error:
-            raise BiasError(
-                f"the tasks of the benchmark {benchmark.name} in {benchmark.folder} can't be read ({one_line(error)})"
-            ) from error
+            own = list(_of_benchmark(benchmark))
+            if same := next((entry for entry in own if entry.name in entries), None):
+                raise BiasError(f"{same.path}: there is already a task {same.name}, in {entries[same.name].path}")
+        except Exception as error:  # other people's code can fail in any way
+            fault(f"the tasks of the benchmark {benchmark.name} are left out ({kind_of(error)})")
+        else:
+            entries |= {entry.name: entry for entry in own}
     return entries
 
 
@@ -194,7 +207,9 @@ def _check_keys(content: Mapping[str, Any]) -> None:
 
 def headline(benchmark: str) -> list[Score]:
     """The scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
-    return [s for s in registry.get(benchmark).scores([]) if s.headline and not s.name.endswith("_se_paper")]
+    own = registry.get(benchmark)
+    scores: Sequence[Score] = ask((), own, own.scores, [])
+    return [s for s in scores if s.headline and not s.name.endswith("_se_paper")]
 
 
 def listing() -> list[dict[str, Any]]:

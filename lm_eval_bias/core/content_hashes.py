@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core.files import under
+from lm_eval_bias.core.catalog import Loader
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import parse_yaml, under
 
 CHECKPOINT_FILES = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
 _MOST = 2 << 30  # bytes: what is hashed in a second or two
@@ -59,13 +61,40 @@ def differing_fields(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[s
 
 @cache
 def of_data_files(folder: Path) -> str:
-    """One SHA-256 of the YAMLs and data files in a benchmark's folder and of their names."""
+    """One SHA-256 of what the YAMLs and data files in a benchmark's folder hold, whatever comments stand in them."""
+    return _of_files(
+        {path.relative_to(folder).as_posix(): path for path in under(folder) if _holds_data(path)}, _content
+    )
+
+
+@cache
+def of_code(folder: Path, *shared: Path) -> str:
+    """One SHA-256 of the Python files in a benchmark's folder, and of those that lie in folders of what it shares."""
+    files = {path.relative_to(folder).as_posix(): path for path in under(folder, "*.py")}
+    files |= {f"{place.name}/{path.name}": path for place in shared for path in sorted(place.glob("*.py"))}
+    return _of_files(files, Path.read_bytes)
+
+
+def _holds_data(path: Path) -> bool:
+    return path.suffix in (".yaml", ".csv", ".json") or path.name.endswith("_yaml")
+
+
+def _of_files(files: Mapping[str, Path], read: Callable[[Path], bytes]) -> str:
     digest = hashlib.sha256()
-    for path in under(folder):
-        if path.suffix in (".yaml", ".csv", ".json") or path.name.endswith("_yaml"):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
+    for name, path in files.items():
+        digest.update(f"{name}\n{hashlib.sha256(read(path)).hexdigest()}\n".encode())
     return digest.hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    """What a data file holds: of YAML and JSON the values, in their order; of others the bytes."""
+    if path.suffix == ".csv":
+        return path.read_bytes()
+    try:
+        content = parse_yaml(path.read_text(encoding="utf-8"), path.name, Loader)
+    except (BiasError, UnicodeDecodeError):  # several documents in one file, say
+        return path.read_bytes()
+    return json.dumps(content, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
 
 
 def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:

@@ -6,14 +6,49 @@ import contextlib
 import difflib
 import inspect
 import re
-from collections.abc import Iterable
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 _LONGEST = 2_000
+FAULTS: dict[str, None] = {}  # what failed in a benchmark and was left out, while the rest went on
 
 
 class BiasError(ValueError):
     """Bad usage, bad input or data that cannot be had: one line that says what, where and what to do."""
+
+
+class BenchmarkFault(UserWarning):
+    """Something of a benchmark failed and was left out; commands list it and end with status 2."""
+
+
+def fault(text: str) -> None:
+    """Note once that something of a benchmark failed and is left out."""
+    if text not in FAULTS:
+        FAULTS[text] = None
+        warnings.warn(text, BenchmarkFault, stacklevel=2)
+
+
+def ask(default: T, benchmark: Any, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """What a benchmark's method returns; one that fails, other people's code, is a fault and gives the default."""
+    try:
+        result: Any = method(*arguments, **options)
+        return list(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]
+    except Exception as error:
+        fault(f"the benchmark {benchmark.name}: {getattr(method, '__name__', 'a function')} failed ({kind_of(error)})")
+        return default
+
+
+def kind_of(error: BaseException) -> str:
+    """An exception as one line with its type, where it isn't one of this package's own.
+
+    >>> kind_of(KeyError("age")), kind_of(BiasError("no such file"))
+    ("KeyError: 'age'", 'no such file')
+    """
+    text = one_line(error)
+    named = isinstance(error, BiasError) or text.startswith(type(error).__name__)
+    return text if named else f"{type(error).__name__}: {text}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -1,7 +1,8 @@
 """The benchmarks that are there: this package's own, and those of other distributions' entry points.
 
 An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object, such as
-``my_package.benchmark:BENCHMARK``; this package's own are found in the folders of ``lm_eval_bias.tasks``.
+``my_package.benchmark:BENCHMARK``; this package's own are found in the folders of ``lm_eval_bias.tasks``. One
+that can't be loaded is named and left out.
 """
 
 from __future__ import annotations
@@ -14,55 +15,72 @@ from functools import lru_cache
 from importlib import metadata
 
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of
 from lm_eval_bias.core.published_scores import Published
+from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.core.version import __version__
 
 GROUP = "lm_eval_bias.benchmarks"
+OWN = f"lm-eval-bias {__version__}"
 
 
 def _packaged() -> Iterator[tuple[str, str]]:
     tasks = importlib.import_module("lm_eval_bias.tasks")
     for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
         if module.ispkg:
-            yield f"{module.name}.benchmark:BENCHMARK", "lm-eval-bias"
+            yield f"{module.name}.benchmark:BENCHMARK", OWN
 
 
 def _installed() -> Iterator[tuple[str, str]]:
     for point in metadata.entry_points(group=GROUP):
-        yield point.value, point.dist.name if point.dist else "?"
+        yield point.value, f"{point.dist.name} {point.dist.version}" if point.dist else ""
 
 
-def _load(value: str, distribution: str) -> Benchmark:
+def _load(value: str) -> Benchmark:
     module, _, name = value.partition(":")
-    try:
-        benchmark = getattr(importlib.import_module(module), name or "BENCHMARK")
-    except Exception as error:  # other people's code can fail in any way
-        raise BiasError(
-            f"the benchmark {value} of {distribution} can't be loaded ({one_line(error)}): repair or uninstall it"
-        ) from error
+    benchmark = getattr(importlib.import_module(module), name or "BENCHMARK")
     if not isinstance(benchmark, Benchmark):
-        raise BiasError(
-            f"{value} of {distribution} is not an instance of lm_eval_bias.Benchmark: repair or uninstall it"
-        )
+        raise BiasError(f"{value} is not an instance of lm_eval_bias.Benchmark")
     return benchmark
 
 
 @lru_cache(maxsize=1)
-def benchmarks() -> tuple[Benchmark, ...]:
-    """All benchmarks in the order of listings, without their variants.
-
-    Raises:
-        BiasError: One that can't be loaded, or two of one name.
-    """
-    by_member: dict[str, Benchmark] = {}
-    points = {value: distribution for value, distribution in (*_packaged(), *_installed())}  # some stand there twice
+def _found() -> dict[Benchmark, str]:
+    """Every benchmark with its distribution and that's version; those that can't be had are faults, and left out."""
+    found: dict[Benchmark, str] = {}
+    taken: set[str] = set()
+    points = dict(_packaged())
+    for value, distribution in _installed():
+        points.setdefault(value, distribution)
     for value, distribution in points.items():
-        benchmark = _load(value, distribution)
-        for name in (member.name for member in _members(benchmark)):
-            if name in by_member:
-                raise BiasError(f"two benchmarks are named {name} (the second: {value} of {distribution})")
-            by_member[name] = benchmark
-    return tuple(sorted(dict.fromkeys(by_member.values()), key=lambda benchmark: (benchmark.place, benchmark.name)))
+        try:
+            benchmark = _load(value)
+            names = [member.name for member in _members(benchmark)]
+            if twice := next((name for name in names if name in taken or names.count(name) > 1), ""):
+                raise BiasError(f"another one is named {twice}, too")
+        except Exception as error:  # other people's code can fail in any way
+            source = f" of {distribution}" if distribution else ""
+            fault(f"the benchmark {value}{source} is left out ({kind_of(error)}): repair or uninstall it")
+            continue
+        taken.update(names)
+        found[benchmark] = distribution
+    return found
+
+
+@lru_cache(maxsize=1)
+def benchmarks() -> tuple[Benchmark, ...]:
+    """All benchmarks in the order of listings, without their variants."""
+    return tuple(sorted(_found(), key=lambda benchmark: (benchmark.place, benchmark.name)))
+
+
+def distribution(name: str) -> str:
+    """The distribution that a benchmark or variant comes from, with its version; empty where that isn't known."""
+    return next((own for one, own in _found().items() if name in (member.name for member in _members(one))), "")
+
+
+def is_own(benchmark: Benchmark) -> bool:
+    """Whether a benchmark comes with this package."""
+    return distribution(benchmark.name) == OWN
 
 
 def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
@@ -91,11 +109,21 @@ def get(name: str) -> Benchmark:
     return by_name()[name]
 
 
+def withheld(name: str, task: TaskRun) -> str:
+    """Why a task's scores must not be shown; empty if they may, or where the benchmark of that name isn't known."""
+    benchmark = by_name().get(name)
+    return (
+        ask("its benchmark can't say whether they may be shown", benchmark, benchmark.withheld, task)
+        if benchmark
+        else ""
+    )
+
+
 @lru_cache(maxsize=1)
 def published() -> Mapping[str, list[Published]]:
     """All published rows by task name, in the order of the papers' tables."""
     rows: dict[str, list[Published]] = defaultdict(list)
     for benchmark in benchmarks():
-        for row in benchmark.published():
+        for row in ask((), benchmark, benchmark.published):
             rows[row.task].append(row)
     return dict(rows)

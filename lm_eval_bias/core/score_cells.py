@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column
 from lm_eval_bias.core.run_data import Value
 
@@ -15,7 +16,7 @@ def score_label(benchmark: str, score: str) -> str:
         score: The technical name.
     """
     known = registry.by_name().get(benchmark)
-    return known.score_label(score) if known else score
+    return ask(score, known, known.score_label, score) if known else score
 
 
 def named(benchmark: str, score: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Sampling, options_for
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault, kind_of
 from lm_eval_bias.evaluation import preflight
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Suite:
     """A named set of tasks; ``left_out`` are those that a run's model can't answer, and why not."""
 
     name: str
+    purpose: str
     leaves_out: str
     parts: Mapping[str, SuitePart]
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +57,10 @@ class Suite:
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        indices = sampling.choose(docs, SEED, sampling.number)
+        try:
+            indices = sampling.choose(docs, SEED, sampling.number)
+        except Exception as error:  # other people's code can fail in any way
+            raise BiasError(f"--suite {self.name}: {task}: its items can't be chosen ({kind_of(error)})") from error
         if not indices:
             raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data set is empty")
         return indices
@@ -92,30 +96,44 @@ def fingerprint(docs: Documents) -> str:
 
 @cache
 def load(name: str) -> Suite:
-    """The suite of that name; a BiasError where there is none."""
-    if name not in NAMES:
-        raise BiasError(f"--suite {name}: unknown suite.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}")
-    benchmarks = registry.benchmarks()
+    """The suite of that name, with ``+NAME`` for every benchmark of another package that belongs to it.
+
+    Raises:
+        BiasError: There is no such suite or benchmark.
+    """
+    base, *more = name.split("+")
+    others = [one.name for one in registry.benchmarks() if not registry.is_own(one)]
+    for given, known, kind in (
+        (base, NAMES, "suite"),
+        *((one, others, "benchmark of another package") for one in more),
+    ):
+        if given not in known:
+            listed = f" Known: {', '.join(known)}" if known else ""
+            raise BiasError(f"--suite {name}: unknown {kind}.{did_you_mean(given, known)}{listed}")
+    benchmarks = [one for one in registry.benchmarks() if registry.is_own(one) or one.name in more]
     chosen: dict[str, Sampling | None] = {}
-    if name == "quick":
-        chosen = {task: sampling for benchmark in benchmarks for task, sampling in benchmark.quick.items()}
-    else:
-        chosen = dict.fromkeys(task for benchmark in benchmarks for task in benchmark.standard)
-    if name == "full":  # everything that no other of its tasks contains already
+    for benchmark in benchmarks:
+        for task, sampling in (benchmark.quick if base == "quick" else dict.fromkeys(benchmark.standard)).items():
+            if task in catalog.entries():
+                chosen[task] = sampling
+            else:
+                fault(f"the benchmark {benchmark.name}: {base} names {task}, which is no task: it is left out")
+    if base == "full":  # everything that no other of its tasks contains already
         contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
         for entry in catalog.entries().values():
             needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
-            if entry.kind == "task" and entry.name not in contained and not needs_a_file:
+            is_in = registry.family(entry.benchmark) in benchmarks
+            if is_in and entry.kind == "task" and entry.name not in contained and not needs_a_file:
                 chosen.setdefault(entry.name)
     parts = {}
     for task, sampling in chosen.items():
         entry = catalog.entries()[task]
-        documents = entry.items if sampling is None else sampling.items
-        each = registry.get(entry.benchmark).requests({"asks": entry.asks, **entry.metadata})
+        documents, own = entry.items if sampling is None else sampling.items, registry.get(entry.benchmark)
+        each: int | None = ask(None, own, own.requests, {"asks": entry.asks, **entry.metadata})
         requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
         parts[task] = SuitePart(sampling, documents, requests)
-    left_out = "; ".join(benchmark.left_out[name] for benchmark in benchmarks if name in benchmark.left_out)
-    return Suite(name, left_out or "nothing", parts)
+    left_out = "; ".join(benchmark.left_out[base] for benchmark in benchmarks if base in benchmark.left_out)
+    return Suite(name, PURPOSES[base], left_out or "nothing", parts)
 
 
 def listing() -> list[dict[str, Any]]:
@@ -124,7 +142,7 @@ def listing() -> list[dict[str, Any]]:
         {
             "name": suite.name,
             "version": VERSION,
-            "purpose": PURPOSES[suite.name],
+            "purpose": suite.purpose,
             "leaves_out": suite.leaves_out,
             "documents": catalog.total(part.documents for part in suite.parts.values()),
             "requests": catalog.total(part.requests for part in suite.parts.values()),
@@ -160,7 +178,7 @@ def describe(suite: Suite) -> str:
     """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
     items, requests = (catalog.total(column) for column in ([p.documents for p in parts], [p.requests for p in parts]))
-    lines = [f"Suite {suite.name} (version {VERSION}): {PURPOSES[suite.name]}.", f"Not in it: {suite.leaves_out}."]
+    lines = [f"Suite {suite.name} (version {VERSION}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
     if items and requests:
         lines.append(f"{items:,} items, {requests:,} requests.")
     for reason in dict.fromkeys(suite.left_out.values()):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import DATA, DETAIL, options_for
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data import sources
 from lm_eval_bias.runs import settings
 
@@ -107,8 +106,8 @@ def _of_inputs(run: Run, task: TaskRun) -> Iterator[Departure]:
     elif unread := _unread(task):
         yield Departure("inputs", "", f"its file doesn't say that it read the pinned version of {unread[0]}")
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
-    there = task.inputs.get("package_data", here)
-    if there != here and task.metadata.get("lm_eval_bias") == __version__:
+    there = task.inputs.get("package_content", here)
+    if there != here and task.metadata.get("distribution") == registry.distribution(task.benchmark):
         yield Departure("package_data", there[:12], "the benchmark's own files differ from those here")
     if part := settings.part(task):
         limit = run.provenance.get("limit") or task.extra.get("limit")

@@ -6,11 +6,13 @@ import importlib
 import inspect
 import os
 from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
 from typing import Any, TypedDict
 
-from lm_eval_bias.core import catalog, content_hashes
+from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import DATA, Benchmark, options_for
-from lm_eval_bias.core.files import expanded
+from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
 
 # keys of a YAML that decide what is asked and how it is answered
@@ -30,7 +32,8 @@ class Inputs(TypedDict, total=False):
         scored: The same of the documents that were run; only where they are a part.
         files: SHA-256 of each file of the user's that was read, by the name that an option gives it, and of the pinned
             files.
-        package_data: One SHA-256 of the YAMLs and data files in the benchmark's folder.
+        package_content: One SHA-256 of what the YAMLs and data files in the benchmark's folder hold.
+        package_code: One SHA-256 of the Python files that the benchmark's documents and scores come from.
         changed: In what the task isn't the packaged one of its name; only where it isn't.
         num_fewshot: Examples in a prompt; only where there are some.
         chat_template: Whether prompts were put into one; only where they were.
@@ -39,7 +42,8 @@ class Inputs(TypedDict, total=False):
     documents: str
     scored: str
     files: dict[str, str]
-    package_data: str
+    package_content: str
+    package_code: str
     changed: list[str]
     num_fewshot: int
     chat_template: bool
@@ -61,7 +65,13 @@ def of_task(
     files = {names.get(path, path): digest for path, digest in read.items()}
     if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
         files |= sources.hashes(metadata.get("data"))
-    inputs: Inputs = {"files": files, "package_data": content_hashes.of_data_files(benchmark.folder)}
+    tasks = tasks_path()
+    shared = (tasks, tasks / "kinds", Path(str(resources.files("lm_eval_bias.custom_metrics"))))
+    inputs: Inputs = {
+        "files": files,
+        "package_content": content_hashes.of_data_files(benchmark.folder),
+        "package_code": content_hashes.of_code(benchmark.folder, *(shared if registry.is_own(benchmark) else ())),
+    }
     if changed := _changed(benchmark, yaml, metadata):
         inputs["changed"] = changed
     return inputs
@@ -80,6 +90,10 @@ def _changed(benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[st
 
 def _same(packaged: Any, value: Any) -> bool:
     """Whether a value of a YAML, in which functions are dotted names, is this one."""
+    if isinstance(packaged, dict) and isinstance(value, dict):
+        return packaged.keys() == value.keys() and all(_same(packaged[key], value[key]) for key in packaged)
+    if isinstance(packaged, list) and isinstance(value, list):
+        return len(packaged) == len(value) and all(map(_same, packaged, value))
     if not inspect.isfunction(value):
         return bool(packaged == value)
     module, _, name = str(packaged).rpartition(".")

@@ -9,7 +9,8 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.core.errors import fault, kind_of
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
 logger = logging.getLogger("lm_eval.bias.scores")  # a child of the harness's, for its format
 
@@ -28,14 +29,15 @@ class Scored(float):
     """A document's own contribution to a score, which carries the whole record to the aggregation.
 
     It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks,
-    and knows its document's place, since the harness puts one rank's documents behind another's.
+    and knows its document's place, since the harness puts one rank's documents behind another's. Of a document that
+    can't be scored it has, in place of the record, the reason as text.
     """
 
     __slots__ = ("record", "place")  # a run has one of these per document and score
-    record: Record
+    record: Record | str
     place: int
 
-    def __new__(cls, value: float, record: Record, place: int = 0) -> Scored:
+    def __new__(cls, value: float, record: Record | str, place: int = 0) -> Scored:
         """A float with a record."""
         number = super().__new__(cls, value)
         number.record, number.place = record, place
@@ -50,7 +52,7 @@ class Notes:
 
     def __init__(self, task: str, expected: int) -> None:
         """Notes of the task of that name, which has ``expected`` scores."""
-        self._task = task
+        self.task = task
         self._expected = expected
         self._count = 0
         self._by_reason: dict[tuple[str, str], list[Score]] = {}
@@ -75,10 +77,10 @@ class Notes:
                 continue
             names = [score.name for score in scores]
             remainder = f" and {len(names) - 6} more" if len(names) > 6 else ""
-            logger.warning("%s: %s: %s%s (%s)", self._task, kind, ", ".join(names[:6]), remainder, reason)
+            logger.warning("%s: %s: %s%s (%s)", self.task, kind, ", ".join(names[:6]), remainder, reason)
         if cells:
             logger.warning(
-                "%s: %d cells of breakdowns have notes, too (see metric_list in the results file)", self._task, cells
+                "%s: %d cells of breakdowns have notes, too (see metric_list in the results file)", self.task, cells
             )
 
 
@@ -90,7 +92,7 @@ class Aggregation:
         self._score = score
         self._notes = notes
         self._entry = entry
-        self._records: list[Record] = []
+        self._records: list[Record | str] = []
         self._estimate: Estimate | None = None
 
     def _compute(self, values: Sequence[Any]) -> Estimate:
@@ -98,8 +100,21 @@ class Aggregation:
         records = [v.record for v in scored]
         unchanged = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
         if self._estimate is None or not unchanged:
-            self._estimate, self._records = self._score.compute(records), records
+            self._estimate, self._records = self._estimated(records), records
         return self._estimate
+
+    def _estimated(self, records: Sequence[Record | str]) -> Estimate:
+        """The score of the records; ``nan`` where a document has none, or the score fails on them."""
+        sound = [record for record in records if not isinstance(record, str)]
+        if failed := [record for record in records if isinstance(record, str)]:
+            more = f", and {len(failed) - 1} more documents" if failed[1:] else ""
+            return undefined(f"{failed[0]}{more}", len(records))
+        try:
+            return self._score.compute(sound)
+        except Exception as error:  # other people's code must not lose the run's answers
+            text = f"the score {self._score.name} failed ({kind_of(error)})"
+            fault(f"{self._notes.task}: {text}")
+            return undefined(text, len(records))
 
     def value(self, values: Sequence[Any]) -> float:
         """The score; why it or its standard error is ``nan`` goes to the log."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +14,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias.core import benchmark, content_hashes, files, registry
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.version import __version__
-from lm_eval_bias.harness import distributed, registration, request_types, run_inputs
+from lm_eval_bias.custom_metrics.score import Record, Score
+from lm_eval_bias.harness import distributed, registration, request_types, requirements, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
@@ -36,6 +39,8 @@ def _by_name(value: Any) -> Any:
     """A value in which functions are replaced by their names: their addresses would differ in every run."""
     if isinstance(value, dict):
         return {key: _by_name(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_by_name(entry) for entry in value]
     return f"{value.__module__}.{value.__qualname__}" if inspect.isfunction(value) else value
 
 
@@ -80,13 +85,20 @@ class BiasTask(ConfigurableTask):
         self._world_size = 1
         self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
+        self._failures: set[str] = set()
         with files.recorded() as read:
             super().__init__(config=settings, **kwargs)
         metadata = self.config.metadata or {}
         self.benchmark = registry.get(str(metadata.get("benchmark")))
         metadata["inputs"] = run_inputs.of_task(self.benchmark, config or {}, metadata, read)
         self.scores = self.benchmark.scores(self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata))
+        wrong = itertools.chain(
+            requirements.of_documents(self.benchmark, self.eval_docs), requirements.of_scores(self.scores)
+        )
+        if first := next(wrong, ""):
+            raise BiasError(f"{self.config.task}: {first}")
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
+        metadata["distribution"] = registry.distribution(self.benchmark.name)
         self._add_metrics()
 
     def _add_metrics(self) -> None:
@@ -126,6 +138,12 @@ class BiasTask(ConfigurableTask):
             raise BiasError(f"{self.config.task}: the YAML names no custom_dataset function")
         splits = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
         self.dataset = {split: Documents(docs) for split, docs in splits.items()}
+        fields = self.dataset.get(str(self.config.test_split), Documents()).features
+        for key in ("doc_to_text", "doc_to_choice"):
+            field = getattr(self.config, key)
+            if isinstance(field, str) and field.isidentifier() and fields and field not in fields:
+                text = f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
+                raise BiasError(f"{self.config.task}: {text}")
 
     def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> Any:
         """The harness's; an empty template is empty text (the harness would compile it for every document)."""
@@ -302,13 +320,37 @@ class BiasTask(ConfigurableTask):
         """One number per score for the log, each with the record that the aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
-        record = None if distributed.IDLE in doc else self.benchmark.record(doc, results)
+        record = None if distributed.IDLE in doc else self._record(doc, results)
         place = self._places.get(id(doc), 0)
         metrics: dict[str, Any] = {}
         for score in self.scores:
-            contribution = None if record is None else score.sample(record)
-            value = None if contribution is None or record is None else Scored(contribution, record, place)
+            value = None if record is None else self._scored(score, record, doc, place)
             metrics[score.name] = value
             if score.has_stderr:
                 metrics[f"{score.name}_stderr"] = value
         return metrics
+
+    def _record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record | str:
+        """A document's record; why it has none, where the benchmark fails: the run's answers must not be lost."""
+        try:
+            return self.benchmark.record(doc, results)
+        except Exception as error:  # other people's code can fail in any way
+            return self._failed(doc, "record", error)
+
+    def _scored(self, score: Score, record: Record | str, doc: Mapping[str, Any], place: int) -> Scored | None:
+        """A document's part in a score."""
+        if isinstance(record, str):
+            return Scored(math.nan, record, place)
+        try:
+            contribution = score.sample(record)
+            return None if contribution is None else Scored(contribution, record, place)
+        except Exception as error:  # other people's code can fail in any way
+            return Scored(math.nan, self._failed(doc, score.name, error), place)
+
+    def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
+        """Note what failed of a document, a line for each thing that fails."""
+        text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
+        if what not in self._failures:
+            self._failures.add(what)
+            fault(f"{self.config.task}: {text}")
+        return text

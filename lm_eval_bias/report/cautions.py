@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import DETAIL, REQUIRED
+from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.run_data import Run, TaskRun, readable
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.report import parts
@@ -63,7 +64,7 @@ def _shortage(task: TaskRun) -> Iterator[str]:
         )
     if not task.scores:
         benchmark = registry.by_name().get(task.benchmark)
-        if benchmark is not None and (withheld := benchmark.withheld(task)):
+        if benchmark is not None and (withheld := registry.withheld(benchmark.name, task)):
             yield withheld
         return
     main = [task.scores[name] for name in parts.main_names(task)]
@@ -79,7 +80,7 @@ def _shortage(task: TaskRun) -> Iterator[str]:
 
 def _of_benchmark(task: TaskRun) -> Iterable[str]:
     benchmark = registry.by_name().get(task.benchmark)
-    return () if benchmark is None else benchmark.cautions(task)
+    return () if benchmark is None else ask((), benchmark, benchmark.cautions, task)
 
 
 def _departures(task: TaskRun) -> Iterator[str]:

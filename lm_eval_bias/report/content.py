@@ -10,7 +10,7 @@ from lm_eval_bias.comparing import pairing
 from lm_eval_bias.comparing.findings import Finding, find
 from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
@@ -43,6 +43,7 @@ class Section:
         tasks: What of it was run.
         is_own_data: Whether its data are a file of the user's.
         is_harness_data: Whether the harness downloads its data.
+        source: The distribution that it comes from, where that isn't this package.
     """
 
     ident: str
@@ -53,6 +54,7 @@ class Section:
     tasks: Sequence[ReportTask]
     is_own_data: bool = False
     is_harness_data: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
                     members,
                     is_own,
                     from_harness,
+                    "" if registry.is_own(benchmark) else registry.distribution(benchmark.name) or "another package",
                 )
             )
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
@@ -214,7 +217,8 @@ def breakdowns(section: Section) -> list[Part]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
     if names:
-        contents += registry.get(names[0]).figures(section.tasks[:BREAKDOWNS])
+        own = registry.get(names[0])
+        contents += ask([], own, own.figures, section.tasks[:BREAKDOWNS])
     if len(section.tasks) > BREAKDOWNS:
         text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
         contents.append(Part("Tasks in the breakdowns above", [text]))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.answers import DAMAGE
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.score_cells import score_label
@@ -117,7 +117,7 @@ def _readable(text: object) -> str:
 
 def _candidates(log: Log, place: int, added: Sequence[str]) -> list[ShownCandidate]:
     answers = log.answers[place]
-    roles = log.benchmark.candidate_roles(log.docs[place])
+    roles: Sequence[str] = ask((), log.benchmark, log.benchmark.candidate_roles, log.docs[place])
     roles = roles if len(roles) == len(answers) else [""] * len(answers)
     shown: list[tuple[float, ShownCandidate]] = []
     for text, role, answer in zip(added, roles, answers, strict=True):
@@ -158,7 +158,9 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
     # the same in every report on the run
     drawn = random.Random(f"{task} {value.name}").sample(moving[most:], min(most, len(moving[most:])))  # noqa: S311
     chosen = [*moving[:most], *drawn]
-    facets = [log.benchmark.facets(log.docs[place]) for place, _ in chosen]
+    facets: list[Mapping[str, str]] = [
+        ask({}, log.benchmark, log.benchmark.facets, log.docs[place]) for place, _ in chosen
+    ]
     values = {
         name: sorted({own.get(name, "") for own in facets}) for name in dict.fromkeys(n for own in facets for n in own)
     }

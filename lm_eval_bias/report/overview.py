@@ -210,9 +210,7 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
         beginning = ""
     for item in items:
         task = item.task.task.removeprefix(beginning)
-        scored_by = registry.by_name().get(item.task.benchmark)
-        withheld = scored_by is not None and scored_by.withheld(item.task)
-        said = ["not shown, see below"] if withheld else _statements(item)
+        said = ["not shown, see below"] if registry.withheld(item.task.benchmark, item.task) else _statements(item)
         pairs += [(statement, task) for statement in said]
         before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import catalog, numbers, registry
+from lm_eval_bias.core.errors import ask, fault, kind_of
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import sentence, with_margin
 from lm_eval_bias.runs import harness_results
@@ -39,7 +40,7 @@ def of_task(task: TaskRun) -> list[str]:
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
         return [f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."]
-    if withheld := benchmark.withheld(task):
+    if withheld := registry.withheld(task.benchmark, task):
         return [sentence(withheld)]
     try:
         lines = benchmark.sentences(task, beside_tables=True) or plain_lines(task, benchmark.main)
@@ -47,6 +48,9 @@ def of_task(task: TaskRun) -> list[str]:
         return [f"Not described in words: the file lacks the score {error}."]
     except (AttributeError, TypeError, ValueError) as error:
         return [f"Not described in words: its metadata differs from what this version writes ({error})."]
+    except Exception as error:  # other people's code can fail in any way
+        fault(f"the benchmark {benchmark.name}: sentences failed ({kind_of(error)})")
+        lines = plain_lines(task, benchmark.main)
     return list(lines)
 
 
@@ -89,5 +93,6 @@ def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
 def block(task: TaskRun, beside_tables: bool = False) -> str:
     """A task's name, and below it what its scores say."""
     benchmark = registry.get(task.benchmark)
-    lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(task, benchmark.main)
+    own = ask([], benchmark, benchmark.sentences, task, beside_tables=beside_tables)
+    lines = own or plain_lines(task, benchmark.main)
     return "\n".join([f"{task.task}:", *(f"  {line}" for line in lines)])

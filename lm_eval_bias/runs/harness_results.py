@@ -324,7 +324,6 @@ def presentable(runs: Sequence[Run]) -> list[Run]:
     """The same runs without the scores that their benchmarks withhold."""
 
     def shown(task: TaskRun) -> TaskRun:
-        benchmark = registry.by_name().get(task.benchmark)
-        return replace(task, scores={}) if benchmark is not None and benchmark.withheld(task) else task
+        return replace(task, scores={}) if registry.withheld(task.benchmark, task) else task
 
     return [replace(run, tasks={name: shown(task) for name, task in run.tasks.items()}) for run in runs]

@@ -14,7 +14,12 @@ from tests.report.made_runs import run_file
 
 RUN_FILE = run_file(tasks=("occugender_explicit", "stereoset_en", "regard_en"))
 for _task in RUN_FILE["tasks"].values():
-    _hashes = {"documents": "0" * 64, "scored": "1" * 64, "package_data": "2" * 64, "files": {"words.yaml": "3" * 64}}
+    _hashes = {
+        "documents": "0" * 64,
+        "scored": "1" * 64,
+        "package_content": "2" * 64,
+        "files": {"words.yaml": "3" * 64},
+    }
     _task["metadata"] |= {"words": "words.yaml", "inputs": {**_hashes, "changed": ["doc_to_text"], "num_fewshot": 2}}
 POLICY = (
     "bounds:\n  - {task: stereoset_*, score: ss, max_distance_from_neutral: 5}\nallow_warnings: false\ndtype: float32\n"

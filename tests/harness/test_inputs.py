@@ -125,7 +125,19 @@ def test_package_data_change_with_their_files_and_names(tmp_path):
             (folder / name.replace("__", ".")).write_text(text)
         return content_hashes.of_data_files(folder)
 
+    assert digest(a__yaml="x: 1  # one") == digest(a__yaml="# a comment\nx:   1\n") != digest(a__yaml="x: 2")
     first = digest(a__yaml="x", b__csv="y")
     assert digest(b__csv="y", a__yaml="x") == first
     assert digest(a__yaml="x", b__csv="y", page__md="z", code__py="z") == first
     assert len({first, digest(a__yaml="y", b__csv="y"), digest(c__yaml="x", b__csv="y"), digest(a__yaml="x")}) == 4
+
+
+def test_code_is_told_whatever_changes_in_it(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "shared").mkdir()
+    digests = set()
+    for name, text in (("own/a.py", "1"), ("own/a.py", "2"), ("shared/b.py", "1"), ("own/c.yaml", "1")):
+        (tmp_path / name).write_text(text)
+        content_hashes.of_code.cache_clear()
+        digests.add(content_hashes.of_code(tmp_path / "own", tmp_path / "shared"))
+    assert len(digests) == 3

@@ -161,12 +161,12 @@ def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
 
 def test_data_of_the_package_that_were_edited(tmp_path, capsys):
     def other(content):
-        content["configs"][OCCUGENDER]["metadata"]["inputs"]["package_data"] = "0" * 64
+        content["configs"][OCCUGENDER]["metadata"]["inputs"]["package_content"] = "0" * 64
 
     run = edited(made(tmp_path / "run", OCCUGENDER), other)
     assert "package_data" in gate(run, capsys, OCCUGENDER, tmp_path)
     # of another version of the package they may differ: the task's own version says whether that matters
-    edited(run, lambda content: content["configs"][OCCUGENDER]["metadata"].update(lm_eval_bias="0.0.1"))
+    edited(run, lambda content: content["configs"][OCCUGENDER]["metadata"].update(distribution="lm-eval-bias 0.0.1"))
     assert gate(run, capsys, OCCUGENDER, tmp_path) == {}
 
 

@@ -136,7 +136,7 @@ def test_the_benchmarks_own_files():
     here = content_hashes.of_data_files(registry.get("gg_bbq").folder)
 
     def departs(digest, version=__version__):
-        return of(task(inputs={**READ, "package_data": digest}, lm_eval_bias=version))
+        return of(task(inputs={**READ, "package_content": digest}, distribution=f"lm-eval-bias {version}"))
 
     assert departs(here) == []
     assert departs("1" * 64) == [
@@ -144,7 +144,7 @@ def test_the_benchmarks_own_files():
     ]
     # of another version of the package they may differ: the task's version tells
     assert departs("1" * 64, "0.0.1") == []
-    assert of(task(inputs=READ, lm_eval_bias=__version__)) == []  # not told
+    assert of(task(inputs=READ, distribution=f"lm-eval-bias {__version__}")) == []  # not told
 
 
 def part(**changes):

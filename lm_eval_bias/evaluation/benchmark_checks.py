@@ -1,0 +1,317 @@
+"""``doctor --benchmark``: what is wrong with a benchmark, found with random and planted answers, without a model.
+
+Every mistake is one line that begins with its place: file, task, document or score.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import DATA, DETAIL, REQUIRED, Benchmark, Card, options_for
+from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
+from lm_eval_bias.core.page_parts import ReportTask
+from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.data.download import fetch
+from lm_eval_bias.harness import internals
+from lm_eval_bias.models.chance import ChanceLM
+from lm_eval_bias.models.dial import DialLM
+from lm_eval_bias.runs import harness_results, soundness
+
+T = TypeVar("T")
+DOCUMENTS = 120  # of a task that are answered
+STRENGTH = 0.4  # of the bias that is planted, either way
+_SHARE = 0.25  # of the planted difference that must come back from so few documents
+
+
+class Examination:
+    """What is found out about one benchmark: its mistakes, and what couldn't be checked."""
+
+    def __init__(self, name: str) -> None:
+        """Examine the benchmark of that name, with its variants."""
+        family = registry.family(name)
+        if family is None:
+            raise BiasError(f"no benchmark named {name!r}.{did_you_mean(name, registry.by_name())}")
+        self.family = family
+        self.members = {own.name: own for own in (family, *family.variants)}
+        self.mistakes: dict[str, None] = {}
+        self.notes: list[str] = []
+        self._said: set[tuple[str, str]] = set()
+        self.entries: dict[str, catalog.Entry] = {}
+        self.scores: dict[str, dict[str, Score]] = {}  # by task
+        self.planted: dict[str, None] = {}  # scores that a planting speaks of
+        self._read_files()
+        keys = {name: self._task(entry) for name, entry in self.entries.items() if entry.kind == "task" and entry.path}
+        for name in (name for name in keys if f"{name}_gen" in keys):
+            if keys[name] != keys[f"{name}_gen"] and None not in (keys[name], keys[f"{name}_gen"]):
+                self.add(f"{name}_gen", f"its documents aren't those of {name}: {self._first_other(name, keys)}")
+        for own in self.members.values():
+            self._names(own)
+        self._are_known(
+            "planting.expected", "the score", self.planted, {s for own in self.scores.values() for s in own}
+        )
+        self._published()
+
+    def add(self, place: str, text: str) -> None:
+        """Note a mistake once."""
+        self.mistakes[f"{place}: {text}"] = None
+
+    def of_score(self, task: str, score: str, text: str) -> None:
+        """Note a mistake of a task's score; not again for its breakdowns."""
+        if (task, text) not in self._said:
+            self._said.add((task, text))
+            self.add(f"{task}: {score}", text)
+
+    def attempt(self, place: str, what: str, function: Callable[..., T], *arguments: Any) -> T | None:
+        """What a function of the benchmark returns; ``None`` where it fails, which is a mistake."""
+        try:
+            return function(*arguments)
+        except Exception as error:  # other people's code can fail in any way
+            self.add(place, f"{what} failed ({kind_of(error)})")
+            return None
+
+    def _read_files(self) -> None:
+        for path in sorted(self.family.folder.glob("*.yaml")):
+            try:
+                entry = catalog.entry_of(path)
+            except BiasError as error:
+                self.mistakes[str(error)] = None
+                continue
+            there = self.entries.get(entry.name) or catalog.packaged().get(entry.name)
+            if there is not None and there.path != path:
+                self.add(str(path), f"there is already a task {entry.name}, in {there.path or 'the harness'}")
+            elif entry.benchmark not in self.members:
+                self.add(str(path), f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}")
+            else:
+                self.entries[entry.name] = entry
+        for own in self.members.values():
+            for name in own.harness_tasks:
+                if described := catalog.packaged().get(name):
+                    self.entries.setdefault(name, described)
+        for entry in self.entries.values():
+            self._are_known(str(entry.path), "its task", entry.members, self.entries)
+        if not self.entries:
+            self.add(str(self.family.folder), "there is no task YAML beside the benchmark's module")
+
+    def _are_known(self, place: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:
+        for name in names:
+            if name not in known:
+                self.add(place, f"{what} {name!r} is unknown.{did_you_mean(name, known)}")
+
+    # ------------------------------------------------------------------ names and tables
+
+    def _names(self, own: Benchmark) -> None:
+        """Check the names in a benchmark's tables, and what belongs to them."""
+        tasks = [name for name, entry in self.entries.items() if entry.benchmark == own.name]
+        scores = {score.name: score for score in self.attempt(own.name, "scores()", own.scores) or ()}
+        for task in tasks:
+            scores |= self.scores.get(task, {})
+        every = {name for known in self.scores.values() for name in known} | set(scores)
+        if tasks:
+            self._are_known(f"{own.name}.main", "the score", own.main, scores)
+        for table, names in (("leanings", own.leanings), ("largest", own.largest)):
+            self._are_known(f"{own.name}.{table}", "the score", names, every)
+        for table, names in (("quick", own.quick), ("standard", own.standard), ("contained", own.contained)):
+            self._are_known(f"{own.name}.{table}", "the task", names, self.entries)
+        for table, name in (("unanswered", own.unanswered), ("knowledge", own.knowledge[0] if own.knowledge else "")):
+            self._are_known(f"{own.name}.{table}", "the score", [name] if name and tasks else [], scores)
+        if own.knowledge and own.knowledge[0] in scores:
+            score = scores[own.knowledge[0]]
+            if not score.low <= own.knowledge[1] <= score.high:
+                self.add(f"{own.name}.knowledge", f"{own.knowledge[1]} is outside of the range of {score.name}")
+        if own.unanswered in scores and (scores[own.unanswered].low, scores[own.unanswered].high) != (0, 1):
+            self.add(f"{own.name}.unanswered", f"the range of {own.unanswered} must be 0 to 1")
+        for option, role in own.options.items():
+            if role not in ("", REQUIRED, DETAIL, DATA):
+                self.add(
+                    f"{own.name}.options", f"{option} has the role {role!r}: it must be '', REQUIRED, DETAIL or DATA"
+                )
+        if own.card is not None and not isinstance(own.card, Card):
+            self.add(f"{own.name}.card", "it is no Card")
+        for name in scores:
+            if not self.attempt(f"{own.name}: {name}", "score_label()", own.score_label, name):
+                self.add(f"{own.name}: {name}", "score_label() gives no text")
+
+    def _published(self) -> None:
+        for row in self.attempt(self.family.name, "published()", lambda: list(self.family.published())) or ():
+            place = f"published: {row.task}, {row.model}"
+            self._are_known(place, "the task", [row.task], self.entries)
+            known = self.scores.get(row.task)
+            if known:
+                self._are_known(place, "the score", row.cells, known)
+                for name in row.cells.keys() & known.keys():
+                    value, score = row.cells[name].value, known[name]
+                    if not math.isnan(value) and not score.low <= value <= score.high:
+                        self.add(place, f"{name} is {value:g}, outside of {score.low:g} to {score.high:g}")
+
+    # ------------------------------------------------------------------ a task
+
+    def _task(self, entry: catalog.Entry) -> dict[tuple[str, ...], int] | None:
+        """Check a task; the keys of its documents, ``None`` where it can't be built."""
+        own, name = self.members[entry.benchmark], entry.name
+        if options_for(own, REQUIRED):
+            self.notes.append(f"{name}: not run, since it needs a file of the user's")
+            return None
+        try:
+            if entry.data:
+                fetch([entry.data])
+        except BiasError as error:
+            self.notes.append(f"{name}: not run, since its data can't be had ({error})")
+            return None
+        try:
+            manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
+            task = manager.load([name])["tasks"][name]
+        except Exception as error:  # other people's code can fail in any way
+            self.add(str(entry.path), kind_of(error))
+            return None
+        docs: Sequence[dict[str, Any]] = task.eval_docs
+        if entry.items not in (None, len(docs)):
+            self.add(str(entry.path), f"n_items is {entry.items}, but there are {len(docs)} documents")
+        keys: dict[tuple[str, ...], int] = {}
+        for place, doc in enumerate(docs):
+            if (first := keys.setdefault(own.key(doc), place)) != place:
+                self.add(name, f"documents {first} and {place} have the same id: {', '.join(own.key(doc))}")
+                break
+        self._sample(own, name, docs)
+        self.scores[name] = {score.name: score for score in task.scores}
+        try:
+            task.build_all_requests(rank=0, world_size=1, limit=DOCUMENTS)
+            asked = [docs[place] for place in sorted({one.doc_id for one in task.instances})]
+            for field in asked[0]:
+                if any(json.loads(json.dumps(doc[field])) != doc[field] for doc in asked):
+                    self.add(name, f"the field {field!r} of its documents isn't the same once it was written as JSON")
+        except Exception as error:  # other people's code can fail in any way
+            self.add(name, f"its documents can't be asked ({kind_of(error)})")
+            return keys
+        if values := self._answered(task, "random answers", ChanceLM()):
+            if own.planting is not None:
+                self._planted(task, own.planting, asked, entry.asks == ("generate_until",))
+            self._pages(own, entry, docs, values, len(asked))
+        return keys
+
+    def _planted(self, task: Any, planting: Planting, docs: Sequence[Mapping[str, Any]], writes: bool) -> None:
+        """Check that scores follow a bias that is planted, one way and the other."""
+        name, expected, found = str(task.config.task), [], []
+        for strength in (STRENGTH, -STRENGTH):
+            found.append(self._answered(task, "planted answers", DialLM(strength, noise=0.0)))
+            dial = Dial(strength, noise=0.0, writes=writes)
+            expected.append(self.attempt(name, "planting.expected()", planting.expected, docs, dial) or {})
+        self.planted |= dict.fromkeys(expected[0])
+        for score in (score for score in expected[0] if all(score in side for side in (*expected, *found))):
+            promised = expected[0][score] - expected[1][score]
+            given = found[0][score].value - found[1][score].value
+            span = self.scores[name][score].high - self.scores[name][score].low
+            if abs(promised) > 0.1 * span and given * promised < _SHARE * promised**2:
+                text = f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
+                self.of_score(name, score, text)
+
+    def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
+        """Check the part of a task in the suite ``quick``."""
+        if sampling := own.quick.get(name) or self.family.quick.get(name):
+            chosen = self.attempt(f"quick: {name}", "choose()", sampling.choose, docs, "quick-1", sampling.number)
+            if chosen is not None and (sorted(set(chosen)) != list(chosen) or not set(chosen) <= set(range(len(docs)))):
+                self.add(f"quick: {name}", "choose() must give indices of documents, in order and each once")
+            elif chosen is not None and sampling.items not in (None, len(chosen)):
+                self.add(f"quick: {name}", f"items is {sampling.items}, but {len(chosen)} documents are chosen")
+
+    def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
+        """Check the scores of a model's answers to a task; the values, empty where there are none."""
+        own, name = task.benchmark, str(task.config.task)
+        answers = self.attempt(f"{name}: {what}", "the requests", _answers, task, model) or {}
+        docs, given = [task.eval_docs[place] for place in answers], list(answers.values())
+        records, estimates = self._estimates(task, what, docs, given)
+        values: dict[str, Value] = {}
+        for score in (score for score in task.scores if score.name in estimates):
+            value = values[score.name] = harness_results.estimated(score, estimates[score.name])
+            try:
+                soundness.check_scores(own.name, {score.name: value})
+            except BiasError as error:
+                self.of_score(name, score.name, f"{str(error).partition(': ')[2]} (of {what})")
+            form = self.attempt(f"{name}: {score.name}", "table()", score.table, records) if score.table else ""
+            if form is not None and not isinstance(form, str) and not _same(form.value, value.value):
+                self.of_score(name, score.name, f"its table's value is {form.value:g}, but the score {value.value:g}")
+        if len(values) < len(task.scores):
+            return {}
+        logged = [[own.read_answer(_logged(one)) for one in ones] for ones in given]
+        for score, estimate in self._estimates(task, "saved answers", json.loads(json.dumps(docs)), logged)[1].items():
+            if score in values and not _same(estimate.value, values[score].value):
+                self.of_score(name, score, "rescoring the saved answers gives another value")
+        kinds = {type(one) if not isinstance(one, tuple) else len(one) for ones in given for one in ones}
+        if kinds in ({2}, {str}):
+            silent, called = ((math.nan, False), "nan as an answer") if kinds == {2} else ("", "empty texts")
+            unknown = self._estimates(task, called, docs, [[silent] * len(ones) for ones in given])[1]
+            for score in (score for score in own.main if score in unknown and kinds == {2}):
+                if not math.isnan(value := unknown[score].value):
+                    self.of_score(name, score, f"it is {value:g} where the model gave nan: it must be nan")
+        return values
+
+    def _estimates(
+        self, task: Any, what: str, docs: Sequence[Any], answers: Sequence[Sequence[Any]]
+    ) -> tuple[list[Record], dict[str, Estimate]]:
+        """Records of answers and a task's scores of them; nothing of what fails."""
+
+        def made() -> list[Record]:
+            return [task.benchmark.record(doc, given) for doc, given in zip(docs, answers, strict=True)]
+
+        name, estimates = str(task.config.task), {}
+        records = self.attempt(f"{name}: {what}", "record()", made) or []
+        for score in task.scores if records else ():
+            try:
+                [score.sample(record) for record in records]
+                estimates[score.name] = score.compute(records)
+            except Exception as error:  # other people's code can fail in any way
+                self.of_score(name, score.name, f"the score of {what} failed ({kind_of(error)})")
+        return records, estimates
+
+    def _pages(
+        self, own: Benchmark, entry: catalog.Entry, docs: Sequence[Any], values: Mapping[str, Value], count: int
+    ) -> None:
+        """Check what readers of pages get."""
+        name, metadata = entry.name, {**entry.metadata, "lm_eval_bias": ""}
+        task = TaskRun(name, own.name, entry.language, "", count, entry.items or 0, metadata, values)
+        run = Run("a model", Path("results.json"), {}, "", {name: task})
+        for what, function in (
+            ("sentences()", lambda: own.sentences(task)), ("cautions()", lambda: list(own.cautions(task))),
+            ("withheld()", lambda: own.withheld(task)),
+            ("figures()", lambda: self.family.figures([ReportTask(run, task, name, 0, "r1t1")])),
+            ("facets()", lambda: own.facets(docs[0])), ("candidate_roles()", lambda: own.candidate_roles(docs[0])),
+        ):  # fmt: skip
+            self.attempt(name, what, function)
+
+    @staticmethod
+    def _first_other(name: str, keys: Mapping[str, Any]) -> str:
+        other = next(iter(keys[name].keys() ^ keys[f"{name}_gen"].keys()), ())
+        return f"{', '.join(other)} is in one of them only" if other else "they come in another order"
+
+
+def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
+    """A model's answers to a task's requests, by document."""
+    by_kind = attrgetter("request_type")
+    for one in task.instances:
+        one.resps, one.filtered_resps = [], {}
+    for kind, instances in groupby(sorted(task.instances, key=by_kind), key=by_kind):
+        asked = [one for one in instances for _ in range(one.repeats)]
+        for one, answer in zip(asked, getattr(model, kind)(asked), strict=True):
+            one.resps.append(answer)
+    task.apply_filters()
+    answers: dict[int, list[Any]] = {}
+    for one in sorted(task.instances, key=attrgetter("doc_id", "idx")):
+        answers.setdefault(one.doc_id, []).append(next(iter(one.filtered_resps.values())))
+    return answers
+
+
+def _logged(answer: Any) -> Any:
+    """An answer as the harness writes it into a sample log."""
+    return [_logged(part) for part in answer] if isinstance(answer, list | tuple) else str(answer)
+
+
+def _same(one: float, other: float) -> bool:
+    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
