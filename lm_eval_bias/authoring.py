@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part as Part
     from lm_eval_bias.core.page_parts import Table as Table
     from lm_eval_bias.core.planting import Planting as Planting
-    from lm_eval_bias.core.published_scores import Cell as PublishedCell  # noqa: F401
     from lm_eval_bias.core.published_scores import Published as Published
+    from lm_eval_bias.core.published_scores import PublishedCell as PublishedCell
     from lm_eval_bias.core.questions import Cloze as Cloze
     from lm_eval_bias.core.questions import NextSentence as NextSentence
     from lm_eval_bias.custom_metrics.clusters import clustered_mean as clustered_mean
@@ -47,4 +47,4 @@ def __getattr__(name: str) -> object:
     home = next((module for module, names in _HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"lm_eval_bias.{home}"), {"PublishedCell": "Cell"}.get(name, name))
+    return getattr(import_module(f"lm_eval_bias.{home}"), name)

@@ -102,7 +102,7 @@ def examine() -> list[Diagnosis]:
     ]
 
 
-def examine_benchmark(name: str) -> list[Finding]:
+def examine_benchmark(name: str) -> list[Diagnosis]:
     """What is wrong with a benchmark, a finding each, and what was checked.
 
     Raises:
@@ -111,6 +111,6 @@ def examine_benchmark(name: str) -> list[Finding]:
     from lm_eval_bias.evaluation.benchmark_checks import Examination
 
     found = Examination(name)
-    problems = [Finding("problem", text) for text in found.mistakes]
-    checked = Finding("ok", f"{found.family.name}: {len(found.scores)} tasks checked, no mistake found")
-    return [*(Finding("note", text) for text in found.notes), *(problems or [checked])]
+    problems = [Diagnosis("problem", text) for text in found.mistakes]
+    checked = Diagnosis("ok", f"{found.family.name}: {len(found.scores)} tasks checked, no mistake found")
+    return [*(Diagnosis("note", text) for text in found.notes), *(problems or [checked])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import metadata
 
@@ -124,6 +124,7 @@ def published() -> Mapping[str, list[Published]]:
     """All published rows by task name, in the order of the papers' tables."""
     rows: dict[str, list[Published]] = defaultdict(list)
     for benchmark in benchmarks():
-        for row in ask((), benchmark, benchmark.published):
+        own: Iterable[Published] = ask((), benchmark, benchmark.published)
+        for row in own:
             rows[row.task].append(row)
     return dict(rows)

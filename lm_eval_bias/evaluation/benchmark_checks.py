@@ -119,8 +119,8 @@ class Examination:
             self._are_known(f"{own.name}.main", "the score", own.main, scores)
         for table, names in (("leanings", own.leanings), ("largest", own.largest)):
             self._are_known(f"{own.name}.{table}", "the score", names, every)
-        for table, names in (("quick", own.quick), ("standard", own.standard), ("contained", own.contained)):
-            self._are_known(f"{own.name}.{table}", "the task", names, self.entries)
+        for table, tasks_of in (("quick", own.quick), ("standard", own.standard), ("contained", own.contained)):
+            self._are_known(f"{own.name}.{table}", "the task", list(tasks_of), self.entries)
         for table, name in (("unanswered", own.unanswered), ("knowledge", own.knowledge[0] if own.knowledge else "")):
             self._are_known(f"{own.name}.{table}", "the score", [name] if name and tasks else [], scores)
         if own.knowledge and own.knowledge[0] in scores:
@@ -249,8 +249,8 @@ class Examination:
             silent, called = ((math.nan, False), "nan as an answer") if kinds == {2} else ("", "empty texts")
             unknown = self._estimates(task, called, docs, [[silent] * len(ones) for ones in given])[1]
             for score in (score for score in own.main if score in unknown and kinds == {2}):
-                if not math.isnan(value := unknown[score].value):
-                    self.of_score(name, score, f"it is {value:g} where the model gave nan: it must be nan")
+                if not math.isnan(number := unknown[score].value):
+                    self.of_score(name, score, f"it is {number:g} where the model gave nan: it must be nan")
         return values
 
     def _estimates(

@@ -93,6 +93,6 @@ def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
 def block(task: TaskRun, beside_tables: bool = False) -> str:
     """A task's name, and below it what its scores say."""
     benchmark = registry.get(task.benchmark)
-    own = ask([], benchmark, benchmark.sentences, task, beside_tables=beside_tables)
+    own: list[str] = ask([], benchmark, benchmark.sentences, task, beside_tables=beside_tables)
     lines = own or plain_lines(task, benchmark.main)
     return "\n".join([f"{task.task}:", *(f"  {line}" for line in lines)])

@@ -225,64 +225,6 @@ def test_draws_are_seeded_and_come_in_parts(monkeypatch):
 
 
 def share(cells):
-        found = crossed.components(cells)
-        return getattr(found, part) / found.total
-
-    for rows in (0.0, 0.5, 4.0):  # no component, a middling one, most of it
-        cells = rows * rng.random((shape[0], 1)) + 0.5 * rng.random((1, shape[1])) + rng.random(shape)
-        variance = 0.0
-        for axis, size in enumerate(shape):
-            left_out = [share(np.delete(cells, k, axis=axis)) for k in range(size)]
-            variance += (size - 1) / size * sum((one - sum(left_out) / size) ** 2 for one in left_out)
-        assert crossed.jackknife_of_share(cells, part) == pytest.approx(math.sqrt(variance), abs=1e-12)
-
-
-def test_a_share_that_rests_on_one_item_has_no_standard_error():
-    # without the first item nothing varies, and a share of no variance is no number
-    assert math.isnan(crossed.jackknife_of_share(np.array([[1.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]]), "rows"))
-
-
-def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
-    groups, columns, draws = [np.array([4, 0, 2]), np.array([1, 3])], 3, 40
-    rng = np.random.default_rng(SEED)
-    counts = rng.multinomial(columns, [1 / 3] * 3, size=draws)
-    ((weights, rows),) = crossed.pigeonhole(groups, columns, draws)
-    # shares of columns around 1/3, whose deviations are wider by sqrt(3 / 2)
-    assert weights == pytest.approx(1 / 3 + (counts / 3 - 1 / 3) * math.sqrt(3 / 2), abs=1e-12)
-    assert weights.sum(axis=1) == pytest.approx(np.ones(draws))
-    for drawn in rows:
-        places = rng.integers(0, [3, 3, 3, 2, 2])
-        assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [[1, 3][k] for k in places[3:]]
-
-
-def test_draws_are_seeded_and_come_in_parts(monkeypatch):
-    groups = [np.arange(5)]
-    (whole,) = crossed.pigeonhole(groups, 2)
-    assert whole[0].shape == (2000, 2)
-    assert whole[1].shape == (2000, 5)
-    (other,) = crossed.pigeonhole(groups, 2, seed=SEED + 1)
-    assert not np.array_equal(whole[0], other[0])
-    assert not np.array_equal(whole[1], other[1])
-    monkeypatch.setattr(crossed, "AT_A_TIME", 4 * 5)
-    parts = list(crossed.pigeonhole(groups, 2, 10))
-    assert [len(weights) for weights, _ in parts] == [len(rows) for _, rows in parts] == [4, 4, 2]
-    monkeypatch.setattr(crossed, "AT_A_TIME", 3)  # less than one draw
-    ones = list(crossed.pigeonhole(groups, 2, 10))
-    assert [len(rows) for _, rows in ones] == [1] * 10
-    for number in (0, 1):
-        pieces, singles = (np.concatenate([one[number] for one in own]) for own in (parts, ones))
-        assert np.array_equal(pieces, singles)
-
-
-def test_as_many_rows_of_each_stratum_are_drawn_as_the_design_has():
-    strata = [np.arange(0, 41, 2), np.arange(1, 41, 2)]
-    ((_, drawn),) = crossed.pigeonhole(strata, 25, draws=200)
-    for rows in drawn:
-        assert [np.isin(rows, stratum).sum() for stratum in strata] == [21, 20]
-    assert set(drawn.ravel()) == set(range(41))
-
-
-def share(cells):
     made = crossed.crossed_mean(
         "share", value=lambda r: r["v"], summary="", low=0.0, high=100.0, neutral=50.0, direction="", unit="percent"
     )
