@@ -135,7 +135,7 @@ class Examination:
                     f"{own.name}.options", f"{option} has the role {role!r}: it must be '', REQUIRED, DETAIL or DATA"
                 )
         if own.card is not None and not isinstance(own.card, Card):
-            self.add(f"{own.name}.card", "it is no Card")
+            self.add(f"{own.name}.card", "it is not a Card")
         for name in scores:
             if not self.attempt(f"{own.name}: {name}", "score_label()", own.score_label, name):
                 self.add(f"{own.name}: {name}", "score_label() gives no text")
@@ -164,7 +164,7 @@ class Examination:
             if entry.data:
                 fetch([entry.data])
         except BiasError as error:
-            self.notes.append(f"{name}: not run, since its data can't be had ({error})")
+            self.notes.append(f"{name}: not run, because its data couldn't be read ({error})")
             return None
         try:
             manager = internals.task_manager([self.family.folder], {}, include_defaults=False)

@@ -117,7 +117,7 @@ def load(name: str) -> Suite:
             if task in catalog.entries():
                 chosen[task] = sampling
             else:
-                fault(f"the benchmark {benchmark.name}: {base} names {task}, which is no task: it is left out")
+                fault(f"the benchmark {benchmark.name}: {base} names {task}, which is not a task: it is left out")
     if base == "full":  # everything that no other of its tasks contains already
         contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
         for entry in catalog.entries().values():
