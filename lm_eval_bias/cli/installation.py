@@ -110,5 +110,5 @@ def examine_benchmark(name: str) -> list[Finding]:
 
     found = Examination(name)
     problems = [Finding("problem", text) for text in found.mistakes]
-    checked = Finding("ok", f"{found.family.name}: {len(found.scores)} tasks checked, no mistake found")
+    checked = Finding("ok", f"{found.family.name}: no mistake found; tasks that were run: {len(found.scores)}")
     return [*(Finding("note", text) for text in found.notes), *(problems or [checked])]
