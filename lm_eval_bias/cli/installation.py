@@ -112,5 +112,5 @@ def examine_benchmark(name: str) -> list[Diagnosis]:
 
     found = Examination(name)
     problems = [Diagnosis("problem", text) for text in found.mistakes]
-    checked = Diagnosis("ok", f"{found.family.name}: {len(found.scores)} tasks checked, no mistake found")
+    checked = Diagnosis("ok", f"{found.family.name}: no mistake found; tasks that were run: {len(found.scores)}")
     return [*(Diagnosis("note", text) for text in found.notes), *(problems or [checked])]

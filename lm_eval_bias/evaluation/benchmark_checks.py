@@ -50,14 +50,13 @@ class Examination:
         self.planted: dict[str, None] = {}  # scores that a planting speaks of
         self._read_files()
         keys = {name: self._task(entry) for name, entry in self.entries.items() if entry.kind == "task" and entry.path}
-        for name in (name for name in keys if f"{name}_gen" in keys):
-            if keys[name] != keys[f"{name}_gen"] and None not in (keys[name], keys[f"{name}_gen"]):
-                self.add(f"{name}_gen", f"its documents aren't those of {name}: {self._first_other(name, keys)}")
+        for name in (name for name in keys if keys[name] and keys.get(f"{name}_gen")):
+            if other := next(iter(set(keys[name]) ^ set(keys[f"{name}_gen"])), None):
+                self.add(f"{name}_gen", f"its documents aren't those of {name}: {', '.join(other)} is in one of them")
         for own in self.members.values():
             self._names(own)
-        self._are_known(
-            "planting.expected", "the score", self.planted, {s for own in self.scores.values() for s in own}
-        )
+        every = {name for own in self.scores.values() for name in own}
+        self._are_known("planting.expected", "the score", self.planted, every)
         self._published()
 
     def add(self, place: str, text: str) -> None:
@@ -115,63 +114,58 @@ class Examination:
         for task in tasks:
             scores |= self.scores.get(task, {})
         every = {name for known in self.scores.values() for name in known} | set(scores)
-        if tasks:
-            self._are_known(f"{own.name}.main", "the score", own.main, scores)
-        for table, names in (("leanings", own.leanings), ("largest", own.largest)):
-            self._are_known(f"{own.name}.{table}", "the score", names, every)
-        for table, tasks_of in (("quick", own.quick), ("standard", own.standard), ("contained", own.contained)):
-            self._are_known(f"{own.name}.{table}", "the task", list(tasks_of), self.entries)
-        for table, name in (("unanswered", own.unanswered), ("knowledge", own.knowledge[0] if own.knowledge else "")):
-            self._are_known(f"{own.name}.{table}", "the score", [name] if name and tasks else [], scores)
-        if own.knowledge and own.knowledge[0] in scores:
-            score = scores[own.knowledge[0]]
-            if not score.low <= own.knowledge[1] <= score.high:
-                self.add(f"{own.name}.knowledge", f"{own.knowledge[1]} is outside of the range of {score.name}")
+        knowledge, chance = own.knowledge or ("", math.nan)
+        for table, names, known in (
+            ("main", own.main if tasks else (), scores), ("leanings", own.leanings, every),
+            ("largest", own.largest, every), ("knowledge", [knowledge] if knowledge and tasks else [], scores),
+            ("unanswered", [own.unanswered] if own.unanswered and tasks else [], scores),
+        ):  # fmt: skip
+            self._are_known(f"{own.name}.{table}", "the score", names, known)
+        for table, named in (("quick", own.quick), ("standard", own.standard), ("contained", own.contained)):
+            self._are_known(f"{own.name}.{table}", "the task", list(named), self.entries)
+        if knowledge in scores and not scores[knowledge].low <= chance <= scores[knowledge].high:
+            self.add(f"{own.name}.knowledge", f"{chance} is outside of the range of {knowledge}")
         if own.unanswered in scores and (scores[own.unanswered].low, scores[own.unanswered].high) != (0, 1):
             self.add(f"{own.name}.unanswered", f"the range of {own.unanswered} must be 0 to 1")
         for option, role in own.options.items():
             if role not in ("", REQUIRED, DETAIL, DATA):
-                self.add(
-                    f"{own.name}.options", f"{option} has the role {role!r}: it must be '', REQUIRED, DETAIL or DATA"
-                )
-        if own.card is not None and not isinstance(own.card, Card):
+                text = f"{option} has the role {role!r}: it must be '', REQUIRED, DETAIL or DATA"
+                self.add(f"{own.name}.options", text)
+        if not isinstance(own.card, Card | None):
             self.add(f"{own.name}.card", "it is not a Card")
         for name in scores:
-            if not self.attempt(f"{own.name}: {name}", "score_label()", own.score_label, name):
-                self.add(f"{own.name}: {name}", "score_label() gives no text")
+            self.attempt(f"{own.name}: {name}", "score_label()", own.score_label, name)
 
     def _published(self) -> None:
         for row in self.attempt(self.family.name, "published()", lambda: list(self.family.published())) or ():
             place = f"published: {row.task}, {row.model}"
             self._are_known(place, "the task", [row.task], self.entries)
-            known = self.scores.get(row.task)
-            if known:
-                self._are_known(place, "the score", row.cells, known)
-                for name in row.cells.keys() & known.keys():
-                    value, score = row.cells[name].value, known[name]
-                    if not math.isnan(value) and not score.low <= value <= score.high:
-                        self.add(place, f"{name} is {value:g}, outside of {score.low:g} to {score.high:g}")
+            known = self.scores.get(row.task) or {}
+            self._are_known(place, "the score", row.cells if known else (), known)
+            for name, score in ((name, known[name]) for name in row.cells if name in known):
+                value = row.cells[name].value
+                if not math.isnan(value) and not score.low <= value <= score.high:
+                    self.add(place, f"{name} is {value:g}, outside of {score.low:g} to {score.high:g}")
 
     # ------------------------------------------------------------------ a task
 
-    def _task(self, entry: catalog.Entry) -> dict[tuple[str, ...], int] | None:
-        """Check a task; the keys of its documents, ``None`` where it can't be built."""
+    def _task(self, entry: catalog.Entry) -> dict[tuple[str, ...], int]:
+        """Check a task; the places of its documents by their keys, none where it can't be built."""
         own, name = self.members[entry.benchmark], entry.name
-        if options_for(own, REQUIRED):
-            self.notes.append(f"{name}: not run, since it needs a file of the user's")
-            return None
         try:
+            if options_for(own, REQUIRED):
+                raise BiasError("it needs a file of the user's")
             if entry.data:
                 fetch([entry.data])
         except BiasError as error:
-            self.notes.append(f"{name}: not run, because its data couldn't be read ({error})")
-            return None
+            self.notes.append(f"{name}: not run ({error})")
+            return {}
         try:
             manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
             task = manager.load([name])["tasks"][name]
         except Exception as error:  # other people's code can fail in any way
             self.add(str(entry.path), kind_of(error))
-            return None
+            return {}
         docs: Sequence[dict[str, Any]] = task.eval_docs
         if entry.items not in (None, len(docs)):
             self.add(str(entry.path), f"n_items is {entry.items}, but there are {len(docs)} documents")
@@ -285,11 +279,6 @@ class Examination:
             ("facets()", lambda: own.facets(docs[0])), ("candidate_roles()", lambda: own.candidate_roles(docs[0])),
         ):  # fmt: skip
             self.attempt(name, what, function)
-
-    @staticmethod
-    def _first_other(name: str, keys: Mapping[str, Any]) -> str:
-        other = next(iter(keys[name].keys() ^ keys[f"{name}_gen"].keys()), ())
-        return f"{', '.join(other)} is in one of them only" if other else "they come in another order"
 
 
 def _answers(task: Any, model: Any) -> dict[int, list[Any]]:

@@ -47,10 +47,14 @@ class Suite:
     """A named set of tasks; ``left_out`` are those that a run's model can't answer, and why not."""
 
     name: str
-    purpose: str
     leaves_out: str
     parts: Mapping[str, SuitePart]
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, in one line."""
+        return PURPOSES[self.name.partition("+")[0]]
 
     def choose(self, task: str, docs: Documents) -> list[int] | None:
         """The indices of a task's items that belong to the suite, in order; ``None`` for all."""
@@ -133,7 +137,7 @@ def load(name: str) -> Suite:
         requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
         parts[task] = SuitePart(sampling, documents, requests)
     left_out = "; ".join(benchmark.left_out[base] for benchmark in benchmarks if base in benchmark.left_out)
-    return Suite(name, PURPOSES[base], left_out or "nothing", parts)
+    return Suite(name, left_out or "nothing", parts)
 
 
 def listing() -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ def test_a_wrong_name_in_a_suite_is_left_out(own, monkeypatch, capsys):
     arguments = ["--suite", "quick+age_stereotypes", "--model", "bias-chance", "--limit", "3"]
     status, _, err = told(capsys, "run", *arguments)
     assert status == 2
-    assert "the benchmark age_stereotypes: quick names age_pair, which is no task: it is left out" in err
+    assert "the benchmark age_stereotypes: quick names age_pair, which is not a task: it is left out" in err
 
 
 def test_a_yaml_that_lacks_something_is_named_with_its_benchmark(own, monkeypatch, capsys, tmp_path):

@@ -40,8 +40,11 @@ def test_guide(built, capsys):
     assert len(FILES) == 4
     output = {" ".join(command): said(capsys, *command) for command in COMMANDS}
     assert [command[0] for command in COMMANDS] == [
-        "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
+        "doctor", "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
     ]  # fmt: skip
+    assert (
+        output["doctor --benchmark left_handed"] == "ok       left_handed: no mistake found; tasks that were run: 1\n"
+    )
     assert "left_share" in output["ls"]
     assert "The difference is not significant at 5%. p: " in output["compare out other"]
     (score,) = (entry["scores"]["left_share"] for entry in json.loads(said(capsys, "rescore", "out", "--json")))
