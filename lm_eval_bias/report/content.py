@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import Finding, find
+from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.core.errors import BiasError
@@ -20,14 +20,6 @@ from lm_eval_bias.report import cautions, caveats, comparison_reports, overview,
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs.harness_results import presentable
-
-
-@dataclass(frozen=True)
-class TaskSummary:
-    """A task in sentences."""
-
-    label: str
-    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,7 @@ class Report:
     title: str
     runs: Sequence[str]
     overview: overview.Overview
-    summary: Sequence[TaskSummary]
+    summary: Sequence[Part]
     cautions: Sequence[cautions.Caution]
     problems: Sequence[str]
     sections: Sequence[Section]
@@ -190,7 +182,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [
-            TaskSummary(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+            Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
             for item in tasks
             for caveat in [caveats.of(item.run, item.task)]
         ],
@@ -298,7 +290,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     if not with_logs:
         return Part(_BY_LANGUAGE, text)
     try:
-        findings = find(with_logs, by=pairing.LANGUAGE)
+        findings = find(with_logs, Choice(by=pairing.LANGUAGE))
     except BiasError as error:
         return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
