@@ -118,7 +118,7 @@ def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[
         rows.append(
             DotRow(
                 f"{subject}: {shorts[other]}" if subjects.count(subject) > 1 else subject,
-                [finding and _difference(finding) for finding in findings],
+                [_difference(finding) if finding else None for finding in findings],
                 series[other],
                 [finding is not None and finding.significant for finding in findings],
                 [finding.difference.detectable(finding.level) if finding else math.nan for finding in findings],

@@ -131,8 +131,8 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     )
 
     def suite(name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
-        counts = {"tests": tests, "failures": failures, "errors": errors, "skipped": 0}
-        return ElementTree.SubElement(root, "testsuite", name=name, **{key: str(n) for key, n in counts.items()})
+        counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
+        return ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
 
     for run, findings in checked:
         cases = suite(run.name, len(findings), sum(not finding.holds for finding in findings), 0)
