@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.core.numbers import significant
@@ -157,10 +157,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{escaping.one_line(line)}\n" for line in _commands(checked, problems, copies))
-
-
-def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
+    lines = []
     for run, findings in checked:
         for finding in findings:
             if not finding.holds:
@@ -169,18 +166,19 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
                 place = finding.required.place if isinstance(finding.required, Bound) else ""
                 file, _, line = place.rpartition(" line ")
                 at = {"file": file, "line": line} if file and line.isdigit() else {}
-                yield _command("error", title, _whole(finding), **at)
+                lines.append(_command("error", title, _whole(finding), **at))
         first = [
             f"{name}: {caveat}"
             for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
             if (caveat := caveats.of(run, run.tasks[name]))
         ]
         if first:  # in one warning: GitHub shows only ten of a step
-            yield _command("warning", f"{run.name}: read first", *first)
+            lines.append(_command("warning", f"{run.name}: read first", *first))
     for problem in problems:
-        yield _command("error", "a run that can't be read", str(problem))
+        lines.append(_command("error", "a run that can't be read", str(problem)))
     for copy in copies:
-        yield _command("warning", "passed over", str(copy))
+        lines.append(_command("warning", "passed over", str(copy)))
+    return "".join(f"{escaping.one_line(line)}\n" for line in lines)
 
 
 def _command(kind: str, title: str, *lines: str, **place: str) -> str:
