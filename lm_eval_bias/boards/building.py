@@ -16,7 +16,7 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
 from lm_eval_bias.runs import settings
-from lm_eval_bias.runs.harness_results import presentable
+from lm_eval_bias.runs.harness_results import presentable, value_of
 
 RUN, PUBLISHED = "run", "published"
 NOT_PUBLISHED = "not published"
@@ -115,15 +115,6 @@ INDEPENDENT = (
 )
 ABSENT = "not in its file"
 ALONE = "no other run was scored by the same conventions"
-
-
-def _definitions(benchmark: str) -> dict[str, Value]:
-    """The suite's own description of a benchmark's scores, by name."""
-    return {
-        s.name: Value(s.name, math.nan, low=s.low, high=s.high, neutral=s.neutral, direction=s.direction, unit=s.unit,
-                      summary=s.summary, source=s.source, higher_is_better=s.higher_is_better)
-        for s in registry.get(benchmark).scores()
-    }  # fmt: skip
 
 
 def _point(value: Value | None, column: Value, form: Design | None = None) -> rank_intervals.Point | str:
@@ -258,7 +249,9 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     benchmark = entry.benchmark if entry else members[0][1].benchmark
     task_runs = [(run, result) for run, result in members if result.benchmark == benchmark]
     printed = registry.published().get(task, [])
-    definitions = _definitions(benchmark)
+    # the suite's own description of the scores
+    scores = registry.get(benchmark).scores()
+    definitions = {one.name: value_of(one.name, math.nan, math.nan, one.describe()) for one in scores}
     main = registry.get(benchmark).main or tuple(definitions)
     extra = [name for name in definitions if name not in main and any(name in row.cells for row in printed)]
     columns, others = [definitions[name] for name in main], [definitions[name] for name in extra]

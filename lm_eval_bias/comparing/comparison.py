@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import Finding, find
+from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run
@@ -43,26 +43,6 @@ class Comparison(NamedTuple):
     refused: list[Refusal]
 
 
-class Choice(NamedTuple):
-    """What to compare and how; see :func:`compare`.
-
-    Attributes:
-        by: One of :func:`ways`.
-        base: What the others are compared with; ``None`` for the default (:func:`pairing.pairs`).
-        scores: Names of scores; each benchmark's main ones if empty.
-        all_scores: All scores, breakdowns included.
-        unpaired: Compare as independent what shares no items, seeds or versions.
-        correction: For the number of tests (:func:`.findings.adjust`).
-    """
-
-    by: str = "run"
-    base: str | None = None
-    scores: Sequence[str] = ()
-    all_scores: bool = False
-    unpaired: bool = False
-    correction: str = "holm"
-
-
 def ways() -> list[str]:
     """By what runs can be compared."""
     return ["run", *pairing.conditions(), LANGUAGE]
@@ -93,26 +73,15 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
     pairs = pairing.pairs(runs, choice.by, choice.base)
     refused: list[Refusal] = []
     try:
-        findings = _findings(pairs, choice)
+        findings = find(pairs, choice)
     except BiasError:
         refused = _refusals(pairs, choice) if leave_out and not choice.unpaired else []
         if len(refused) in (0, len(pairs)):
             raise
         pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
-        findings = _findings(pairs, choice)
+        findings = find(pairs, choice)
     _refuse_unknown(pairs, findings, choice.scores)
     return Comparison(findings, pairs, refused)
-
-
-def _findings(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
-    return find(
-        pairs,
-        by=choice.by,
-        scores=list(choice.scores) or None,
-        everything=choice.all_scores,
-        unpaired=choice.unpaired,
-        correction=choice.correction,
-    )
 
 
 def _refusals(pairs: Sequence[Pair], choice: Choice) -> list[Refusal]:

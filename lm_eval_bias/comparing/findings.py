@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, why_not_paired
 from lm_eval_bias.core.errors import BiasError, did_you_mean
@@ -92,14 +93,6 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted
 
 
-def _compared_scores(
-    pair: Pair, scores: dict[str, Score], names: Sequence[str] | None, everything: bool
-) -> list[Score]:
-    with_table = [name for name, score in scores.items() if score.table is not None]
-    chosen = with_table if everything else (pair.base.benchmark.main or with_table) if names is None else names
-    return [scores[name] for name in chosen if name in scores]
-
-
 def _untested(reason: str) -> Difference:
     nan = math.nan
     return Difference(nan, nan, nan, nan, nan, nan, reason)
@@ -130,41 +123,53 @@ def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
         return base.value, other.value, _untested(str(error))
 
 
-def find(
-    pairs: Sequence[Pair],
-    by: str = "run",
-    scores: Sequence[str] | None = None,
-    everything: bool = False,
-    unpaired: bool = False,
-    correction: str = "holm",
-) -> list[Finding]:
+class Choice(NamedTuple):
+    """What to compare and how; see :func:`.comparison.compare`.
+
+    Attributes:
+        by: One of :func:`.comparison.ways`.
+        base: What the others are compared with; ``None`` for the default (:func:`.pairing.pairs`).
+        scores: Names of scores; each benchmark's main ones if empty.
+        all_scores: All scores, breakdowns included.
+        unpaired: Compare as independent what shares no items, seeds or versions.
+        correction: For the number of tests (:func:`adjust`).
+    """
+
+    by: str = "run"
+    base: str | None = None
+    scores: Sequence[str] = ()
+    all_scores: bool = False
+    unpaired: bool = False
+    correction: str = "holm"
+
+
+def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
     """Compare all pairs.
 
     Args:
-        pairs: What with what.
-        by: How the pairs were made.
-        scores: Names of scores; by default each benchmark's main ones.
-        everything: All scores, breakdowns included.
-        unpaired: Compare sides that don't share items, seeds or versions as independent ones.
-        correction: See :func:`adjust`.
+        pairs: What with what, as ``choice.by`` and ``choice.base`` made them.
+        choice: What to compare and how.
 
     Raises:
-        BiasError: Sides that can't be paired, unless ``unpaired`` is set; an unknown score; nothing to compare.
+        BiasError: Sides that can't be paired, unless they may be compared unpaired; an unknown score; nothing to
+            compare.
     """
     findings: list[Finding] = []
     names: set[str] = set()
     for pair in pairs:
         logged = pair.base.task.samples and pair.other.task.samples
-        reason = why_not_paired(pair, by) if logged else "no sample logs"
+        reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample
-        if reason and not (unpaired or (by == LANGUAGE and logged and not pair.shared)):
+        if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
             )
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
         defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
-        names.update(name for name, score in defined.items() if score.table is not None)
+        with_table = [name for name, score in defined.items() if score.table is not None]
+        names.update(with_table)
+        chosen = choice.scores or (with_table if choice.all_scores else pair.base.benchmark.main or with_table)
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -173,14 +178,14 @@ def find(
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
         note = joined(note, beside_the_model(pair))
         labels = pair.subject, pair.base.label, pair.other.label
-        for score in _compared_scores(pair, defined, scores, everything):
+        for score in (defined[name] for name in chosen if name in defined):
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
         pair.forget()
     if not findings:
-        hint = did_you_mean(scores[0], sorted(names)) if scores else ""
-        raise BiasError(f"no score to compare{f' named {chr(44).join(scores)}' if scores else ''}.{hint}")
+        hint = did_you_mean(choice.scores[0], sorted(names)) if choice.scores else ""
+        raise BiasError(f"no score to compare{f' named {chr(44).join(choice.scores)}' if choice.scores else ''}.{hint}")
     tests = sum(not math.isnan(f.difference.p) for f in findings)
-    level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
-    adjusted = adjust([f.difference.p for f in findings], correction)
+    level = LEVEL if choice.correction == "none" else LEVEL / max(tests, 1)
+    adjusted = adjust([f.difference.p for f in findings], choice.correction)
     return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)]

@@ -49,25 +49,21 @@ class BoardColumn:
 
 
 @dataclass(frozen=True)
-class BoardCell:
-    """A cell of the table.
+class BoardCell(Cell):
+    """A cell of the table; its link is the id of what it refers to.
 
     Attributes:
-        cell: Text, note and sorting key.
         label: What stands before it on paper, where rows are lists.
-        link: Id of what it refers to; empty where it refers to nothing.
         bar: The rank interval, drawn; empty where there is none.
     """
 
-    cell: Cell
     label: str = ""
-    link: str = ""
     bar: Markup = Markup()
 
     @property
     def key(self) -> str:
         """The sorting key, without the digits that nothing is told apart by."""
-        return f"{float(self.cell.key):.9g}" if self.cell.key else ""
+        return f"{float(key):.9g}" if (key := super().key) else ""
 
 
 @dataclass(frozen=True)
@@ -184,13 +180,13 @@ def _task_columns(board: Board) -> TaskColumns:
 def _cells(board: Board, row: BoardRow) -> list[BoardCell]:
     number = captions.conventions(board).index(row.conventions) + 1
     source = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat
-    cells = [BoardCell(Cell(f"({number})", number, source), board.task, made_by(board, number))]
+    cells = [BoardCell(f"({number})", number, source, made_by(board, number), board.task)]
     ranked = _ranked(board)
     for score in board.columns:
         cell = row.cells[score.name]
         value, *rank = captions.score_cells(cell, score, score.name in ranked)
-        cells.append(BoardCell(value, named(board.benchmark, score.name)[0]))
-        cells += [BoardCell(own, bar=_bar(cell.rank)) for own in rank]
+        cells.append(BoardCell(value.text, value.value, value.note, label=named(board.benchmark, score.name)[0]))
+        cells += [BoardCell(own.text, own.value, bar=_bar(cell.rank)) for own in rank]
     return cells
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, Board, RankedScore, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core.numbers import NONE, bound, number, score_range
-from lm_eval_bias.core.page_parts import Column, Table
+from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run, Value, readable
-from lm_eval_bias.report import tables as drawing
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -97,17 +96,17 @@ def below(board: Board) -> list[str]:
     ]
 
 
-def _rank(rank: Rank | None) -> drawing.Cell:
+def _rank(rank: Rank | None) -> Cell:
     if rank is None:
-        return drawing.Cell(NONE)
+        return Cell(NONE)
     # sorted by its better end, then by its worse one
-    return drawing.Cell(f"{rank} of {rank.of}", rank.low + rank.high / (rank.of + 1))
+    return Cell(f"{rank} of {rank.of}", rank.low + rank.high / (rank.of + 1))
 
 
-def score_cells(cell: RankedScore, column: Value, is_ranked: bool) -> list[drawing.Cell]:
+def score_cells(cell: RankedScore, column: Value, is_ranked: bool) -> list[Cell]:
     """A score's value with its interval, and its rank where the column has ranks."""
     beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
-    value = drawing.Cell(text(cell, column), cell.value, beside)
+    value = Cell(text(cell, column), cell.value, beside)
     return [value, _rank(cell.rank)] if is_ranked else [value]
 
 
@@ -128,8 +127,8 @@ def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
         if row.kind != PUBLISHED or any(text(row.cells[column.name], column) != NONE for column in columns):
             note = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or row.kind
             scores = [score_cells(row.cells[column.name], column, column.name in ranked) for column in columns]
-            made = drawing.Cell(f"({numbers[row.conventions]})", numbers[row.conventions])
-            rows.append([drawing.Cell(row.model, note=note), *(cell for cells in scores for cell in cells), made])
+            made = Cell(f"({numbers[row.conventions]})", numbers[row.conventions])
+            rows.append([Cell(row.model, note=note), *(cell for cells in scores for cell in cells), made])
     return Table(f"{board.task}: {caption}", [*headings, Column("Made by", True)], rows)
 
 
@@ -145,8 +144,7 @@ def origins(runs: Sequence[Run]) -> Table:
     """Where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = [
-        [drawing.Cell(run.name), drawing.Cell(str(run.path))]
-        + [drawing.Cell(readable(run.provenance.get(name))) for name in fields]
+        [Cell(run.name), Cell(str(run.path))] + [Cell(readable(run.provenance.get(name))) for name in fields]
         for run in runs
     ]
     return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)

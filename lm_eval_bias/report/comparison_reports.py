@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding
 from lm_eval_bias.core.numbers import NONE, bound, p_value
-from lm_eval_bias.core.page_parts import Column
+from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report.escaping import backslashed
-from lm_eval_bias.report.tables import csv_text, grid, json_text
+from lm_eval_bias.report.tables import csv_text, json_text, titled
 
-_STYLES = {"text": "simple", "md": "github", "latex": "latex_booktabs"}
 FORMATS = ("text", "md", "latex", "csv", "json")
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
@@ -74,10 +72,10 @@ def values(finding: Finding) -> tuple[str, str, str, str]:
     )
 
 
-def _row(finding: Finding) -> list[str]:
+def _row(finding: Finding) -> list[Cell]:
     difference = finding.difference
     detectable = difference.detectable(finding.level)
-    return [
+    texts = [
         finding.score.name,
         *values(finding),
         p_value(difference.p),
@@ -86,23 +84,18 @@ def _row(finding: Finding) -> list[str]:
         bound(finding.score.neutral),
         finding.verdict,
     ]
+    return list(map(Cell, texts))
 
 
-def _table(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """Two sides' scores under a title."""
+def _table(findings: Sequence[Finding], correction: str) -> Table:
+    """Two sides' scores."""
     first = findings[0]
     pairing = "the same items" if first.paired else "independent"
     title = f"{first.subject}: {first.other} against {first.base} ({first.items:,} items, {pairing})"
     numeric = [first.base, first.other, "Difference", "95% interval", "p", f"p ({CORRECTIONS[correction]})",
                "Detectable", "Neutral"]  # fmt: skip
-    rows = list(map(_row, findings))
-    if style == "md":
-        numeric, rows = [*map(backslashed, numeric)], [[*map(backslashed, row)] for row in rows]
-        title = f"**{backslashed(title)}**\n"
-    elif style == "latex":
-        title = "% " + title.replace("\n", " ")
-    columns: list[Column | str] = ["Score", *(Column(label, True) for label in numeric), "Finding"]
-    return f"{title}\n{grid(columns, rows, _STYLES[style])}"
+    columns = [Column("Score"), *(Column(label, True) for label in numeric), Column("Finding")]
+    return Table(title, columns, list(map(_row, findings)))
 
 
 def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
@@ -113,7 +106,7 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     lines = []
     for pair in pairs.values():
         notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
-        lines += [_table(pair, correction, style), *notes, ""]
+        lines += [titled(style, _table(pair, correction)), *notes, ""]
     if style != "latex":
         lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
@@ -148,7 +141,7 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
         correction: What their p-values are corrected by.
         style: The format.
     """
-    if style in _STYLES:
+    if style in ("text", "md", "latex"):
         return _tables(findings, correction, style)
     rows = [{key: _plain(value) for key, value in record(one, correction).items()} for one in findings]
     if style == "csv":

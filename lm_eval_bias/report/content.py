@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import Finding, find
+from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.core.errors import BiasError, ask
@@ -20,14 +20,6 @@ from lm_eval_bias.report import cautions, caveats, comparison_reports, overview,
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs.harness_results import presentable
-
-
-@dataclass(frozen=True)
-class TaskSummary:
-    """A task in sentences."""
-
-    label: str
-    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ class Report:
     title: str
     runs: Sequence[str]
     overview: overview.Overview
-    summary: Sequence[TaskSummary]
+    summary: Sequence[Part]
     cautions: Sequence[cautions.Caution]
     problems: Sequence[str]
     sections: Sequence[Section]
@@ -124,13 +116,6 @@ LABELS = {
 }  # fmt: skip
 
 
-def _origin(run: Run) -> Origin:
-    values = {**dict.fromkeys(LABELS), **run.provenance}
-    facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
-    versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
-    return Origin(run.name, [*facts, ("Task versions", versions), ("File", run.path.name)], run.command)
-
-
 def _scores(tasks: Sequence[ReportTask]) -> list[str]:
     """Range and neutral value of the main scores that are there."""
     lines = {}
@@ -152,20 +137,9 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
             entries = [catalog.entries().get(item.task.base) for item in members]
             from_harness = all(entry is not None and entry.path is None for entry in entries)
             title = benchmark.title or benchmark.name
-            is_own, data = bool(options_for(benchmark, REQUIRED)), _data_of(names)
-            sections.append(
-                Section(
-                    benchmark.name,
-                    title,
-                    benchmark.card,
-                    data,
-                    _scores(members),
-                    members,
-                    is_own,
-                    from_harness,
-                    "" if registry.is_own(benchmark) else registry.distribution(benchmark.name) or "another package",
-                )
-            )
+            is_own, about = bool(options_for(benchmark, REQUIRED)), (benchmark.card, _data_of(names), _scores(members))
+            foreign = "" if registry.is_own(benchmark) else registry.distribution(benchmark.name) or "another package"
+            sections.append(Section(benchmark.name, title, *about, members, is_own, from_harness, foreign))
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
         sections.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown))
@@ -188,19 +162,25 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
             for task in tasks
         ]
     sections = _sections(tasks)
+    origins = []
+    for run in runs:
+        values = {**dict.fromkeys(LABELS), **run.provenance}
+        facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
+        versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
+        origins.append(Origin(run.name, [*facts, ("Task versions", versions), ("File", run.path.name)], run.command))
     return Report(
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         [
-            TaskSummary(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+            Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
             for item in tasks
             for caveat in [caveats.of(item.run, item.task)]
         ],
         cautions.of(runs),
         list(map(str, problems)),
         sections,
-        [_origin(run) for run in runs],
+        origins,
     )
 
 
@@ -270,15 +250,6 @@ def _data_of(tasks: Sequence[str]) -> list[str]:
 _BY_LANGUAGE = "Scores by language"
 
 
-def _runs_of(tasks: Sequence[ReportTask]) -> list[Run]:
-    """The runs of some tasks, with these alone."""
-    runs = {item.run.name: item.run for item in tasks}
-    return [
-        replace(run, tasks={item.task.task: item.task for item in tasks if item.run.name == name})
-        for name, run in runs.items()
-    ]
-
-
 def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     """Compare a model's answers in several languages.
 
@@ -288,8 +259,11 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     Returns:
         Pairs that have sample logs as a table, those that have none in words; ``None`` where nothing was asked in two.
     """
+    runs = {item.run.name: replace(item.run, tasks={}) for item in tasks}
+    for item in tasks:
+        runs[item.run.name] = replace(item.run, tasks={**runs[item.run.name].tasks, item.task.task: item.task})
     try:
-        pairs = pairing.pairs(_runs_of(tasks), pairing.LANGUAGE)
+        pairs = pairing.pairs(list(runs.values()), pairing.LANGUAGE)
     except BiasError:  # there are none
         return None
     with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
@@ -302,7 +276,7 @@ def _languages(tasks: Sequence[ReportTask]) -> Part | None:
     if not with_logs:
         return Part(_BY_LANGUAGE, text)
     try:
-        findings = find(with_logs, by=pairing.LANGUAGE)
+        findings = find(with_logs, Choice(by=pairing.LANGUAGE))
     except BiasError as error:
         return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
     notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)

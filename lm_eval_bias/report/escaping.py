@@ -55,15 +55,6 @@ def markdown(raw: object) -> Markup:
     return Markup(re.sub(r"^([-+=](?!\d)|\d+[.)](?=\s|$))", lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", shown))
 
 
-def backslashed(raw: str) -> str:
-    r"""Text whose Markdown marks are shown as they are; character entities and bare addresses keep their meaning.
-
-    >>> print(backslashed("<b> *x* [0.1, 0.2]"))
-    \<b\> \*x\* \[0.1, 0.2\]
-    """
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", raw.replace("\n", " "))
-
-
 def latex(raw: object) -> Markup:
     r"""Text that LaTeX sets as it is, on one line; the rules are tabulate's.
 

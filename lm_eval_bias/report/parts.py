@@ -81,7 +81,17 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
     meaning = Table(
         "How to read them",
         [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
-        [_meaning(benchmark, name, tasks) for name in names],
+        [
+            [
+                score_cell(benchmark, name),
+                Cell(value.summary),
+                Cell(numbers.score_range(value)),
+                Cell(numbers.bound(value.neutral), value.neutral),
+                Cell(value.direction),
+            ]
+            for name in names
+            for value in [next(item.task.scores[name] for item in tasks if name in item.task.scores)]
+        ],
     )
     return Part(title, _about_items(tasks), [figure], [table, meaning])
 
@@ -98,18 +108,6 @@ def _about_items(tasks: Sequence[ReportTask]) -> list[str]:
     return lines + [
         f"No items to show{'' if len(labels) == len(tasks) else f' of {numbers.few(labels)}'}: {reason}."
         for reason, labels in reasons.items()
-    ]
-
-
-def _meaning(benchmark: str, name: str, tasks: Sequence[ReportTask]) -> list[Cell]:
-    value = next(item.task.scores[name] for item in tasks if name in item.task.scores)
-    neutral = Cell(numbers.bound(value.neutral), value.neutral)
-    return [
-        score_cell(benchmark, name),
-        Cell(value.summary),
-        Cell(numbers.score_range(value)),
-        neutral,
-        Cell(value.direction),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.core.numbers import significant
@@ -14,8 +14,10 @@ from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import caveats, escaping, tables
 from lm_eval_bias.report.escaping import markdown
-from lm_eval_bias.report.tables import grid, json_text
+from lm_eval_bias.report.tables import json_text
 
+Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
+_ROWS = 100  # of a table in Markdown
 _REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
@@ -40,9 +42,7 @@ def says(finding: GateFinding) -> str:
     return finding.problem
 
 
-def as_json(
-    checked: Sequence[tuple[Run, Sequence[GateFinding]]], problems: Sequence[Problem], policy: str, holds: bool
-) -> str:
+def as_json(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:
     """All findings; ``null`` for what isn't there."""
     runs = [
         {
@@ -76,26 +76,35 @@ def value_text(finding: GateFinding) -> str:
     return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
 
 
-def _row(finding: GateFinding) -> list[str]:
-    value = value_text(finding)
-    status = "holds" if finding.holds else "VIOLATED"
-    return [status, finding.task, finding.score, value, required(finding), says(finding), finding.why]
+def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
+    """A row per bound, with whether it holds in front where that isn't said elsewhere."""
+    rows = [
+        [
+            *([Cell("holds" if finding.holds else "VIOLATED")] if status else []),
+            Cell(finding.task),
+            Cell(finding.score),
+            Cell(value_text(finding)),
+            Cell(required(finding)),
+            Cell(says(finding)),
+            Cell(finding.why),
+        ]
+        for finding in findings
+    ]
+    labels = [*([""] if status else []), "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
+    return Table("", [Column(label) for label in labels], rows)
 
 
-def as_text(checked: Sequence[tuple[Run, Sequence[GateFinding]]]) -> str:
+def as_text(checked: Checked) -> str:
     """A table per run, what is violated first."""
     blocks = []
     for run, findings in checked:
         violated = sum(not finding.holds for finding in findings)
         verdict = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
-        rows = map(_row, sorted(findings, key=lambda finding: finding.holds))
-        table = grid(["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"], rows)
-        blocks.append(f"{run.name} ({run.path}): {verdict}\n{table}\n")
+        table = _table(sorted(findings, key=lambda finding: finding.holds), status=True)
+        blocks.append(f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n")
     return "\n".join(blocks)
 
 
-Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
-_ROWS = 100
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
@@ -112,41 +121,35 @@ def _whole(finding: GateFinding) -> str:
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
-    cases = [finding for _, findings in checked for finding in findings]
-    violated = sum(not finding.holds for finding in cases)
+    violated = sum(not finding.holds for _, findings in checked for finding in findings)
     root = ElementTree.Element(
         "testsuites",
         name="lm-eval-bias check",
-        tests=str(len(cases) + len(problems)),
+        tests=str(sum(len(findings) for _, findings in checked) + len(problems)),
         failures=str(violated),
         errors=str(len(problems)),
     )
+
+    def suite(name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
+        counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
+        return ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
+
     for run, findings in checked:
-        failures = sum(not finding.holds for finding in findings)
-        suite = _suite(root, run.name, len(findings), failures, 0)
+        cases = suite(run.name, len(findings), sum(not finding.holds for finding in findings), 0)
         for finding in findings:
-            case = _case(suite, finding.task or run.name, f"{finding.score}: {required(finding)}")
+            name = f"{finding.score}: {required(finding)}"
+            case = ElementTree.SubElement(cases, "testcase", classname=finding.task or run.name, name=name)
             if not finding.holds:
-                message = says(finding)
-                ElementTree.SubElement(case, "failure", message=message, type="violated").text = _whole(finding)
+                failure = ElementTree.SubElement(case, "failure", message=says(finding), type="violated")
+                failure.text = _whole(finding)
     if problems:
-        suite = _suite(root, "runs that can't be read", len(problems), 0, len(problems))
+        cases = suite("runs that can't be read", len(problems), 0, len(problems))
         for problem in problems:
-            case = _case(suite, "lm-eval-bias", str(problem.path))
-            reason = problem.reason
-            ElementTree.SubElement(case, "error", message=reason, type="unreadable").text = reason
+            case = ElementTree.SubElement(cases, "testcase", classname="lm-eval-bias", name=str(problem.path))
+            error = ElementTree.SubElement(case, "error", message=problem.reason, type="unreadable")
+            error.text = problem.reason
     ElementTree.indent(root)
     return escaping.text(f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n')
-
-
-def _suite(root: ElementTree.Element, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
-    counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
-    return ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
-
-
-def _case(suite: ElementTree.Element, classname: str, name: str) -> ElementTree.Element:
-    texts = {"classname": classname, "name": name}
-    return ElementTree.SubElement(suite, "testcase", texts)
 
 
 def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> str:
@@ -154,10 +157,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
 
     An error stands at the bound's line in the policy, where it is of one.
     """
-    return "".join(f"{escaping.one_line(line)}\n" for line in _commands(checked, problems, copies))
-
-
-def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> Iterator[str]:
+    lines = []
     for run, findings in checked:
         for finding in findings:
             if not finding.holds:
@@ -166,18 +166,19 @@ def _commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Pr
                 place = finding.required.place if isinstance(finding.required, Bound) else ""
                 file, _, line = place.rpartition(" line ")
                 at = {"file": file, "line": line} if file and line.isdigit() else {}
-                yield _command("error", title, _whole(finding), **at)
+                lines.append(_command("error", title, _whole(finding), **at))
         first = [
             f"{name}: {caveat}"
             for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
             if (caveat := caveats.of(run, run.tasks[name]))
         ]
         if first:  # in one warning: GitHub shows only ten of a step
-            yield _command("warning", f"{run.name}: read first", *first)
+            lines.append(_command("warning", f"{run.name}: read first", *first))
     for problem in problems:
-        yield _command("error", "a run that can't be read", str(problem))
+        lines.append(_command("error", "a run that can't be read", str(problem)))
     for copy in copies:
-        yield _command("warning", "passed over", str(copy))
+        lines.append(_command("warning", "passed over", str(copy)))
+    return "".join(f"{escaping.one_line(line)}\n" for line in lines)
 
 
 def _command(kind: str, title: str, *lines: str, **place: str) -> str:
@@ -219,8 +220,8 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
             if caveat := caveats.of(run, run.tasks[name]):
                 lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}"]
         if missed:
-            lines += ["", str(_table(missed)), ""]
-        folded = str(_table([finding for finding in findings if finding.holds]))
+            lines += ["", _shown(missed), ""]
+        folded = _shown([finding for finding in findings if finding.holds])
         summary = f"{len(findings) - len(missed)} that hold"
         if len(findings) > len(missed) and len("\n".join(lines)) + len(folded) < _LONGEST - 1_000:
             lines += ["", f"<details><summary>{summary}</summary>", "", folded, "", "</details>", ""]
@@ -230,18 +231,6 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
     return text
 
 
-def _table(findings: Sequence[GateFinding]) -> str:
-    rows = [
-        [
-            Cell(finding.task),
-            Cell(finding.score),
-            Cell(value_text(finding)),
-            Cell(required(finding)),
-            Cell(says(finding)),
-            Cell(finding.why),
-        ]
-        for finding in findings[:_ROWS]
-    ]
-    labels = ("Task", "Score", "Value [95%]", "Required", "Found", "Why")
+def _shown(findings: Sequence[GateFinding]) -> str:
     more = f"\n\nand {len(findings) - _ROWS} more" if len(findings) > _ROWS else ""
-    return tables.markdown_table(Table("", [Column(label) for label in labels], rows)) + more
+    return tables.markdown_table(_table(findings[:_ROWS])) + more

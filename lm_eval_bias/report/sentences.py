@@ -87,12 +87,9 @@ def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
         tasks: Of one run.
         beside_tables: Whether the output has tables beside the words.
     """
-    return "\n".join(block(task, beside_tables) for task in tasks)
-
-
-def block(task: TaskRun, beside_tables: bool = False) -> str:
-    """A task's name, and below it what its scores say."""
-    benchmark = registry.get(task.benchmark)
-    own: list[str] = ask([], benchmark, benchmark.sentences, task, beside_tables=beside_tables)
-    lines = own or plain_lines(task, benchmark.main)
-    return "\n".join([f"{task.task}:", *(f"  {line}" for line in lines)])
+    blocks = []
+    for task in tasks:
+        benchmark = registry.get(task.benchmark)
+        own: list[str] = ask([], benchmark, benchmark.sentences, task, beside_tables=beside_tables)
+        blocks += [f"{task.task}:", *(f"  {line}" for line in own or plain_lines(task, benchmark.main))]
+    return "\n".join(blocks)

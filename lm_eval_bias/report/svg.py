@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -90,8 +89,9 @@ def _clean(root: ET.Element, ident: str) -> None:
             value = element.attrib.pop(name)
             local = name.rpartition("}")[2]
             if local == "style":
-                for property_name, setting in _declarations(value):
-                    _paint(element, property_name, setting, ident)
+                for property_name, colon, setting in (part.partition(":") for part in value.split(";")):
+                    if colon:
+                        _paint(element, property_name.strip(), setting.strip(), ident)
             elif local == "id" and value.startswith(MARK):
                 element.attrib.update({"class": "mark", "role": "img"})
                 title = ET.Element("title")
@@ -118,13 +118,6 @@ def _trim(root: ET.Element) -> None:
         for space in ("text", "tail"):
             if not (getattr(element, space) or "x").strip():
                 setattr(element, space, None)
-
-
-def _declarations(style: str) -> Iterator[tuple[str, str]]:
-    for declaration in style.split(";"):
-        name, colon, value = declaration.partition(":")
-        if colon:
-            yield name.strip(), value.strip()
 
 
 def _paint(element: ET.Element, name: str, value: str, ident: str) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.report.escaping import Markup, guarded, latex, markdown
+from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
 
 
 def grid(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], style: str = "simple") -> str:
@@ -51,15 +51,32 @@ def text_table(table: Table, figure: object = None) -> str:
 
 
 def latex_table(table: Table) -> Markup:
-    """A table in LaTeX."""
+    """A table in LaTeX, which needs the package booktabs."""
 
-    def cell_text(column: Column, cell: Cell) -> str:
-        text = latex(_annotated(column, cell))
-        # behind the end of a row these would be taken for options of that
-        return f"{{}}{text}" if text.startswith(("[", "*")) else text
+    def line(texts: Iterable[str]) -> str:
+        # LaTeX would take a bracket or a star behind the end of a row for its argument
+        return " & ".join(f"{{}}{latex(text)}" for text in texts) + r" \\"
 
-    rows = [[cell_text(column, cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
-    return Markup(grid([latex(column.label) for column in table.columns], rows, "latex_raw"))
+    places = "".join("r" if column.numeric else "l" for column in table.columns)
+    lines = [
+        rf"\begin{{tabular}}{{{places}}}",
+        r"\toprule",
+        line(column.label for column in table.columns),
+        r"\midrule",
+        *(line(map(_annotated, table.columns, row)) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return Markup("\n".join(lines))
+
+
+def titled(form: str, table: Table) -> str:
+    """A table with its caption in front, as ``text``, ``md`` or ``latex``."""
+    if form == "latex":
+        return f"{latex_comment(table.caption)}\n{latex_table(table)}"
+    if form == "md":
+        return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
+    return f"{table.caption}\n{text_table(table)}"
 
 
 def _field(value: object) -> object:

@@ -189,7 +189,7 @@ def test_names_are_text_in_every_format(runs, capsys, tmp_path):
         assert main(["compare", *map(str, runs), "--format", style, "-o", str(out)]) == 0
         said[style] = out.read_text(encoding="utf-8")
     assert "<script>" not in said["md"]
-    assert "\\|x\\<script\\>\\_\\*" in said["md"]
+    assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
     assert r"\$\&\%\#" in said["latex"]
     rows = list(csv.DictReader(io.StringIO(said["csv"])))
     assert len(rows) == 10

@@ -108,7 +108,7 @@ def test_format_by_ending(capsys, tmp_path):
         "md": "# Bias",
         "csv": "task,",
         "json": "{",
-        "tex": "% One",
+        "tex": "% Needs",
     }.items():
         path = tmp_path / f"board.{ending}"
         out, _ = run(capsys, RESULTS, "-o", path)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import find
+from lm_eval_bias.comparing.findings import Choice, find
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -86,7 +86,7 @@ def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkey
         return plain(path)
 
     monkeypatch.setattr(sample_logs, "_samples", watched)
-    found = find(pairs)
+    found = find(pairs, Choice())
     assert len(found) == 3 * 4
     assert sorted(read) == list("abcd")
     assert held == [0] * 4
