@@ -1,13 +1,12 @@
 """The benchmarks that are there: this package's own, and those of other distributions' entry points.
 
 An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object, such as
-``my_package.benchmark:BENCHMARK``; this package's own are found in the folders of ``lm_eval_bias.tasks``.
+``my_package.benchmark:BENCHMARK``; this package's own are the packages of ``lm_eval_bias.tasks`` that have a module ``benchmark``.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -15,16 +14,15 @@ from importlib import metadata
 
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.published_scores import Published
 
 GROUP = "lm_eval_bias.benchmarks"
 
 
 def _packaged() -> Iterator[tuple[str, str]]:
-    tasks = importlib.import_module("lm_eval_bias.tasks")
-    for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
-        if module.ispkg:
-            yield f"{module.name}.benchmark:BENCHMARK", "lm-eval-bias"
+    for path in sorted(tasks_path().glob("*/benchmark.py")):
+        yield f"lm_eval_bias.tasks.{path.parent.name}.benchmark:BENCHMARK", "lm-eval-bias"
 
 
 def _installed() -> Iterator[tuple[str, str]]:

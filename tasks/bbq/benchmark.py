@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Benchmark, Card, Document, deferred
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.question_family import bias_leanings
+from lm_eval_bias.tasks.kinds.bbq_like import bias_leanings
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Card, Document, Sampling, deferred
-from lm_eval_bias.tasks import question_family
+from lm_eval_bias.tasks.kinds import bbq_like as question_family
 
 ITEMS = {
     "age": 4_068,
@@ -78,7 +78,7 @@ class EsBBQ(question_family.QuestionBenchmark):
         "Spanish-speaking countries. Adding up categories.",
     )
     quick: Mapping[str, Sampling] = {
-        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.sampling:cells"), 1, 396)
+        f"{language}_bbq_gender": Sampling("cells", deferred("lm_eval_bias.tasks.kinds.sampling:cells"), 1, 396)
         for language in LANGUAGES
     }
     standard: Sequence[str] = tuple(quick)

@@ -12,9 +12,10 @@ import yaml
 
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks import lettered_questions, question_records
 from lm_eval_bias.tasks.es_bbq import released_rows
-from lm_eval_bias.tasks.lettered_questions import LETTERS, LetteredQuestion
+from lm_eval_bias.tasks.kinds import bbq_records as question_records
+from lm_eval_bias.tasks.kinds import lettered_questions
+from lm_eval_bias.tasks.kinds.lettered_questions import LETTERS, LetteredQuestion
 
 PERSONS = 2
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
-from lm_eval_bias.tasks.question_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
+from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
 
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 _BLOCK = 4  # rows of a story: both questions, without and with the needed information

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Card, Document, Sampling, deferred
-from lm_eval_bias.tasks import question_family
+from lm_eval_bias.tasks.kinds import bbq_like as question_family
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
@@ -72,7 +72,7 @@ class GGBBQ(question_family.QuestionBenchmark):
     )
     standard = ("gg_bbq_group_terms", "gg_bbq_names")
     quick = {
-        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.sampling:quadruples"), 6, items)
+        task: Sampling("quadruples", deferred("lm_eval_bias.tasks.kinds.sampling:quadruples"), 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
     left_out = {

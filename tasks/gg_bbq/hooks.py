@@ -8,10 +8,10 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks import question_records
 from lm_eval_bias.tasks.gg_bbq import option_orders, prompts, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import WORDINGS
 from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument, prompt
+from lm_eval_bias.tasks.kinds import bbq_records as question_records
 
 __all__ = ["continuations", "dataset", "documents", "prompt", "provenance", "record"]
 

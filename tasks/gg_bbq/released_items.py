@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
 from lm_eval_bias.tasks.gg_bbq import paper_release
-from lm_eval_bias.tasks.question_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
+from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
 
 LATEST, PAPER = "latest", "paper"
 CONTEXT_TYPES = (AMBIGUOUS, DISAMBIGUATED)

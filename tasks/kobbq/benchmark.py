@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Card, Document, Sampling, deferred
-from lm_eval_bias.tasks import question_family
+from lm_eval_bias.tasks.kinds import bbq_like as question_family
 
 SAMPLES = {
     "age": 168,
@@ -74,7 +74,7 @@ class KoBBQ(question_family.QuestionBenchmark):
         "fairness. Conclusions from one prompt. Conclusions about Koreans elsewhere.",
     )
     quick: Mapping[str, Sampling] = {
-        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.sampling:stories"), 12, 288)
+        GENDER: Sampling("stories", deferred("lm_eval_bias.tasks.kinds.sampling:stories"), 12, 288)
     }
     left_out: Mapping[str, str] = {"quick": "all of KoBBQ but gender", "standard": "all of KoBBQ but gender"}
     standard: Sequence[str] = (GENDER,)

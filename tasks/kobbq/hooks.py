@@ -8,10 +8,11 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks import lettered_questions, question_records
+from lm_eval_bias.tasks.kinds import bbq_records as question_records
+from lm_eval_bias.tasks.kinds import lettered_questions
+from lm_eval_bias.tasks.kinds.lettered_questions import LetteredQuestion
 from lm_eval_bias.tasks.kobbq import released_samples
 from lm_eval_bias.tasks.kobbq.benchmark import ORDERS, PROMPTS
-from lm_eval_bias.tasks.lettered_questions import LetteredQuestion
 
 
 class KoBBQDocument(LetteredQuestion):

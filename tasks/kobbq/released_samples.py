@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
-from lm_eval_bias.tasks.question_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
+from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN
 
 _NAME = re.compile(r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)")
 _VERSIONS = {"a": "ab", "b": "ab", "c": "cd", "d": "cd"}  # the same story with the persons in the other order

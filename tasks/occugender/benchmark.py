@@ -80,7 +80,8 @@ class OccuGender(Benchmark):
     )
     standard: Sequence[str] = ("occugender_explicit", "occugender_implicit")
     quick: Mapping[str, Sampling] = {
-        task: Sampling("templates", deferred("lm_eval_bias.tasks.sampling:templates"), 8, 320) for task in standard
+        task: Sampling("templates", deferred("lm_eval_bias.tasks.kinds.sampling:templates"), 8, 320)
+        for task in standard
     }
     left_out: Mapping[str, str] = dict.fromkeys(
         ("quick", "standard"), "debiasing instructions and OccuGender from drawn answers"

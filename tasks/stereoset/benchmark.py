@@ -77,7 +77,7 @@ class StereoSet(Benchmark):
     )
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
     quick = {
-        task: Sampling("terms_and_tests", deferred("lm_eval_bias.tasks.sampling:terms_and_tests"), 3, 474)
+        task: Sampling("terms_and_tests", deferred("lm_eval_bias.tasks.kinds.sampling:terms_and_tests"), 3, 474)
         for task in standard
     }
     contained = tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS)

@@ -11,10 +11,10 @@ from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.evaluation import suites as definition
-from lm_eval_bias.tasks import sampling
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS
+from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.kobbq import hooks as kobbq
 from lm_eval_bias.tasks.occugender import hooks as occugender

@@ -11,7 +11,7 @@ from lm_eval.api.filter import Filter
 
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option, Reader
-from lm_eval_bias.tasks.question_records import Question, named
+from lm_eval_bias.tasks.kinds.bbq_records import Question, named
 
 LETTERS = "ABC"
 ORDERS = [list(order) for order in permutations(range(3))]

@@ -96,11 +96,11 @@ class QuestionBenchmark(Benchmark):
     clustered_by = "templates"
     wordings: PromptWordings | None = None
     tokens_where_known = False
-    is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
-    provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
+    is_settled = deferred("lm_eval_bias.tasks.kinds.lettered_questions:is_settled")
+    provenance = deferred("lm_eval_bias.tasks.kinds.bbq_records:provenance")
     planting: Planting | None = Planting(
-        deferred("lm_eval_bias.tasks.planted_questions:answers"),
-        deferred("lm_eval_bias.tasks.planted_questions:expected"),
+        deferred("lm_eval_bias.tasks.kinds.bbq_planting:answers"),
+        deferred("lm_eval_bias.tasks.kinds.bbq_planting:expected"),
     )
 
     @property
@@ -156,13 +156,13 @@ class QuestionBenchmark(Benchmark):
 
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
-        from lm_eval_bias.tasks import question_sentences
+        from lm_eval_bias.tasks.kinds import bbq_sentences as question_sentences
 
         return question_sentences.score_label(score, terms=self.terms)
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
         """Say accuracy and bias by context; over wordings also how much they move."""
-        from lm_eval_bias.tasks import question_sentences
+        from lm_eval_bias.tasks.kinds import bbq_sentences as question_sentences
 
         if self.over_wordings:
             return question_sentences.of_wordings(task, terms=self.terms)
@@ -170,12 +170,12 @@ class QuestionBenchmark(Benchmark):
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
         """Warn of many items without a single answer, and of scores that rest on how lengths count."""
-        from lm_eval_bias.tasks import question_sentences
+        from lm_eval_bias.tasks.kinds import bbq_sentences as question_sentences
 
         return question_sentences.cautions(task, terms=self.terms)
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw accuracy against bias, and the spread over prompt wordings."""
-        from lm_eval_bias.tasks import question_figures
+        from lm_eval_bias.tasks.kinds import bbq_figures as question_figures
 
         return question_figures.parts(tasks, name=self.folder.name, terms=self.terms)

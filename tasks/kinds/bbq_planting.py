@@ -8,7 +8,7 @@ from typing import Any
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import Dial
-from lm_eval_bias.tasks.question_records import UNKNOWN
+from lm_eval_bias.tasks.kinds.bbq_records import UNKNOWN
 
 Document = Mapping[str, Any]
 
