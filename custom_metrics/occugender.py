@@ -375,6 +375,8 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             unit="proportion",
             source="not in the paper",
             compute=coverage,
+            # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
+            largest=8.0,
             sample=itemgetter("mass"),
             table=partial(_cells, value=itemgetter("mass")),
         ),

@@ -36,7 +36,7 @@ __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "card", "compare",
     "export", "load", "rescore", "scores", "write_report",
 ]  # fmt: skip
-_HOMES = {"Benchmark": "benchmark", "BiasError": "errors"}  # what is asked for without the rest
+_HOMES = {"Benchmark": "core.benchmark", "BiasError": "core.errors"}  # what is asked for without the rest
 
 
 def __getattr__(name: str) -> object:

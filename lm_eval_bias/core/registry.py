@@ -1,7 +1,8 @@
 """The benchmarks that are there: this package's own, and those of other distributions' entry points.
 
 An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object, such as
-``my_package.benchmark:BENCHMARK``; this package's own are the packages of ``lm_eval_bias.tasks`` that have a module ``benchmark``.
+``my_package.benchmark:BENCHMARK``; this package's own are the packages of ``lm_eval_bias.tasks`` that have a module
+``benchmark``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import metadata
+from typing import TypeVar
 
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.published_scores import Published
 
+E = TypeVar("E")
 GROUP = "lm_eval_bias.benchmarks"
 
 
@@ -71,6 +74,11 @@ def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
 def by_name() -> dict[str, Benchmark]:
     """All benchmarks and their variants, by name."""
     return {member.name: member for benchmark in benchmarks() for member in _members(benchmark)}
+
+
+def extensions(kind: type[E]) -> list[tuple[Benchmark, E]]:
+    """What benchmarks add to commands, of one kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
+    return [(own, one) for own in benchmarks() for one in own.extensions if isinstance(one, kind)]
 
 
 def family(name: str) -> Benchmark | None:

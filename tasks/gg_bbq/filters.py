@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.scoring import choice_reading
-from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument
+from lm_eval_bias.tasks.kinds.bbq_records import Question
 
 NO_ANSWER = "[no single answer]"
 _MARKUP = re.compile(r"[*_`„“”\"«»]")
@@ -77,7 +77,7 @@ def _begins_with_choice(line: str, choices: Sequence[str]) -> bool:
     return not begin_alike and all(re.match(r"\w", other) and not other.startswith(_ANSWER) for other in plain)
 
 
-def is_settled(doc: GGBBQDocument, text: str) -> bool:
+def is_settled(doc: Question, text: str) -> bool:
     r"""Whether :func:`parse_choice` reads the same from a text whatever follows it.
 
     >>> doc = {"choices": ["Der Mann", "Die Frau", "keine Antwort"], "letters": []}
@@ -100,7 +100,7 @@ def is_settled(doc: GGBBQDocument, text: str) -> bool:
 class AnswerChoiceFilter(Filter):
     """Turns each generated text into the choice of its document that it names."""
 
-    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[GGBBQDocument]) -> list[str]:
+    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Question]) -> list[str]:
         """Parse the first text of every document; a document without one (a server's null) has no answer.
 
         Args:

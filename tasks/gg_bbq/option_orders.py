@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
+from typing import Any
 
-from lm_eval_bias.tasks.gg_bbq.released_items import GGBBQItem
-
-Quadruple = Sequence[GGBBQItem]  # both questions, each ambiguous and disambiguated
+Quadruple = Sequence[dict[str, Any]]  # both questions, each ambiguous and disambiguated
 Stratum = tuple[str, bool]  # template, and whether the disambiguated contexts are biased
 BLOCK = 12  # items of three quadruples of one direction, which show "keine Antwort" once at every place
 

@@ -1,14 +1,32 @@
-"""Which items of a benchmark belong to the suite ``quick``."""
+"""Which items of a benchmark belong to the suite ``quick``.
+
+Among items that are alike in what is balanced, those with the smallest hash of seed and name are taken: a random choice
+that depends on nothing else, so that the translations of an item are chosen together, or not at all.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from lm_eval_bias.evaluation.suites import Documents, draw, grouped
-
+Documents = Sequence[Mapping[str, Any]]
 Cell = tuple[object, ...]
+
+
+def draw(seed: str, name: object) -> str:
+    """Sort key that puts items in a reproducible random order."""
+    return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
+
+
+def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> dict[Hashable, list[int]]:
+    """Indices of documents by what they have in common."""
+    groups: dict[Hashable, list[int]] = {}
+    for i, doc in enumerate(docs):
+        groups.setdefault(key(doc), []).append(i)
+    return groups
 
 
 def templates(docs: Documents, seed: str, number: int) -> list[int]:

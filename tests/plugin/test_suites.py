@@ -13,6 +13,7 @@ from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
+from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS
 from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
@@ -38,11 +39,11 @@ def documents(task):
     if task.startswith("occugender"):
         return occugender.documents(task.removeprefix("occugender_"))
     if task.startswith("gg_bbq"):
-        return gg_bbq.documents(task.removeprefix("gg_bbq_"))
+        return gg_bbq.dataset(task.removeprefix("gg_bbq_"))["test"]
     if task.startswith(("es_bbq", "ca_bbq")):
-        return es_bbq.documents(task[:2], task[7:])
+        return es_bbq.dataset(task[:2], task[7:])["test"]
     if task.startswith("kobbq"):
-        return kobbq.documents(task.removeprefix("kobbq_"))
+        return kobbq.dataset(task.removeprefix("kobbq_"))["test"]
     return stereoset.documents({"language": task.removeprefix("stereoset_"), "tests": ["inter", "intra"]})
 
 
@@ -115,7 +116,9 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
 def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, mirror):
     docs = chosen(f"gg_bbq_{subset}")
     for place in range(3):
-        records = [gg_bbq.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
+        records = [
+            registry.get("gg_bbq").record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs
+        ]
         for context in ("amb", "disamb"):
             assert diff_bias(records, context=context).value == pytest.approx(0, abs=1e-12)
     assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often

@@ -2,7 +2,7 @@
 
 from age_stereotypes import documents
 from lm_eval_bias import Benchmark
-from lm_eval_bias.core.benchmark import Sampling
+from lm_eval_bias.core.benchmark import Asking, Sampling, Size
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.core.questions import NextSentence
 
@@ -28,9 +28,9 @@ class AgeStereotypes(Benchmark):
         }
     }
 
-    def items(self, metadata):
-        """24, in every task."""
-        return 24
+    def size(self, metadata):
+        """24 items, in every task."""
+        return Size(24)
 
     def record(self, doc, answers):
         """By how much the old are the likelier subject."""
@@ -61,9 +61,9 @@ class Ratings(AgeStereotypes):
 
     name = "age_ratings"
 
-    def questions(self, doc):
+    def asking(self, doc):
         """How well a sentence about the old, and one about the young, goes on."""
-        return [NextSentence(doc["context"], choice) for choice in doc["choices"]]
+        return Asking([NextSentence(doc["context"], choice) for choice in doc["choices"]])
 
 
 BENCHMARK = AgeStereotypes([Ratings()])
