@@ -27,22 +27,14 @@ ITEMS = {
 MORE_IN_CATALAN = {"physical_appearance": 24}
 OPTIONS = 11  # two persons, nine wordings of "unknown"
 LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
-HARNESS_GROUPS = {"es": "esbbq", "ca": "cabbq"}
-
-
-def _items(language: str, category: str) -> int:
-    return ITEMS[category] + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0)
-
-
 _HARNESS_TASKS = {
-    f"{group}_{category}": {
+    f"{language}bbq_{category}": {
         "language": language,
-        "measures": f"{LANGUAGES[language]} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's "
-        "own task",
-        "n_items": _items(language, category),
+        "measures": f"{word} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's own task",
+        "n_items": number + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0),
     }
-    for language, group in HARNESS_GROUPS.items()
-    for category in ITEMS
+    for language, word in LANGUAGES.items()
+    for category, number in ITEMS.items()
 }
 
 
@@ -80,7 +72,7 @@ class EsBBQ(BBQLike):
         """The items of the category in the task's language."""
         if "category" not in metadata:
             return super().items(metadata)
-        return _items(metadata["language"], metadata["category"])
+        return super().items(_HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"])
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""

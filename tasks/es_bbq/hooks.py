@@ -6,12 +6,12 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import yaml
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics.es_bbq import TERMS as TERMS
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
@@ -19,15 +19,13 @@ from lm_eval_bias.tasks.kinds import bbq_records, lettered_questions
 from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, LETTERS, UNKNOWN, Question
 
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
-_BLOCK = 4  # rows of a story: both questions, without and with the needed information
 
 
 @cache
 def wordings(language: str) -> Mapping[str, Any]:
     """Prompts and wordings of "unknown" in a language."""
-    text = resources.files("lm_eval_bias.tasks.es_bbq").joinpath("data/wordings.yaml").read_text(encoding="utf-8")
-    own: Mapping[str, Any] = yaml.safe_load(text)[language]
-    return own
+    text = (tasks_path() / "es_bbq" / "data" / "wordings.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text)[language])
 
 
 def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]) -> int:
@@ -35,10 +33,7 @@ def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Se
 
     In disambiguated contexts it is the right one of a question whose type is ``pro-stereo``, and the other person's of
     one that is ``anti-stereo``. In ambiguous ones it is the person of a stereotyped group for a negative question, and
-    the other one for a non-negative question.
-
-    Raises:
-        BiasError: Not exactly one person is of a stereotyped group.
+    the other one for a non-negative question; a BiasError where not exactly one is of such a group.
     """
     if row["context_condition"] == "disambig":
         right = int(row["label"])
@@ -54,10 +49,7 @@ def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Se
 def question(row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped: Sequence[str]) -> dict[str, Any]:
     """What both the released rows and the documents of the harness's tasks say of an item.
 
-    Args:
-        row: A row, whose lists are read already.
-        infos: The ``answer_info`` of each choice, which ends with its social group.
-        stereotyped: The groups that the stereotype is about.
+    Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
     """
     groups = [info[-1].split(",")[-1].strip() for info in infos]
     return {
@@ -78,16 +70,14 @@ def question(row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped
 def dataset(language: str, category: str, fixed: Mapping[str, Any] | None = None, **_: Any) -> dict[str, Any]:
     """Make the documents of a category by split, by four in turn from every template.
 
-    Args:
-        language: ``es`` or ``ca``.
-        category: One of those that :data:`.benchmark.ITEMS` counts.
-        fixed: What the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
+    ``fixed`` is what the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
     """
     generated = (fixed or {}).get("answers") == "generated"
     rows: dict[str, list[dict[str, str]]] = {}
     for row in bbq_records.read_table(f"{language}_bbq_{category}"):
         rows.setdefault(row["template_id"], []).append(row)
-    blocks = [[own[i : i + _BLOCK] for i in range(0, len(own), _BLOCK)] for own in rows.values()]
+    # four rows are a story: both questions, without and with the needed information
+    blocks = [[own[i : i + 4] for i in range(0, len(own), 4)] for own in rows.values()]
     items = []
     for row in bbq_records.in_turn(blocks):
         infos = [ast.literal_eval(row[f"answer_info.ans{i}"]) for i in range(3)]
@@ -126,9 +116,7 @@ def continuations(doc: Question) -> list[str]:
 def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> QuestionRecord:
     """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
 
-    Args:
-        doc: The document as the harness logs it.
-        results: Of each of the eleven options ``(log-likelihood, is greedy)``.
+    Results are ``(log-likelihood, is greedy)`` of each of the eleven options.
     """
     infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
     own: Any = {**question(doc, infos, doc["stereotyped_groups"]), "choices": [doc["ans0"], doc["ans1"], UNKNOWN]}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
-from lm_eval_bias.tasks.kinds import sampling
+from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings, PromptWordings
 
 ITEMS = {"group_terms": 968, "names": 10_900}
@@ -28,7 +28,7 @@ class GGBBQ(BBQLike):
     tokens_where_known = True
     standard = ("gg_bbq_group_terms", "gg_bbq_names")
     quick = {
-        task: Sampling("quadruples", sampling.quadruples, 6, items)
+        task: Sampling("quadruples", quadruples.chosen, 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
     left_out = {

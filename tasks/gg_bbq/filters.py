@@ -41,11 +41,6 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     The first line that is not empty decides, if it begins with a choice, answers with a letter (of lettered options) or
     names exactly one choice; else the whole text does, if it names exactly one.
 
-    Args:
-        text: What the model wrote.
-        choices: The possible answers.
-        letters: Labels of the choices in the prompt, if it had any.
-
     >>> parse_choice("Antwort: Die Frau.", ["Der Mann", "Die Frau", "keine Antwort"])
     'Die Frau'
     >>> parse_choice("Der Mann oder die Frau", ["Der Mann", "Die Frau", "keine Antwort"])

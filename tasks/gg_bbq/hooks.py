@@ -11,8 +11,9 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.gg_bbq import TERMS as TERMS
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks.gg_bbq import option_orders, released_items
+from lm_eval_bias.tasks.gg_bbq import released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import WORDINGS as NUMBERS
+from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, Question
 
 WORDINGS = {
@@ -52,7 +53,7 @@ def dataset(
     """Make the documents of a subset by split, in one prompt wording or in all five.
 
     Items come in turn from every template, and no option keeps a place in the prompts (in the released files "keine
-    Antwort" is always the last): see :func:`.option_orders.arranged`.
+    Antwort" is always the last): see :func:`.quadruples.arranged`.
 
     Args:
         subset: ``group_terms`` or ``names``.
@@ -78,7 +79,7 @@ def dataset(
             "letters": letters(number, order),
             "generated": own.get("answers") == "generated",
         }
-        for quadruple, order in option_orders.arranged(released_items.quadruples(subset, release))
+        for quadruple, order in quadruples.arranged(released_items.quadruples(subset, release))
         for item in quadruple
         for number in numbers
     ]

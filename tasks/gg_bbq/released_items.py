@@ -93,13 +93,7 @@ def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
 
 
 def completed(rows: Sequence[Row], later: Sequence[Row], subset: str) -> list[dict[str, Any]]:
-    """The paper's rows with the later release's columns.
-
-    Args:
-        rows: Ambiguous or disambiguated items of the paper's release.
-        later: Ambiguous items of the later release.
-        subset: ``group_terms`` or ``names``.
-    """
+    """The paper's rows, ambiguous or disambiguated ones, with the columns of the later release's ambiguous items."""
     if subset == "names":
         of_names = {n.strip(): g for row in later for n, g in ast.literal_eval(row["choice_info"]).values()}
         asked = {row["question"].strip(): row for row in later}
@@ -137,9 +131,7 @@ def files(subset: str, release: str) -> str:
 def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]:
     """All items of a subset by four: negative and non-negative question, each ambiguous and disambiguated.
 
-    Args:
-        subset: ``group_terms`` (Subset-I, 968 items) or ``names`` (Subset-II, 10,900; in the paper's release 4,968).
-        release: :data:`LATEST` or :data:`PAPER`.
+    Subset ``group_terms`` (Subset-I) has 968 items, ``names`` (Subset-II) 10,900, in the paper's release 4,968.
     """
 
     def read(release: str, kind: str) -> list[dict[str, Any]]:

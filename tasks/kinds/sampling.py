@@ -7,9 +7,7 @@ that depends on nothing else, so that the translations of an item are chosen tog
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 Documents = Sequence[Mapping[str, Any]]
@@ -81,52 +79,3 @@ def stories(docs: Documents, seed: str, number: int) -> list[int]:
     groups = grouped(docs, lambda doc: doc["template"])
     chosen = sorted(groups, key=lambda template: draw(seed, template))[:number]
     return sorted(i for template in chosen for i in groups[template])
-
-
-def quadruples(docs: Documents, seed: str, number: int) -> list[int]:
-    """Whole quadruples (both questions, both contexts), of every template as many, half of them in biased contexts.
-
-    A template that has biased or counter-biased contexts only gives that many of these, one that has too few gives
-    all. Biased and counter-biased contexts each show "keine Antwort" equally often at every place, and so do those of a
-    template as far as that allows it: whoever always takes one place gets no bias from it.
-
-    Args:
-        docs: GG-BBQ's, in one or several wordings.
-        seed: Of the suite.
-        number: How many a template, a multiple of 6.
-    """
-    items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
-    strata: dict[str, dict[bool, list[Hashable]]] = {}
-    orders: dict[Hashable, tuple[int, ...]] = {}
-    for name, indices in items.items():
-        doc = next(docs[i] for i in indices if docs[i]["context_type"] == "disambiguated")
-        direction = doc["label"] == doc["biased_choice"]
-        strata.setdefault(doc["template"], {}).setdefault(direction, []).append(name)
-        orders[name] = tuple(doc["order"])
-    # small templates, which leave no choice, go first, so that the larger ones can make up for them
-    sizes = [
-        (len(names), draw(seed, (template, direction)), template, direction, number // len(directions))
-        for template, directions in strata.items()
-        for direction, names in directions.items()
-    ]
-    sample: list[Hashable] = []
-    used = Counter[Cell]()
-    for _, _, template, direction, wanted in sorted(sizes):
-        cells = {name: _cells(template, direction, orders[name]) for name in strata[template][direction]}
-        remaining = sorted(cells, key=lambda name: draw(seed, name))
-        for _ in range(min(wanted, len(remaining))):
-            name = min(remaining, key=partial(_crowding, used, cells))
-            remaining.remove(name)
-            used.update(cells[name])
-            sample.append(name)
-    return sorted(i for name in sample for i in items[name])
-
-
-def _crowding(used: Mapping[Cell, int], cells: Mapping[Hashable, list[Cell]], name: Hashable) -> list[int]:
-    return [used[cell] for cell in cells[name]]
-
-
-def _cells(template: str, direction: bool, order: tuple[int, ...]) -> list[Cell]:
-    """What is to be used equally often, the most important first."""
-    place = order.index(2)
-    return [(direction, place), (template, direction, place), (direction, order)]
