@@ -91,6 +91,6 @@ class Planting(NamedTuple):
         random_texts: The texts among which ``bias-chance`` chooses.
     """
 
-    answers: Callable[[Mapping[str, Any], Dial], Sequence[Any]]
-    expected: Callable[[Sequence[Mapping[str, Any]], Dial], Mapping[str, float]]
-    random_texts: Callable[[Mapping[str, Any]], Sequence[str]] = choices
+    answers: Callable[[Any, Dial], Sequence[Any]]
+    expected: Callable[[Sequence[Any], Dial], Mapping[str, float]]
+    random_texts: Callable[[Any], Sequence[str]] = choices

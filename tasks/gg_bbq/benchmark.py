@@ -51,7 +51,7 @@ class GGBBQ(BBQLike):
         """Whether the wording lists the choices: all but the first do."""
         return bool(doc["wording"] != 1)
 
-    def items(self, metadata: Mapping[str, Any]) -> int:
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items of the subset in the task's release."""
         paper = (metadata.get("fixed") or {}).get("release") == "paper"
         return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]

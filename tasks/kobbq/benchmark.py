@@ -56,7 +56,7 @@ class KoBBQ(BBQLike):
         """Give a Korean one."""
         return "죄송합니다. 답변할 수 없습니다."
 
-    def items(self, metadata: Mapping[str, Any]) -> int:
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The samples of the category, or all, in every order."""
         return len(ORDERS) * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
 
