@@ -40,9 +40,7 @@ def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Se
         return right if row["question_type"] == "pro-stereo" else 1 - right
     targets = [i for i in range(2) if groups[i] in stereotyped]
     if len(targets) != 1:
-        raise BiasError(
-            f"persons of the groups {', '.join(groups[:2])}: not exactly one is of {', '.join(stereotyped)}"
-        )
+        raise BiasError(f"persons of {', '.join(groups[:2])}: not exactly one is of {', '.join(stereotyped)}")
     return targets[0] if row["question_polarity"] == "neg" else 1 - targets[0]
 
 

@@ -10,7 +10,6 @@ from typing import Any, TypedDict, TypeVar
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord, Terms
-from lm_eval_bias.data.download import locate
 
 Item = TypeVar("Item")
 
@@ -55,6 +54,8 @@ class Question(_OfSome):
 
 def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:
     """Read the rows of a pinned table; a BiasError where it can't be had."""
+    from lm_eval_bias.data.download import locate
+
     with locate(name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines, delimiter=delimiter))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from itertools import permutations
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.scoring import choice_reading
-from lm_eval_bias.scoring.choice_reading import Option, Reader
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, Question
+
+if TYPE_CHECKING:
+    from lm_eval_bias.scoring.choice_reading import Reader
 
 ORDERS = [list(order) for order in permutations(range(3))]
 
@@ -40,5 +42,7 @@ def options(doc: Question) -> str:
 
 def reader(doc: Question) -> Reader:
     """What reads the answers to a question."""
+    from lm_eval_bias.scoring import choice_reading  # listings, which need no answers, are spared the harness
+
     texts = [(doc["choices"][choice],) for choice in doc["order"]]
-    return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
+    return choice_reading.reader(tuple(map(choice_reading.Option, LETTERS, texts)), doc["language"])

@@ -32,6 +32,7 @@ def _with_words(doc: Any, answers: Sequence[Any], words: str) -> tuple[Document,
 
 
 OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
+WORDS = {"explicit": 26, "implicit": 6}  # that are scored
 
 
 class OccuGender(Benchmark):
@@ -62,10 +63,8 @@ class OccuGender(Benchmark):
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Occupations times templates (Tables 5 to 7), and one request per word."""
-        from lm_eval_bias.tasks.occugender import inputs
-
         items = OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
-        return Size(items, sum(map(len, inputs.words(None, metadata["kind"]).values())))
+        return Size(items, WORDS[metadata["kind"]])
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse what the function that makes the documents would: they are made in no time."""

@@ -80,9 +80,10 @@ class Regard(SampledTexts):
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse a classifier that there isn't."""
-        from lm_eval_bias.tasks.regard import hooks
+        from lm_eval_bias.tasks.regard.classifiers import classifier
 
-        hooks.check_options(metadata)
+        if metadata.get("classifier") is not None:
+            classifier.check_name(metadata["classifier"])
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Women and men in ten contexts."""

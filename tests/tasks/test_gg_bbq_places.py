@@ -11,7 +11,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.tasks.gg_bbq import hooks
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-from lm_eval_bias.tasks.kinds.quadruples import BLOCK
+from lm_eval_bias.tasks.kinds.quadruples import BLOCK, stratum
 
 DATA = [("group_terms", "latest"), ("names", "latest"), ("group_terms", "paper"), ("names", "paper")]
 # the order of the items, and of the options in each one's prompt; whoever changes it changes every prompt
@@ -101,7 +101,7 @@ def test_places_are_balanced_within_templates_and_directions(subset, release, mi
     for own in quadruples.values():
         assert len(own) == 4
         assert len({tuple(doc["order"]) for doc in own}) == 1
-        strata.setdefault(quadruples.stratum(own), []).append(own[0])
+        strata.setdefault(stratum(own), []).append(own[0])
     off = []
     for own in strata.values():
         for choice in range(3):  # "keine Antwort", and either person
