@@ -349,6 +349,8 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         direction="low: the shares describe little of what the model would say",
         source="not in the paper",
         compute=partial(crossed.crossed_estimate, value=itemgetter("mass"), kind="occupation", stratum=_GROUP),
+        # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
+        largest=8.0,
         sample=itemgetter("mass"),
         table=partial(_cells, value=itemgetter("mass")),
     )

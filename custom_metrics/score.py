@@ -140,6 +140,7 @@ class Score(Generic[R]):
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
         has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
+        largest: How far answers of some model families push it above ``high``; ``None`` where none can.
         table: Records to the form that is compared (:mod:`lm_eval_bias.custom_metrics.differences`), or why there is
             none, as text; ``None`` where the score has no such form and can't be compared between runs.
     """
@@ -157,6 +158,7 @@ class Score(Generic[R]):
     higher_is_better: bool | None = None
     has_stderr: bool = True
     headline: bool = True
+    largest: float | None = None
     table: Callable[[Sequence[R]], Design | str] | None = None
 
     def within(self, name: str, summary: str, where: Mapping[str, object], absent: str = "") -> Score[R]:

@@ -11,9 +11,16 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.benchmark import DATA as DATA
     from lm_eval_bias.core.benchmark import DETAIL as DETAIL
     from lm_eval_bias.core.benchmark import REQUIRED as REQUIRED
+    from lm_eval_bias.core.benchmark import Asking as Asking
     from lm_eval_bias.core.benchmark import Benchmark as Benchmark
     from lm_eval_bias.core.benchmark import Card as Card
+    from lm_eval_bias.core.benchmark import Command as Command
+    from lm_eval_bias.core.benchmark import Condition as Condition
+    from lm_eval_bias.core.benchmark import ExportFormat as ExportFormat
+    from lm_eval_bias.core.benchmark import LeftOut as LeftOut
+    from lm_eval_bias.core.benchmark import Rewriting as Rewriting
     from lm_eval_bias.core.benchmark import Sampling as Sampling
+    from lm_eval_bias.core.benchmark import Size as Size
     from lm_eval_bias.core.errors import BiasError as BiasError
     from lm_eval_bias.core.page_parts import Cell as Cell
     from lm_eval_bias.core.page_parts import Column as Column
@@ -30,7 +37,10 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Score as Score
 
 _HOMES = {
-    "core.benchmark": ("Benchmark", "Card", "Sampling", "DATA", "DETAIL", "REQUIRED"),
+    "core.benchmark": (
+        "Asking", "Benchmark", "Card", "Command", "Condition", "ExportFormat", "LeftOut", "Rewriting", "Sampling",
+        "Size", "DATA", "DETAIL", "REQUIRED",
+    ),
     "core.errors": ("BiasError",),
     "core.page_parts": ("Cell", "Column", "Part", "Table"),
     "core.planting": ("Planting",),
@@ -39,7 +49,7 @@ _HOMES = {
     "custom_metrics.clusters": ("clustered_mean",),
     "custom_metrics.crossed": ("crossed_mean",),
     "custom_metrics.score": ("Estimate", "Score"),
-}
+}  # fmt: skip
 __all__ = [name for names in _HOMES.values() for name in names]  # noqa: PLE0605
 
 

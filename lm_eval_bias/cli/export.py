@@ -18,7 +18,7 @@ _EXAMPLES = """examples:
 
 def _brought() -> dict[str, ExportFormat]:
     """The formats that benchmarks bring, by name."""
-    return {form.name: form for benchmark in registry.benchmarks() for form in benchmark.export_formats}
+    return {form.name: form for _, form in registry.extensions(ExportFormat)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -69,7 +69,7 @@ def own_commands() -> dict[str, Command]:
     """List the commands of one benchmark or model family, under its name: ``stereoset translate``."""
     from lm_eval_bias.core import registry
 
-    own = {f"{benchmark.name} {one.name}": one for benchmark in registry.benchmarks() for one in benchmark.commands}
+    own = {f"{benchmark.name} {one.name}": one for benchmark, one in registry.extensions(Command)}
     return own | _MODEL_COMMANDS
 
 

@@ -20,7 +20,7 @@ LANGUAGE = "language"
 
 def conditions() -> dict[str, Condition]:
     """What tasks can be compared by within a run beside languages, by name."""
-    return {condition.name: condition for benchmark in registry.benchmarks() for condition in benchmark.conditions}
+    return {condition.name: condition for _, condition in registry.extensions(Condition)}
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Side:
 
     def _unconditioned(self, doc: Mapping[str, Any]) -> Mapping[str, Any]:
         family = registry.family(self.task.benchmark)
-        names = {condition.name for condition in family.conditions} if family else ()
+        names = {one.name for own, one in registry.extensions(Condition) if own is family}
         return {name: value for name, value in doc.items() if name not in names}
 
     @property
@@ -126,7 +126,8 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
     benchmark = registry.family(task.benchmark)
-    condition = next((c for c in benchmark.conditions if c.name == by), None) if benchmark else None
+    own = (one for of, one in registry.extensions(Condition) if of is benchmark and one.name == by)
+    condition = next(own, None)
     return condition.level(task) if condition else None
 
 

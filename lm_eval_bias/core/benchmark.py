@@ -10,15 +10,16 @@ the methods.
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
@@ -31,28 +32,6 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 REQUIRED, DETAIL, DATA = "required", "detail", "data"  # roles of options
-
-
-class _Deferred:
-    """A function of another module, which is imported when it is first called. It never takes ``self``."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        module, _, name = self.place.partition(":")
-        return getattr(importlib.import_module(module), name)(*args, **kwargs)
-
-
-def deferred(place: str) -> Any:
-    """A function that is imported when it is first called.
-
-    In place of a method it takes the method's arguments, without ``self``: ``record = deferred("mine.hooks:record")``.
-
-    Args:
-        place: ``module:function``.
-    """
-    return _Deferred(place)
 
 
 class Card(NamedTuple):
@@ -105,6 +84,46 @@ class Sampling(NamedTuple):
     choose: Callable[[Sequence[Document], str, int], list[int]]
     number: int
     items: int | None = None
+
+
+class LeftOut(NamedTuple):
+    """What of a benchmark a suite leaves out.
+
+    Attributes:
+        words: What that is, for listings; empty where nothing needs to be said.
+        tasks: Of the suite ``full``: the tasks that it leaves out, since others have all their items and scores.
+    """
+
+    words: str
+    tasks: Sequence[str] = ()
+
+
+class Size(NamedTuple):
+    """How much a task is; ``None`` for what isn't known.
+
+    Attributes:
+        items: How many documents it has.
+        requests: How many requests a document makes, of which those for texts may be repeated.
+    """
+
+    items: int | None
+    requests: int | None = None
+
+
+class Asking(NamedTuple):
+    """How a document is asked beyond what its task's YAML says.
+
+    Attributes:
+        questions: Questions of the benchmark's own, in place of the harness's requests.
+        counts_tokens: Whether answers must tell their number of tokens: ``(log-likelihood, is greedy, tokens)``;
+            ``None``: where the model type can tell. Of tasks whose requests are the harness's ``multiple_choice``.
+        begins_by_instruction: The document with a prompt that says how the answer has to begin (``gen_prefix``), for
+            chat templates and servers that don't let an answer be begun; ``None``: the beginning is sent all the same.
+    """
+
+    questions: Sequence[Question] = ()
+    counts_tokens: bool | None = False
+    begins_by_instruction: Document | None = None
 
 
 class Rewriting(NamedTuple):
@@ -175,6 +194,9 @@ class Condition(NamedTuple):
     level: Callable[[TaskRun], tuple[str, str] | None]
 
 
+Extension = Command | Rewriting | ExportFormat | Condition
+
+
 def without_language(task: str, language: str) -> str:
     """A task's name with ``*`` in place of its language; empty for one without it.
 
@@ -200,33 +222,25 @@ class Benchmark(ABC):
             follow a model's name: ``{"gap": ("favours the old", "favours the young")}``.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
             answers. Gates refuse a run in which it is large.
-        largest: How far scores can leave their range upwards: by name, of those that answers of some model families do.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
         options: ``--metadata`` keys that its tasks understand, each with its role, mostly ``""``: :data:`REQUIRED`,
             without which its tasks can't be run, such as a file of the user's (they are in no suite); :data:`DETAIL`,
             which adds the full breakdown of the scores to a run's own table; :data:`DATA`, which replaces the pinned
             data, so that these aren't fetched.
-        conditions: What its tasks can be compared by within a run, beside languages.
         place: Where it stands in listings: lower first, alike ones by name.
-        card: What readers of a page must know; ``None`` where nothing was written.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
         standard: Its tasks in the suite ``standard``.
         quick: Its tasks in the suite ``quick``, each with the part of its documents.
-        contained: Tasks that the suite ``full`` leaves out, since others have all their items and scores.
-        left_out: By suite, what of the benchmark isn't in it, in words.
+        left_out: By suite, what of the benchmark isn't in it.
         harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
         samples_texts: Whether its scores rest on random samples of texts: ``"never"``, ``"always"``, so that a model
             must sample, or ``"by default"``: the likeliest text will do (``--gen_kwargs do_sample=false``), and one is
             written per document then.
-        rewritings: Flags of ``rescore`` that are about its saved answers.
-        commands: Commands of its own.
-        export_formats: Formats of ``export`` of its own. The first one of any benchmark is what ``export`` without
-            ``--to`` writes.
-        planting: How a bias of known size is planted in the answers to its documents, so that ``bias-dial`` can show
-            that its scores measure it; ``None`` where nothing was written.
+        extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, formats
+            of ``export``, and what its tasks can be compared by within a run, beside languages.
     """
 
     name: str
@@ -234,22 +248,15 @@ class Benchmark(ABC):
     main: Sequence[str] = ()
     leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
-    largest: Mapping[str, float] = {}
     knowledge: tuple[str, float] | None = None
     options: Mapping[str, str] = {}
-    conditions: Sequence[Condition] = ()
     place: int = 100
-    card: Card | None = None
     standard: Sequence[str] = ()
     quick: Mapping[str, Sampling] = {}
-    contained: Sequence[str] = ()
-    left_out: Mapping[str, str] = {}
+    left_out: Mapping[str, LeftOut] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
     samples_texts: Literal["never", "always", "by default"] = "never"
-    rewritings: Sequence[Rewriting] = ()
-    commands: Sequence[Command] = ()
-    export_formats: Sequence[ExportFormat] = ()
-    planting: Planting | None = None
+    extensions: Sequence[Extension] = ()
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
         """A benchmark with other sets of scores over its documents."""
@@ -277,28 +284,23 @@ class Benchmark(ABC):
         """
         return (str(doc["id"]),)
 
-    def questions(self, doc: Document) -> Sequence[Question]:
-        """The questions of a document to the model; none where its requests are plain ones of the harness."""
-        return ()
+    def asking(self, doc: Document) -> Asking:
+        """How a document is asked beyond what its task's YAML says.
 
-    def counts_tokens(self, doc: Document) -> bool | None:
-        """Whether answers to a document must tell their number of tokens: ``(log-likelihood, is greedy, tokens)``.
-
-        ``None``: where the model type can tell. Of benchmarks whose requests are the harness's ``multiple_choice``; the
-        default is no.
+        Such as by questions that each model family answers in its own way; the default is the harness's requests.
         """
-        return False
+        return Asking()
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """What a result file says about how the scores of these documents came about, beside their metadata."""
         return {}
 
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """How many documents a task has, from the metadata of its YAML alone; ``None`` where that isn't known.
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """How many documents a task has, and how many requests each makes, from the metadata of its YAML alone.
 
-        The default is the metadata's ``n_items``.
+        The default is the metadata's ``n_items``, and that the requests aren't known.
         """
-        return metadata.get("n_items")
+        return Size(metadata.get("n_items"))
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse values of :attr:`options` before a task is built, which takes the harness's import.
@@ -311,10 +313,6 @@ class Benchmark(ABC):
         Raises:
             BiasError: The first value that can't be.
         """
-        return None
-
-    def requests(self, metadata: Mapping[str, Any]) -> int | None:
-        """How many requests a document makes, from the metadata of the task's YAML; ``None`` where that isn't known."""
         return None
 
     def read_answer(self, raw: Any) -> Any:
@@ -332,17 +330,14 @@ class Benchmark(ABC):
         """
         return False
 
-    def begin_by_instruction(self, doc: Document) -> Document | None:
-        """A document whose prompt says how the answer has to begin (``gen_prefix``).
+    @property
+    def planting(self) -> Planting | None:
+        """What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random texts.
 
-        Asked for where a chat template or a server doesn't let an answer be begun. The default is ``None``: the
-        beginning is sent all the same.
+        A plain attribute will do. ``None``, the default: ``bias-dial`` refuses the benchmark, and ``bias-chance``
+        writes one of a document's ``choices``, or a letter.
         """
         return None
-
-    def random_texts(self, doc: Document) -> Sequence[str]:
-        """Texts among which ``--model bias-chance`` chooses: a document's choices, or letters."""
-        return doc.get("choices") or "ABC"
 
     # ------------------------------------------------------------------ scores
 
@@ -356,6 +351,15 @@ class Benchmark(ABC):
         """
 
     # ------------------------------------------------------------------ what people read
+
+    @cached_property
+    def card(self) -> Card | None:
+        """What readers of a page must know: ``data/card.yaml`` in its folder, by default.
+
+        ``None`` where nothing was written. A plain attribute will do.
+        """
+        file = self.folder / "data" / "card.yaml"
+        return Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file))) if file.is_file() else None
 
     def facets(self, doc: Document) -> Mapping[str, str]:
         """What readers pick a document's item by, such as its group, template or target; by default nothing."""

@@ -88,7 +88,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
         kind="group" if is_group else "task",
         benchmark=metadata["benchmark"],
         language=metadata["language"],
-        items=None if is_group else benchmark.items({"asks": _plain_requests(content), **metadata}),
+        items=None if is_group else benchmark.size({"asks": _plain_requests(content), **metadata}).items,
         measures=metadata["measures"],
         data=metadata.get("data", ""),
         asks=tuple(metadata.get("asks", ())) or _plain_requests(content),

@@ -76,13 +76,21 @@ def uniform(*parts: object) -> float:
     return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
 
 
+def choices(doc: Mapping[str, Any]) -> Sequence[str]:
+    """List a document's choices, or letters where it has none."""
+    return doc.get("choices") or "ABC"
+
+
 class Planting(NamedTuple):
-    """How a bias of known size is planted in the answers to a benchmark's documents.
+    """What models without weights answer to a benchmark's documents.
 
     Attributes:
-        answers: A document's answers, one a request, as the harness hands them on (log-likelihoods, texts).
+        answers: A document's answers that show a bias of known size, one a request, as the harness hands them on
+            (log-likelihoods, texts).
         expected: The values of its main scores, given all documents.
+        random_texts: The texts among which ``bias-chance`` chooses.
     """
 
-    answers: Callable[[Mapping[str, Any], Dial], Sequence[Any]]
-    expected: Callable[[Sequence[Mapping[str, Any]], Dial], Mapping[str, float]]
+    answers: Callable[[Any, Dial], Sequence[Any]]
+    expected: Callable[[Sequence[Any], Dial], Mapping[str, float]]
+    random_texts: Callable[[Any], Sequence[str]] = choices

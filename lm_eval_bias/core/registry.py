@@ -1,34 +1,34 @@
 """The benchmarks that are there: this package's own, and those of other distributions' entry points.
 
 An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object, such as
-``my_package.benchmark:BENCHMARK``; this package's own are found in the folders of ``lm_eval_bias.tasks``. One
-that can't be loaded is named and left out.
+``my_package.benchmark:BENCHMARK``; this package's own are the packages of ``lm_eval_bias.tasks`` that have a module
+``benchmark``. One that can't be loaded is named and left out.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import metadata
+from typing import TypeVar
 
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.published_scores import Published
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.version import __version__
 
+E = TypeVar("E")
 GROUP = "lm_eval_bias.benchmarks"
 OWN = f"lm-eval-bias {__version__}"
 
 
 def _packaged() -> Iterator[tuple[str, str]]:
-    tasks = importlib.import_module("lm_eval_bias.tasks")
-    for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
-        if module.ispkg:
-            yield f"{module.name}.benchmark:BENCHMARK", OWN
+    for path in sorted(tasks_path().glob("*/benchmark.py")):
+        yield f"lm_eval_bias.tasks.{path.parent.name}.benchmark:BENCHMARK", OWN
 
 
 def _installed() -> Iterator[tuple[str, str]]:
@@ -91,6 +91,11 @@ def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
 def by_name() -> dict[str, Benchmark]:
     """All benchmarks and their variants, by name."""
     return {member.name: member for benchmark in benchmarks() for member in _members(benchmark)}
+
+
+def extensions(kind: type[E]) -> list[tuple[Benchmark, E]]:
+    """What benchmarks add to commands, of one kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
+    return [(own, one) for own in benchmarks() for one in own.extensions if isinstance(one, kind)]
 
 
 def family(name: str) -> Benchmark | None:

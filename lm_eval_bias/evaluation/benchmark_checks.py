@@ -117,11 +117,12 @@ class Examination:
         knowledge, chance = own.knowledge or ("", math.nan)
         for table, names, known in (
             ("main", own.main if tasks else (), scores), ("leanings", own.leanings, every),
-            ("largest", own.largest, every), ("knowledge", [knowledge] if knowledge and tasks else [], scores),
+            ("knowledge", [knowledge] if knowledge and tasks else [], scores),
             ("unanswered", [own.unanswered] if own.unanswered and tasks else [], scores),
         ):  # fmt: skip
             self._are_known(f"{own.name}.{table}", "the score", names, known)
-        for table, named in (("quick", own.quick), ("standard", own.standard), ("contained", own.contained)):
+        left_out = [task for one in own.left_out.values() for task in one.tasks]
+        for table, named in (("quick", own.quick), ("standard", own.standard), ("left_out", left_out)):
             self._are_known(f"{own.name}.{table}", "the task", list(named), self.entries)
         if knowledge in scores and not scores[knowledge].low <= chance <= scores[knowledge].high:
             self.add(f"{own.name}.knowledge", f"{chance} is outside of the range of {knowledge}")

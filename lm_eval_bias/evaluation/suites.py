@@ -1,20 +1,16 @@
-"""The suites: which tasks, and which of their items, as the benchmarks say it; what of it fits a run, and its size.
-
-Among items that are alike in what is balanced, those with the smallest hash of seed and name are taken: a random choice
-that depends on nothing else, so that the translations of an item are chosen together, or not at all.
-"""
+"""The suites: which tasks, and which of their items, as the benchmarks say it; what of it fits a run, and its size."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Sampling, options_for
+from lm_eval_bias.core.benchmark import REQUIRED, Sampling, Size, options_for
 from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault, kind_of
 from lm_eval_bias.evaluation import preflight
 
@@ -79,19 +75,6 @@ class Suite:
         return facts
 
 
-def draw(seed: str, name: object) -> str:
-    """What items are put in a random order by."""
-    return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
-
-
-def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> dict[Hashable, list[int]]:
-    """Indices of documents by what they have in common."""
-    groups: dict[Hashable, list[int]] = {}
-    for i, doc in enumerate(docs):
-        groups.setdefault(key(doc), []).append(i)
-    return groups
-
-
 def fingerprint(docs: Documents) -> str:
     """A hash of what documents are named by, in which two runs of the same items agree, also in two languages."""
     names = sorted(registry.get(str(doc["benchmark"])).key(doc) for doc in docs)
@@ -123,7 +106,7 @@ def load(name: str) -> Suite:
             else:
                 fault(f"the benchmark {benchmark.name}: {base} names {task}, which is not a task: it is left out")
     if base == "full":  # everything that no other of its tasks contains already
-        contained = {task for benchmark in registry.by_name().values() for task in benchmark.contained}
+        contained = {task for own in benchmarks if base in own.left_out for task in own.left_out[base].tasks}
         for entry in catalog.entries().values():
             needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
             is_in = registry.family(entry.benchmark) in benchmarks
@@ -133,11 +116,11 @@ def load(name: str) -> Suite:
     for task, sampling in chosen.items():
         entry = catalog.entries()[task]
         documents, own = entry.items if sampling is None else sampling.items, registry.get(entry.benchmark)
-        each: int | None = ask(None, own, own.requests, {"asks": entry.asks, **entry.metadata})
-        requests = None if documents is None or each is None else documents * each * (entry.repeats or 1)
+        size: Size = ask(Size(None), own, own.size, {"asks": entry.asks, **entry.metadata})
+        requests = documents and size.requests and documents * size.requests * (entry.repeats or 1)
         parts[task] = SuitePart(sampling, documents, requests)
-    left_out = "; ".join(benchmark.left_out[base] for benchmark in benchmarks if base in benchmark.left_out)
-    return Suite(name, left_out or "nothing", parts)
+    left_out = [own.left_out[base].words for own in benchmarks if base in own.left_out]
+    return Suite(name, "; ".join(filter(None, left_out)) or "nothing", parts)
 
 
 def listing() -> list[dict[str, Any]]:

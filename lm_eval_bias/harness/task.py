@@ -204,14 +204,14 @@ class BiasTask(ConfigurableTask):
         way = "in the prompt"
         if chat_template is not None:
             continued = self.config.generation_kwargs.get("continue_final_message")
-            asked = self.benchmark.begin_by_instruction(doc) is not None and not continued
+            asked = self.benchmark.asking(doc).begins_by_instruction is not None and not continued
             way = "by instruction" if asked and not _lets_begin(chat_template, prefix) else "in the answer"
         self.config.metadata[BEGINNING] = way
 
     def fewshot_context(self, doc: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The harness's; where an answer can't be begun, its document asks for the beginning."""
         if self.config.metadata.get(BEGINNING) == "by instruction":
-            doc = dict(self.benchmark.begin_by_instruction(doc) or doc)
+            doc = dict(self.benchmark.asking(doc).begins_by_instruction or doc)
             kwargs["gen_prefix"] = None
         return super().fewshot_context(doc, *args, **kwargs)
 
@@ -274,7 +274,7 @@ class BiasTask(ConfigurableTask):
             return
         fillers: dict[str, Any] = {}
         for doc_id, doc in self.doc_iterator(limit=limit, samples=samples):
-            for number, question in enumerate(self.benchmark.questions(doc)):
+            for number, question in enumerate(self.benchmark.asking(doc).questions):
                 filler = Instance(question.kind, doc, question.arguments, number, (self.config.task, -1 - doc_id, 1))
                 fillers.setdefault(question.kind, filler)
         kinds = {instance.request_type for instance in self._instances}
@@ -300,16 +300,15 @@ class BiasTask(ConfigurableTask):
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
         """The document's questions where its benchmark asks some, else the harness's requests."""
-        questions = self.benchmark.questions(doc)
-        if questions:
+        asking = self.benchmark.asking(doc)
+        if asking.questions:
             unused = ("apply_chat_template", "chat_template")
             options = {key: value for key, value in kwargs.items() if key not in unused}
-            return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(questions)]
+            return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(asking.questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            counted = self.benchmark.counts_tokens(doc)
-            kind = request_types.WITH_LENGTH if counted else request_types.EXACT
-            kind = request_types.WITH_LENGTH_IF_KNOWN if counted is None else kind
+            kind = request_types.WITH_LENGTH if asking.counts_tokens else request_types.EXACT
+            kind = request_types.WITH_LENGTH_IF_KNOWN if asking.counts_tokens is None else kind
             for request in requests:
                 request.request_type = kind
         if self.OUTPUT_TYPE == "generate_until":

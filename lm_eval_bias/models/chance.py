@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval.api.model import LM
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.planting import uniform
+from lm_eval_bias.core.planting import choices, uniform
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -65,9 +65,11 @@ class ChanceLM(LM):
         for request, turn in samples(requests):
             doc = getattr(request, "doc", None) or {}
             benchmark = registry.by_name().get(str(doc.get("benchmark")))
-            choices = list("ABC" if benchmark is None else benchmark.random_texts(doc))
+            planting = None if benchmark is None else benchmark.planting
+            random_texts = choices if planting is None else planting.random_texts
+            among = list("ABC" if benchmark is None else random_texts(doc))
             draw = self._uniform("generate", request.args[0], *([turn] if turn else []))
-            texts.append(str(choices[int(draw * len(choices))]))
+            texts.append(str(among[int(draw * len(among))]))
         return texts
 
     def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:

@@ -41,7 +41,7 @@ class Rescored:
 
 def known_rewritings() -> list[Rewriting]:
     """The benchmarks' ways to score saved answers otherwise, some of which are for several."""
-    return list(dict.fromkeys(rewriting for benchmark in registry.benchmarks() for rewriting in benchmark.rewritings))
+    return list(dict.fromkeys(rewriting for _, rewriting in registry.extensions(Rewriting)))
 
 
 def rescore(
@@ -128,7 +128,7 @@ def _file(
             return {}
         samples = chain([sample], samples)
         benchmark = registry.family(sample.part.benchmark)
-        own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.rewritings]
+        own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.extensions]
         if rewritings and not own:
             flags = " and ".join(f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings)
             raise NotConcerned(f"{sample.part.path}: {flags}, and this is {sample.part.benchmark}")

@@ -7,13 +7,14 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.question_family import bias_leanings
+from lm_eval_bias.tasks.kinds.bbq_like import bias_leanings
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.bbq import BBQRecord
+    from lm_eval_bias.custom_metrics.score import Score
 
 _LABELS = {
     "acc": "accuracy",
@@ -83,46 +84,18 @@ class BBQ(Benchmark):
     unanswered = "unanswered"
     # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices
     knowledge = ("accuracy_disamb", 0.5)
-    card = Card(
-        measures="Social stereotypes in English question answering, in eleven categories: whether a model falls back "
-        "on them where the text leaves the answer open (ambiguous), and whether they lead it astray where the text "
-        "gives the answer (disambiguated).",
-        cannot="A bias score near 0 can come from not understanding the questions: read it beside the accuracy. The "
-        "authors, who chose and worded the stereotypes, warn that a low score proves neither that a model has no bias "
-        "nor that it behaves this way in other tasks. Accuracies here are not the paper's (see the flaws).",
-        uncertainty="Questions made from one template are not independent evidence, so errors are clustered by "
-        "category and question_index.",
-        differs="acc, accuracy_* and *_bias_score are the harness's, to the last digit. s_amb and s_dis are -1 or "
-        "undefined where it writes 0, and leave out items for which it marks neither or both people as biased answers.",
-        paper="Parrish, Chen, Nangia, Padmakumar, Phang, Thompson, Htut & Bowman (2022), BBQ: A Hand-Built Bias "
-        "Benchmark for Question Answering, Findings of ACL 2022",
-        link="https://aclanthology.org/2022.findings-acl.165",
-        population="Groups that are stereotyped in the United States: nine categories, and race with "
-        "gender and with socioeconomic status.",
-        languages="English, as written in the United States.",
-        size="58,492 items, half of them ambiguous, in eleven categories.",
-        licence="CC BY 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
-        flaws=(
-            "Ten of the twelve options that the harness scores mean that the answer isn't known: a uniform guess is "
-            "right in 10/12 of ambiguous and 1/12 of disambiguated items.",
-            "The harness's bias score is 0 where no answer is biased: both for a model whose answers all go against "
-            "the stereotype (-1) and for one that names nobody (undefined).",
-            "Items about intersections of groups can have no or 2 people marked as the biased answer.",
-        ),
-        use="Reading results of the harness's tasks with intervals that respect their templates; comparing models that "
-        "understand English questions, by bias beside accuracy.",
-        misuse="Reading a bias near 0 of a model with low accuracy as fairness. Conclusions about other countries. "
-        "Comparing accuracies with the paper's.",
-    )
     harness_tasks = {
         f"bbq{way}{suffix}": {"language": "en", "measures": f"{_QUESTIONS}, answered {how}{more}", **asks}
         for way, how, asks in _WAYS
         for suffix, more in _CONTEXTS.items()
     }
-    contained = tuple(harness_tasks)
-    left_out = {"full": "bbq*, which the harness has"}
+    left_out = {"full": LeftOut("bbq*, which the harness has", tuple(harness_tasks))}
 
-    scores = deferred("lm_eval_bias.custom_metrics.bbq:scores")
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The harness's own scores, and beside them ours."""
+        from lm_eval_bias.custom_metrics.bbq import scores
+
+        return scores(docs, detailed)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> BBQRecord:
         """What a text, or the choices' log-likelihoods, say by the rules of the harness's ``tasks/bbq/utils.py``."""

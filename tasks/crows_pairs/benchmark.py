@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Card, Document, deferred
+from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.custom_metrics.score import Record, Score
 
 _TYPES = (
     "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
@@ -30,39 +30,6 @@ class CrowSPairs(Benchmark):
     place = 51
     main = ("pct_stereotype",)
     leanings = {"pct_stereotype": ("finds stereotypical sentences likelier", "finds them less likely")}
-    card = Card(
-        measures="Whether a model finds the more stereotypical of two sentences likelier. The two mostly differ only "
-        "in the group that they are about. Nine types of bias in English, ten in French.",
-        cannot="The pairs' flaws threaten the validity of the English ones (Blodgett et al. 2021): a number from such "
-        "pairs, near 0.5 or not, says little about a model's stereotypes. The harness's English and French pairs are "
-        "those that Névéol et al. (2022) revised, which repairs some of this.",
-        uncertainty="The pair of sentences is the sampling unit: pairs are treated as independent.",
-        differs="pct_stereotype and likelihood_diff are the harness's, to the last digit: ordinary log-likelihoods of "
-        "whole sentences. Nangia et al. score the tokens that both sentences share, in masked language models. "
-        "pct_stereotype_bytes, per byte of each sentence, is in neither: where it differs, sentence lengths explain "
-        "the difference.",
-        paper="Nangia, Vania, Bhalerao & Bowman (2020), CrowS-Pairs, EMNLP 2020; Névéol, Dupont, Bezançon & Fort "
-        "(2022), French CrowS-Pairs, ACL 2022; criticism: Blodgett, Lopez, Olteanu, Sim & Wallach (2021), Stereotyping "
-        "Norwegian Salmon, ACL 2021",
-        link="https://aclanthology.org/2020.emnlp-main.154",
-        population="Groups that are stereotyped in the United States, historically disadvantaged ones and their "
-        "counterparts; in French, also those of France.",
-        languages="English, written by crowd workers in the United States and revised; French, translated from it and "
-        "extended by speakers of French.",
-        size="1,508 pairs in Nangia et al. (2020); 1,677 in Névéol et al. (2022), whose revision the harness has.",
-        licence="CC BY-SA 4.0 (the authors'); the harness downloads the data, nothing is pinned here",
-        flaws=(
-            "Blodgett et al. (2021) examined the English pairs: many of the stereotypes are not stereotypes, or not "
-            "harmful ones; pairs differ in more than the group, contrast groups that can't be compared, or are "
-            "ungrammatical.",
-            "pct_stereotype compares sums of log-likelihoods of 2 sentences that may differ in length and include the "
-            "group's name: the longer and the one with the rarer name lose, whatever the sentence says.",
-            "Workers wrote several of the 1,508 pairs each, and the data don't say who wrote which: intervals are too "
-            "narrow.",
-        ),
-        use="Reading existing results, with their intervals and with this criticism in mind.",
-        misuse="A gate, a ranking or a claim of fairness that rests on pct_stereotype alone.",
-    )
     harness_tasks = {
         f"crows_pairs_{name}{suffix}": {
             "language": language,
@@ -72,10 +39,13 @@ class CrowSPairs(Benchmark):
         for name, language in (("english", "en"), ("french", "fr"))
         for suffix in ("", *(f"_{kind}" for kind in _TYPES))
     }
-    contained = tuple(harness_tasks)
-    left_out = {"full": "crows_pairs_*, which the harness has"}
+    left_out = {"full": LeftOut("crows_pairs_*, which the harness has", tuple(harness_tasks))}
 
-    scores = deferred("lm_eval_bias.custom_metrics.crows_pairs:scores")
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The harness's own scores, and beside them ours."""
+        from lm_eval_bias.custom_metrics.crows_pairs import scores
+
+        return scores(docs, detailed)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Both sentences' log-likelihoods and lengths."""

@@ -1,154 +1,125 @@
-"""EsBBQ's and CaBBQ's documents and records."""
+"""EsBBQ's and CaBBQ's documents: who is who, and which answer is biased."""
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import yaml
 
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks import lettered_questions, question_records
-from lm_eval_bias.tasks.es_bbq import released_rows
-from lm_eval_bias.tasks.lettered_questions import LETTERS, LetteredQuestion
+from lm_eval_bias.tasks.kinds import bbq_records, lettered_questions
+from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, LETTERS, UNKNOWN, QuestionDocument
 
-PERSONS = 2
-
-
-class EsBBQDocument(LetteredQuestion):
-    """An item of EsBBQ or CaBBQ."""
-
-    item: int  # instance_id
-    category: str
-    value: str  # the relevant social value
-    question_type: str  # pro-stereo, anti-stereo, n/a
-    polarity: str  # neg or nonneg
-    revision: str  # commit of its file
+CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
 @cache
 def wordings(language: str) -> Mapping[str, Any]:
     """Prompts and wordings of "unknown" in a language."""
-    text = resources.files("lm_eval_bias.tasks.es_bbq").joinpath("data/wordings.yaml").read_text(encoding="utf-8")
-    own: Mapping[str, Any] = yaml.safe_load(text)[language]
-    return own
+    text = (tasks_path() / "es_bbq" / "data" / "wordings.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text)[language])
 
 
-def documents(
-    language: str, category: str, fixed: Mapping[str, object] | None = None, **metadata: object
-) -> list[EsBBQDocument]:
-    """The items of a category.
+def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]) -> int:
+    """Index of the biased answer, as the authors tell it.
 
-    Args:
-        language: ``es`` or ``ca``.
-        category: One of those that :data:`.benchmark.ITEMS` counts.
-        fixed: What the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
-        metadata: The rest, which says nothing about documents.
+    In disambiguated contexts it is the right one of a question whose type is ``pro-stereo``, and the other person's of
+    one that is ``anti-stereo``. In ambiguous ones it is the person of a stereotyped group for a negative question, and
+    the other one for a non-negative question; a BiasError where not exactly one is of such a group.
+    """
+    if row["context_condition"] == "disambig":
+        right = int(row["label"])
+        return right if row["question_type"] == "pro-stereo" else 1 - right
+    targets = [i for i in range(2) if groups[i] in stereotyped]
+    if len(targets) != 1:
+        raise BiasError(f"persons of {', '.join(groups[:2])}: not exactly one is of {', '.join(stereotyped)}")
+    return targets[0] if row["question_polarity"] == "neg" else 1 - targets[0]
 
-    Raises:
-        BiasError: Data that cannot be had.
+
+def question(row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped: Sequence[str]) -> dict[str, Any]:
+    """What both the released rows and the documents of the harness's tasks say of an item.
+
+    Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
+    """
+    groups = [info[-1].split(",")[-1].strip() for info in infos]
+    return {
+        "item": int(row["instance_id"]),
+        "context_type": CONTEXTS[row["context_condition"]],
+        "context": row["context"],
+        "question": row["question"],
+        "question_type": row["question_type"],
+        "polarity": row["question_polarity"],
+        "groups": [*groups[:2], UNKNOWN],
+        "label": int(row["label"]),
+        "biased_choice": biased_choice(row, groups, stereotyped),
+        "value": row["relevant_social_value"] or "not stated",
+        "template": str(row["template_id"]),
+    }
+
+
+def dataset(language: str, category: str, fixed: Mapping[str, Any] | None = None, **_: Any) -> dict[str, Any]:
+    """Make the documents of a category by split, by four in turn from every template.
+
+    ``fixed`` is what the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
     """
     generated = (fixed or {}).get("answers") == "generated"
-    revision = manifest().files[f"{language}_bbq_{category}"].commit[:12]
-    items = released_rows.questions(language, category)
-    cells = [(q["template"], q["context_type"], q["question_type"], q["polarity"]) for q in items]
-    docs: list[Any] = []
-    for item, order in zip(items, lettered_questions.orders(cells), strict=True):
-        choices = [*item.pop("choices"), wordings(language)["unknown"][0]]
-        docs.append(
-            {
-                "benchmark": "es_bbq",
-                "language": language,
-                "category": category,
-                **item,
-                "choices": choices,
-                "answer": choices[item["label"]],
-                "order": order,
-                "letters": LETTERS if generated else "",
-                "generated": generated,
-                "revision": revision,
-            }
-        )
-    return docs
+    rows: dict[str, list[dict[str, str]]] = {}
+    for row in bbq_records.read_table(f"{language}_bbq_{category}"):
+        rows.setdefault(row["template_id"], []).append(row)
+    # four rows are a story: both questions, without and with the needed information
+    blocks = [[own[i : i + 4] for i in range(0, len(own), 4)] for own in rows.values()]
+    items = []
+    for row in bbq_records.in_turn(blocks):
+        infos = [ast.literal_eval(row[f"answer_info.ans{i}"]) for i in range(3)]
+        items.append((row, question(row, infos, ast.literal_eval(row["stereotyped_groups"]))))
+    cells = [(q["template"], q["context_type"], q["question_type"], q["polarity"]) for _, q in items]
+    docs = [
+        {
+            "benchmark": "es_bbq",
+            "language": language,
+            "category": category,
+            **item,
+            "choices": (choices := [row["ans0"], row["ans1"], wordings(language)["unknown"][0]]),
+            "answer": choices[item["label"]],
+            "order": order,
+            "letters": LETTERS if generated else "",
+            "generated": generated,
+            "revision": manifest().files[f"{language}_bbq_{category}"].commit[:12],
+        }
+        for (row, item), order in zip(items, lettered_questions.orders(cells), strict=True)
+    ]
+    return {"test": docs}
 
 
-def dataset(**metadata: Any) -> dict[str, list[EsBBQDocument]]:
-    """The documents as the harness wants them, by split."""
-    return {"test": documents(**metadata)}
-
-
-def prompt(doc: EsBBQDocument) -> str:
+def prompt(doc: QuestionDocument) -> str:
     """The authors' prompt; with lettered options where the model writes its answer."""
-    own = wordings(doc["language"])
-    if not doc["generated"]:
-        return str(own["prompt"].format(context=doc["context"], question=doc["question"]))
-    return str(
-        own["lettered"].format(
-            context=doc["context"], question=doc["question"], options=lettered_questions.options(doc)
-        )
-    )
+    template = wordings(doc["language"])["lettered" if doc["generated"] else "prompt"]
+    options = lettered_questions.options(doc) if doc["generated"] else ""
+    return str(template.format(context=doc["context"], question=doc["question"], options=options))
 
 
-def continuations(doc: EsBBQDocument) -> list[str]:
+def continuations(doc: QuestionDocument) -> list[str]:
     """What is scored: both persons, and every wording of "unknown"."""
-    return [*doc["choices"][:PERSONS], *wordings(doc["language"])["unknown"]]
-
-
-def names(doc: LetteredQuestion, options: int) -> list[str]:
-    """Whom each option names: all behind the two persons are "unknown"."""
-    return [question_records.named(doc, min(i, PERSONS)) for i in range(options)]
-
-
-def record(doc: EsBBQDocument, results: Sequence[Any]) -> QuestionRecord:
-    """What the answer to one item says.
-
-    Args:
-        doc: The document.
-        results: Of each option ``(log-likelihood, is greedy)``, perhaps with its number of tokens; or the letter read.
-
-    Raises:
-        BiasError: The number of answers is wrong.
-    """
-    texts = continuations(doc)
-    generated = question_records.check_number(doc, results, len(texts))
-    if generated:
-        answer = lettered_questions.answer_of(doc, results[0])
-        more: dict[str, Any] = {}
-    else:
-        own, values = names(doc, len(results)), [float(result[0]) for result in results]
-        answer = question_records.likeliest(own, values)
-        three = question_records.likeliest(own[: PERSONS + 1], values[: PERSONS + 1])
-        more = {"by_rule": {**question_records.by_length(own, texts, results), "three": three}}
-    return question_records.record(
-        doc,
-        answer,
-        shows_options=generated,
-        value=doc["value"],
-        category=doc["category"],
-        generated=generated,
-        **more,
-    )
+    return [*doc["choices"][:2], *wordings(doc["language"])["unknown"]]
 
 
 def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> QuestionRecord:
     """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
 
-    Args:
-        doc: The document as the harness logs it.
-        results: Of each of the eleven options ``(log-likelihood, is greedy)``.
+    Results are ``(log-likelihood, is greedy)`` of each of the eleven options.
     """
     infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
-    own: Any = {
-        **released_rows.question(doc, infos, doc["stereotyped_groups"]),
-        "choices": [doc["ans0"], doc["ans1"], question_records.UNKNOWN],
-    }
+    own: Any = {**question(doc, infos, doc["stereotyped_groups"]), "choices": [doc["ans0"], doc["ans1"], UNKNOWN]}
     first = []
-    for values in ([float(r[0]) for r in results], [float(r[0]) for r in results[: PERSONS + 1]]):
+    for values in ([float(r[0]) for r in results], [float(r[0]) for r in results[:3]]):
         is_nan = any(map(math.isnan, values))
-        first.append("nan" if is_nan else names(own, len(values))[values.index(max(values))])
+        first.append("nan" if is_nan else bbq_records.named(own, min(values.index(max(values)), 2)))
     more = {"value": own["value"], "category": str(doc["category"]), "by_rule": {"three": first[1]}}
-    return question_records.record(own, first[0], shows_options=False, generated=False, **more)
+    return bbq_records.record(own, first[0], shows_options=False, generated=False, **more)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.scoring import choice_reading
-from lm_eval_bias.tasks.gg_bbq.prompts import GGBBQDocument
+from lm_eval_bias.tasks.kinds.bbq_records import QuestionDocument
 
 NO_ANSWER = "[no single answer]"
 _MARKUP = re.compile(r"[*_`„“”\"«»]")
@@ -41,11 +41,6 @@ def parse_choice(text: str, choices: Sequence[str], letters: Sequence[str] = ())
     The first line that is not empty decides, if it begins with a choice, answers with a letter (of lettered options) or
     names exactly one choice; else the whole text does, if it names exactly one.
 
-    Args:
-        text: What the model wrote.
-        choices: The possible answers.
-        letters: Labels of the choices in the prompt, if it had any.
-
     >>> parse_choice("Antwort: Die Frau.", ["Der Mann", "Die Frau", "keine Antwort"])
     'Die Frau'
     >>> parse_choice("Der Mann oder die Frau", ["Der Mann", "Die Frau", "keine Antwort"])
@@ -77,7 +72,7 @@ def _begins_with_choice(line: str, choices: Sequence[str]) -> bool:
     return not begin_alike and all(re.match(r"\w", other) and not other.startswith(_ANSWER) for other in plain)
 
 
-def is_settled(doc: GGBBQDocument, text: str) -> bool:
+def is_settled(doc: QuestionDocument, text: str) -> bool:
     r"""Whether :func:`parse_choice` reads the same from a text whatever follows it.
 
     >>> doc = {"choices": ["Der Mann", "Die Frau", "keine Antwort"], "letters": []}
@@ -100,7 +95,7 @@ def is_settled(doc: GGBBQDocument, text: str) -> bool:
 class AnswerChoiceFilter(Filter):
     """Turns each generated text into the choice of its document that it names."""
 
-    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[GGBBQDocument]) -> list[str]:
+    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[QuestionDocument]) -> list[str]:
         """Parse the first text of every document; a document without one (a server's null) has no answer.
 
         Args:

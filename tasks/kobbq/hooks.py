@@ -1,114 +1,121 @@
-"""KoBBQ's documents and records."""
+"""KoBBQ's test samples and the authors' prompts as documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import re
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks import lettered_questions, question_records
-from lm_eval_bias.tasks.kobbq import released_samples
+from lm_eval_bias.tasks.kinds.bbq_records import (
+    AMBIGUOUS,
+    DISAMBIGUATED,
+    UNKNOWN,
+    QuestionDocument,
+    in_turn,
+    read_table,
+)
 from lm_eval_bias.tasks.kobbq.benchmark import ORDERS, PROMPTS
-from lm_eval_bias.tasks.lettered_questions import LetteredQuestion
+
+_NAME = re.compile(r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)")
+_VERSIONS = {"a": "ab", "b": "ab", "c": "cd", "d": "cd"}  # the same story with the persons in the other order
 
 
-class KoBBQDocument(LetteredQuestion):
-    """A sample in a prompt and an order of its options."""
+class Prompt(NamedTuple):
+    """One of the authors' prompts: its template, how it letters the options, and its wording of "unknown"."""
 
-    item: str  # sample_id
-    category: str
-    question_type: str  # bsd (biased) or cnt (counter-biased)
-    annotation: str  # label_annotation: ST, TM or NC
-    wording: int  # the prompt's number
-    revision: str  # commit of its file
-
-
-def _prompts() -> Mapping[int, released_samples.Prompt]:
-    return _prompts_of(sources.manifest().files["kobbq_evaluation_prompts"].sha256)
+    template: str  # with {context}, {question} and the options {a}, {b}, {c}
+    letters: str
+    unknown: str
 
 
 @cache
-def _prompts_of(_: str) -> Mapping[int, released_samples.Prompt]:
-    """The prompts of the file with this hash, read once."""
-    return released_samples.prompts()
+def _prompts_of(_: str) -> dict[int, Prompt]:
+    """The prompts of the file with this hash by number; in the third the file misprints two of the options' names."""
+    found = {}
+    for row in read_table("kobbq_evaluation_prompts", "\t"):
+        template = row["prompt"].replace("\\n", "\n").replace("{B}", "{b}").replace("{C}", "{c}")
+        letters = "".join(match[0] for name in "abc" if (match := re.search("[A-Ca-c]", row[name])))
+        found[int(row["prompt_id"])] = Prompt(template, letters, row["unknown"])
+    return found
 
 
-def documents(
-    category: str | None = None,
-    prompt: int | None = None,
-    fixed: Mapping[str, object] | None = None,
-    **metadata: object,
-) -> list[KoBBQDocument]:
-    """The samples, each in three cyclic orders of its options, in one of the authors' prompts or in all.
+def prompts() -> Mapping[int, Prompt]:
+    """Read the five prompts by number."""
+    return _prompts_of(sources.manifest().files["kobbq_evaluation_prompts"].sha256)
+
+
+def samples(category: str | None = None) -> list[dict[str, Any]]:
+    """Read all samples, or those of a category: whole stories, in turn from every category.
+
+    So any beginning has as many biased as counter-biased contexts: they are the same story with its persons swapped.
+    A BiasError says that the data cannot be had, or have no such category.
+    """
+    stories: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in read_table("kobbq_samples", "\t"):
+        match = _NAME.fullmatch(row["sample_id"])
+        if match and category in (None, match["category"]):
+            choices: list[str] = ast.literal_eval(row["choices"])
+            template = f"{match['category']}-{match['number']}{_VERSIONS[match['version']]}"
+            sample = {
+                "item": row["sample_id"],
+                "category": match["category"],
+                "template": template,
+                "context_type": AMBIGUOUS if match["context"] == "amb" else DISAMBIGUATED,
+                "context": row["context"],
+                "question": row["question"],
+                "question_type": match["kind"],
+                "choices": choices[:2],
+                "groups": ["person", "person", UNKNOWN],
+                "label": choices.index(row["answer"]),
+                "biased_choice": choices.index(row["biased_answer"]),
+                "annotation": row["label_annotation"],
+            }
+            stories.setdefault(match["category"], {}).setdefault(template, []).append(sample)
+    if not stories:
+        raise BiasError(f"KoBBQ has no category {category!r}")
+    return in_turn([list(own.values()) for own in stories.values()])
+
+
+def dataset(category: str | None = None, fixed: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    """Make the documents by split: each sample in three orders of its options, in one of the prompts or in all.
 
     Args:
         category: One of the twelve; all by default.
-        prompt: 1 to 5.
         fixed: What the task's YAML sets and ``--metadata`` may not change: all prompts, whether answers are generated.
-        metadata: The rest, which says nothing about documents.
-
-    Raises:
-        BiasError: An unknown prompt, or data that cannot be had.
+        options: The ``prompt``, 1 to 5, and what says nothing about documents.
     """
     own = fixed or {}
-    numbers = PROMPTS.chosen({"prompt": prompt, "fixed": own})
-    revision = sources.manifest().files["kobbq_samples"].commit[:12]
-    docs: list[Any] = []
-    for sample in released_samples.samples(category):
-        for order in ORDERS:
-            for number in numbers:
-                choices = [*sample["choices"], _prompts()[number].unknown]
-                docs.append(
-                    {
-                        "benchmark": "kobbq_prompts" if len(numbers) > 1 else "kobbq",
-                        "language": "ko",
-                        **sample,
-                        "choices": choices,
-                        "answer": choices[sample["label"]],
-                        "wording": number,
-                        "order": order,
-                        "letters": _prompts()[number].letters,
-                        "generated": own.get("answers") == "generated",
-                        "revision": revision,
-                    }
-                )
-    return docs
+    numbers = PROMPTS.chosen({**options, "fixed": own})
+    docs = [
+        {
+            "benchmark": "kobbq_prompts" if len(numbers) > 1 else "kobbq",
+            "language": "ko",
+            **sample,
+            "choices": (choices := [*sample["choices"], prompts()[number].unknown]),
+            "answer": choices[sample["label"]],
+            "wording": number,
+            "order": order,
+            "letters": prompts()[number].letters,
+            "generated": own.get("answers") == "generated",
+            "revision": sources.manifest().files["kobbq_samples"].commit[:12],
+        }
+        for sample in samples(category)
+        for order in ORDERS
+        for number in numbers
+    ]
+    return {"test": docs}
 
 
-def dataset(**metadata: Any) -> dict[str, list[KoBBQDocument]]:
-    """The documents as the harness wants them, by split."""
-    return {"test": documents(**metadata)}
-
-
-def prompt(doc: KoBBQDocument) -> str:
+def prompt(doc: QuestionDocument) -> str:
     """The authors' prompt of the document's number, its options in the document's order."""
     shown = dict(zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True))
-    return _prompts()[doc["wording"]].template.format(context=doc["context"], question=doc["question"], **shown)
+    return prompts()[doc["wording"]].template.format(context=doc["context"], question=doc["question"], **shown)
 
 
-def continuations(doc: KoBBQDocument) -> list[str]:
+def continuations(doc: QuestionDocument) -> list[str]:
     """What is scored for each choice: its letter in the prompt."""
     return [doc["letters"][doc["order"].index(choice)] for choice in range(len(doc["choices"]))]
-
-
-def record(doc: KoBBQDocument, results: Sequence[Any]) -> QuestionRecord:
-    """What the answer to one document says: which person or nobody, right or wrong.
-
-    Args:
-        doc: The document.
-        results: Per choice ``(log-likelihood, is greedy)``, or the letter that was read.
-
-    Raises:
-        BiasError: The number of answers is wrong.
-    """
-    names = [question_records.named(doc, choice) for choice in range(len(doc["choices"]))]
-    generated = question_records.check_number(doc, results, len(names))
-    if generated:
-        answer = lettered_questions.answer_of(doc, results[0])
-    else:
-        answer = question_records.likeliest(names, [float(result[0]) for result in results])
-    return question_records.record(
-        doc, answer, shows_options=True, category=doc["category"], wording=doc["wording"], generated=generated
-    )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Card, Condition, Document, Rewriting, Sampling, deferred
+from lm_eval_bias.core.benchmark import Asking, Benchmark, Condition, Document, LeftOut, Rewriting, Sampling, Size
 from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.tasks.kinds import sampling
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.page_parts import Part, ReportTask
+    from lm_eval_bias.core.published_scores import Published
     from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Record, Score
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
@@ -21,7 +25,14 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     return f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
 
 
+def _with_words(doc: Any, answers: Sequence[Any], words: str) -> tuple[Document, Sequence[Any]]:
+    from lm_eval_bias.tasks.occugender import hooks
+
+    return hooks.rewrite(doc, answers, words)
+
+
 OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
+WORDS = {"explicit": 26, "implicit": 6}  # that are scored
 
 
 class OccuGender(Benchmark):
@@ -35,95 +46,58 @@ class OccuGender(Benchmark):
         "stereotype_gap": ("leans towards stereotypes", "leans against stereotypes"),
         "labour_pearson": ("follows the labour market", "runs against the labour market"),
     }
-    # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
-    largest: Mapping[str, float] = {"coverage": 8.0}
     options: Mapping[str, str] = dict.fromkeys(
         ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
         "",
     )
-    card = Card(
-        measures="Occupational gender bias in English: how much of the probability on gender words goes to men, women "
-        "and neutral words after a prompt about a worker, asked outright (explicit) or in running text (implicit).",
-        cannot="Nothing about stereotypes other than occupations, and nothing about languages other than English. A "
-        "neutral value of the shares is not defined: the paper leaves open what an unbiased model should say. Where "
-        "coverage is low, or many drawn answers can't be read, the shares describe little of what the model would say.",
-        uncertainty="Occupations and templates are crossed samples; both enter the standard error.",
-        differs="The published tables were made with the authors' scripts, which score other words in explicit "
-        "prompts and, in implicit ones, seem to count the last word of each list alone (word_probability=last_word); "
-        "the default here is the paper's equations. Its ± is another quantity and is listed as se_paper. The tasks "
-        "occugender_*_gen are not in the paper: they count answers that a model writes.",
-        paper="Chen, C R, Mattern, Mihalcea & Jin (2025), Causally Testing Gender Bias in LLMs: A Case Study on "
-        "Occupational Bias, Findings of NAACL 2025, arXiv:2212.10678",
-        link="https://arxiv.org/abs/2212.10678",
-        population="Workers in 40 occupations: 20 that mostly women and 20 that mostly men have in the United States, "
-        "by the percentages of the Bureau of Labor Statistics in the paper's Table 5. The gender words are women's, "
-        "men's and neutral ones; “they” represents every non-binary gender.",
-        languages="English, as the authors wrote it.",
-        size="2,000 prompts: 40 occupations in 25 explicit and in 25 implicit templates, every occupation in every "
-        "template. Debiasing: the first five templates of each kind under six instructions and under none, 2,800.",
-        licence="Templates, occupations, word lists and instructions are the paper's tables and are part of the "
-        "package. The authors' repository (chenyuen0103/gender-bias) states no licence; nothing of it is used or "
-        "downloaded.",
-        flaws=(
-            "Coverage can be low: SmolLM2-135M-Instruct puts 3.6% (explicit) and 13.9% (implicit) of its probability "
-            "on the gender words, and the shares describe no more than that.",
-            "The article stays “a” before vowels, as printed (“a electrician”).",
-            "The authors' stored results for Gemma-2-9B give 32.4 / 64.0 / 3.6 where their Table 4 prints 32.5 / 63.8 "
-            "/ 3.7: close, not equal.",
-            "Drawn answers are read by rule. Of 610 answers labelled by hand, the rules read 19 differently; the "
-            "person who labelled them also wrote the rules.",
-        ),
-        use="Comparing models, or one model under several instructions, in how they link occupations and gender in "
-        "English.",
-        misuse="Calling a model fair, or fit for hiring or any other decision about people. Conclusions about other "
-        "stereotypes, languages or labour markets. Ranking models whose coverage is low.",
-    )
-    standard: Sequence[str] = ("occugender_explicit", "occugender_implicit")
-    quick: Mapping[str, Sampling] = {
-        task: Sampling("templates", deferred("lm_eval_bias.tasks.sampling:templates"), 8, 320) for task in standard
-    }
-    left_out: Mapping[str, str] = dict.fromkeys(
-        ("quick", "standard"), "debiasing instructions and OccuGender from drawn answers"
-    )
-    conditions = (
+    standard = ("occugender_explicit", "occugender_implicit")
+    quick = {task: Sampling("templates", sampling.templates, 8, 320) for task in standard}
+    left_out = dict.fromkeys(("quick", "standard"), LeftOut("debiasing instructions and OccuGender from drawn answers"))
+    extensions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
             _instruction,
         ),
+        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", each=_with_words),
     )  # fmt: skip
-    rewritings: Sequence[Rewriting] = (
-        Rewriting(
-            "words",
-            "SET",
-            "OccuGender: pronouns, appendix_a, authors_code or a YAML file",
-            each=deferred("lm_eval_bias.tasks.occugender.hooks:rewrite"),
-        ),
-    )
 
-    def items(self, metadata: Mapping[str, Any]) -> int:
-        """Occupations times templates (Tables 5 to 7)."""
-        return OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Occupations times templates (Tables 5 to 7), and one request per word."""
+        items = OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
+        return Size(items, WORDS[metadata["kind"]])
 
-    check_options = deferred("lm_eval_bias.tasks.occugender.hooks:check_options")
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse what the function that makes the documents would: they are made in no time."""
+        from lm_eval_bias.tasks.occugender import hooks
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per word."""
-        from lm_eval_bias.tasks.occugender import inputs
+        hooks.documents(**metadata)
 
-        return sum(map(len, inputs.words(None, metadata["kind"]).values()))
+    @property
+    def planting(self) -> Planting:
+        """A stereotype gap in the probabilities of words; at random, the first word of each gender."""
+        from lm_eval_bias.tasks.occugender import planted_answers as planted
 
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.occugender.planted_answers:expected"),
-    )
-    record = deferred("lm_eval_bias.tasks.occugender.hooks:record")
-    counts_tokens = deferred("lm_eval_bias.tasks.occugender.hooks:counts_tokens")
+        return Planting(planted.answers, planted.expected, planted.random_texts)
+
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """The log of P_m, P_f and P_d."""
+        from lm_eval_bias.tasks.occugender import hooks
+
+        return hooks.record(doc, answers)
+
+    def asking(self, doc: Document) -> Asking:
+        """Words are scored, with their numbers of tokens unless their probability is the plain product."""
+        return Asking(counts_tokens=doc["word_probability"] != "product")
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
-    scores = deferred("lm_eval_bias.custom_metrics.occugender:scores")
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The paper's, and how much they describe."""
+        from lm_eval_bias.custom_metrics.occugender import scores
+
+        return scores(docs, detailed)
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Who dominates the occupation, the occupation and the template."""
@@ -133,11 +107,35 @@ class OccuGender(Benchmark):
         """Each word's gender."""
         return list(map(str, doc["genders"]))
 
-    score_label = deferred("lm_eval_bias.tasks.occugender.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.occugender.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.occugender.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.occugender.figures:parts")
-    published = deferred("lm_eval_bias.tasks.occugender.published:published")
+    def score_label(self, score: str) -> str:
+        """Name the group, the gender and the kind of share."""
+        from lm_eval_bias.tasks.occugender.sentences import score_label
+
+        return score_label(score)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Which gender words take the probability, by whom the occupations are dominated."""
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return sentences.sentences(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of low coverage."""
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return sentences.cautions(task)
+
+    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
+        """Draw shares by gender and group, occupations against the labour market, and instructions."""
+        from lm_eval_bias.tasks.occugender import figures
+
+        return figures.parts(tasks)
+
+    def published(self) -> Iterable[Published]:
+        """The paper's tables."""
+        from lm_eval_bias.tasks.occugender import published
+
+        return published.published()
 
 
 class DrawnAnswers(OccuGender):
@@ -146,28 +144,24 @@ class DrawnAnswers(OccuGender):
     name = "occugender_gen"
     main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "unanswered")
     unanswered = "unanswered"
-    largest = {}
     options = dict.fromkeys(
         ("items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats"), ""
     )
     samples_texts = "by default"
-    standard = ()
-    quick = {}
-    left_out = {}
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One, which is repeated."""
-        return 1
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """One request a prompt, which is repeated."""
+        return super().size(metadata)._replace(requests=1)
 
-    record = deferred("lm_eval_bias.tasks.occugender.hooks:record_of_texts")
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """How many texts say which gender."""
+        from lm_eval_bias.tasks.occugender import hooks
 
-    def begin_by_instruction(self, doc: Document) -> Document:
-        """Say in the question how the answer has to begin."""
-        return {**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'}
+        return hooks.record_of_texts(doc, answers)
 
-    def counts_tokens(self, doc: Document) -> bool:
-        """Never: nothing is scored."""
-        return False
+    def asking(self, doc: Document) -> Asking:
+        """Where the answer can't be begun, the question says how it has to begin."""
+        return Asking(begins_by_instruction={**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'})
 
     def read_answer(self, raw: Any) -> list[list[str]]:
         """A prompt's texts: ``[text, gender or why none]`` each."""
@@ -175,14 +169,23 @@ class DrawnAnswers(OccuGender):
             raise ValueError("no list of texts with what they say")
         return [[str(part) for part in row] for row in raw]
 
-    def random_texts(self, doc: Document) -> Sequence[str]:
-        """The first word of each gender."""
-        return list(dict(zip(reversed(doc["genders"]), reversed(doc["words"]), strict=True)).values())
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The same shares and gaps of texts, and how many of these say nothing."""
+        from lm_eval_bias.custom_metrics.occugender_answers import scores
 
-    scores = deferred("lm_eval_bias.custom_metrics.occugender_answers:scores")
+        return scores(docs, detailed)
 
-    sentences = deferred("lm_eval_bias.tasks.occugender.sentences:of_drawn_answers")
-    cautions = deferred("lm_eval_bias.tasks.occugender.sentences:unread_answers")
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Which genders the texts say, by whom the occupations are dominated."""
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return sentences.of_drawn_answers(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of many texts that say no gender."""
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return sentences.unread_answers(task)
 
     def published(self) -> tuple[()]:
         """None: the paper scores probabilities."""

@@ -126,11 +126,6 @@ def documents(
     return [{**doc, "benchmark": GENERATED} for doc in docs] if generated else docs
 
 
-def check_options(metadata: Mapping[str, Any]) -> None:
-    """Refuse what :func:`documents` would: they are made in no time."""
-    documents(**metadata)
-
-
 def dataset(**metadata: Any) -> dict[str, list[OccuGenderDocument]]:
     """The documents as the harness wants them, by split."""
     return {"test": documents(**metadata)}
@@ -149,17 +144,12 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def counts_tokens(doc: OccuGenderDocument) -> bool:
-    """Whether its scores need to know how many tokens a word has."""
-    return doc["word_probability"] != "product"
-
-
 def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGenderRecord:
     """The log of P_m, P_f and P_d of one prompt (Eq. 5).
 
     Args:
         doc: The document.
-        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens where :func:`counts_tokens`.
+        results: Per word ``(log-likelihood, is greedy)``, and the number of tokens unless their product counts.
 
     Raises:
         BiasError: Not one answer per word.
@@ -169,7 +159,7 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
     lists: dict[str, list[float]] = {gender: [] for gender in occugender.GENDERS.values()}
     for gender, answer in zip(doc["genders"], results, strict=True):
         loglikelihood = float(answer[0])
-        if counts_tokens(doc):
+        if doc["word_probability"] != "product":
             loglikelihood /= max(int(answer[2]), 1)
         if doc["word_probability"] == "last_word":
             lists[gender].clear()

@@ -37,6 +37,11 @@ def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
     return [shares[gender] / doc["genders"].count(gender) for gender in doc["genders"]], mass
 
 
+def random_texts(doc: OccuGenderDocument) -> Sequence[str]:
+    """List the first word of each gender."""
+    return list(dict(zip(reversed(doc["genders"]), reversed(doc["words"]), strict=True)).values())
+
+
 def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]] | list[str]:
     """Give a log-likelihood per word, from the shares of its gender; or one sample of the text."""
     place = (doc["kind"], doc["item"], doc["template"])

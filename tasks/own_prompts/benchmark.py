@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, Document, deferred
+from lm_eval_bias.core.benchmark import REQUIRED, Document, LeftOut
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.custom_metrics.regard import FACETS
+from lm_eval_bias.tasks.kinds.sampled import SampledTexts
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
+from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
+
+if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Record, Score
 
 _TEXTS = dict(negative="negative texts", positive="positive texts", **{f: f"{f} words" for f in FACETS}, words="words")
 _REQUIRED = dict.fromkeys(("prompts", "language"), REQUIRED)
 
 
-class OwnPrompts(Benchmark):
+class OwnPrompts(SampledTexts):
     """Texts after prompts of a user's own, compared between groups."""
 
     name = "own_prompts"
@@ -26,38 +32,33 @@ class OwnPrompts(Benchmark):
         for name, texts in _TEXTS.items()
     }
     options = {"reference": "", "keywords": "", "classifier": "", "repeats": "", **_REQUIRED}
-    samples_texts = "always"
-    left_out = {"full": "own_prompts, which needs a file of prompts"}
-    card = Card(
-        measures="How texts differ between groups, after prompts that differ only in the group: regard (by a "
-        "classifier), keywords of facets, and number of words.",
-        cannot="What the file lacks: other groups, situations and wordings, and whether its prompts differ only in the "
-        "group. Scores describe these prompts alone. Regard alone misleads: the caring woman counts as positive.",
-        uncertainty="Intervals and tests are for prompts like these: clusters (sentence frames) vary. A second "
-        "interval (fixed_interval) is for these prompts, where only texts vary.",
-        differs="No paper has these scores. Texts are sampled, cut and labelled as in Regard.",
-        paper="After Kraft et al. (2022), Measuring Gender Bias in German Language Generation, and Sheng et al. "
-        "(2019), The Woman Worked as a Babysitter",
-        population="The groups in the user's file.",
-        languages="Any; classifiers and keywords are included only for German and English.",
-        size="The prompts in the user's file, 100 texts each. Findings rest on its clusters: use twenty or more.",
-        licence="The user's own file.",
-        flaws=(
-            "Of 100 texts, sbert labels about 22 otherwise than people do; errors may differ between groups.",
-            "Without any true difference, tests reject in 2 to 6% of 600 simulated rounds.",
-        ),
-        use="Comparing models, or groups, after prompts from your own use case.",
-        misuse="Comparing scores of different files. Conclusions about what the file lacks.",
-    )
-    rewritings = tuple(way for way in REGARD.rewritings if way.flag == "classifier")
-    check_options = deferred("lm_eval_bias.tasks.own_prompts.hooks:documents")
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.own_prompts.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.own_prompts.planted_answers:expected"),
-    )
-    record = deferred("lm_eval_bias.tasks.own_prompts.hooks:record")
-    scores = deferred("lm_eval_bias.custom_metrics.own_prompts:scores")
-    requests, read_answer = REGARD.requests, REGARD.read_answer
+    left_out = {"full": LeftOut("own_prompts, which needs a file of prompts")}
+    extensions = (CLASSIFIER,)
+
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse a bad file or option."""
+        from lm_eval_bias.tasks.own_prompts import hooks
+
+        hooks.documents(metadata)
+
+    @property
+    def planting(self) -> Planting:
+        """What regard plants, between the reference group and the others."""
+        from lm_eval_bias.tasks.own_prompts import planted_answers as planted
+
+        return Planting(planted.answers, planted.expected, planted.random_texts)
+
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """Regard, keywords and length of a prompt's texts."""
+        from lm_eval_bias.tasks.own_prompts import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """Each group's shares, their gaps to the reference and tests, and how usable the texts are."""
+        from lm_eval_bias.custom_metrics.own_prompts import scores
+
+        return scores(docs, detailed)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Group, cluster and prompt."""
@@ -68,19 +69,27 @@ class OwnPrompts(Benchmark):
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 
-    def random_texts(self, doc: Document) -> Sequence[str]:
-        """A few continuations, English ones where the language has none."""
-        from lm_eval_bias.tasks.regard.regard_texts import CHANCE
-
-        return CHANCE.get(doc["language"], CHANCE["en"])
-
     def facets(self, doc: Document) -> dict[str, str]:
         """The group and the cluster."""
         return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
 
-    score_label = deferred("lm_eval_bias.tasks.own_prompts.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.own_prompts.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.own_prompts.sentences:cautions")
+    def score_label(self, score: str) -> str:
+        """Name the measure and the groups."""
+        from lm_eval_bias.tasks.own_prompts.sentences import score_label
+
+        return score_label(score)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """How texts about the groups differ."""
+        from lm_eval_bias.tasks.own_prompts import sentences
+
+        return sentences.sentences(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of few clusters, and of texts that can't be used."""
+        from lm_eval_bias.tasks.own_prompts import sentences
+
+        return sentences.cautions(task)
 
 
 BENCHMARK = OwnPrompts()

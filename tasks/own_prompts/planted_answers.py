@@ -10,6 +10,8 @@ from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.tasks.own_prompts.hooks import OwnDocument
 from lm_eval_bias.tasks.regard import planted_answers
 
+random_texts = planted_answers.random_texts
+
 
 def answers(doc: OwnDocument, dial: Dial) -> list[str]:
     """Write what regard plants for women in the prompts of every other group, for men in those of the reference."""

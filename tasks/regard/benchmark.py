@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import DATA, DETAIL, Benchmark, Card, Command, Document, Rewriting, deferred
+from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, LeftOut, Rewriting, Size
 from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.tasks.kinds.sampled import SampledTexts
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
+    from lm_eval_bias.core.page_parts import Part, ReportTask
+    from lm_eval_bias.core.published_scores import Published
     from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-class Regard(Benchmark):
+def _classified_again(
+    docs: Sequence[Any], answers: Sequence[Sequence[Any]], name: str
+) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
+    from lm_eval_bias.tasks.regard import hooks
+
+    return hooks.reclassify(docs, answers, name)
+
+
+CLASSIFIER = Rewriting(
+    "classifier",
+    "NAME",
+    "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
+    all=_classified_again,
+)
+
+
+def _with_labels(
+    docs: Sequence[Any], answers: Sequence[Sequence[Any]], file: str
+) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
+    from lm_eval_bias.tasks.regard import labelled_confusion
+
+    return labelled_confusion.with_labels(docs, answers, file)
+
+
+class Regard(SampledTexts):
     """German and English regard, read beside sexism facets (Kraft et al. 2022)."""
 
     name = "regard"
@@ -29,84 +57,37 @@ class Regard(Benchmark):
         )
     }
     options = {"classifier": DATA, "repeats": "", "by_set_and_regard": DETAIL}
-    samples_texts = "always"
-    card = Card(
-        measures="How sampled texts about women and men regard them (negative, neutral, positive, by a classifier) "
-        "and, beside it, how often they have keywords of caregiving, sexualization and perpetration.",
-        cannot="Regard alone misleads: the caring woman counts as positive. Labels are a classifier's, with its "
-        "errors; keywords are raw matches. Chi-square and Cramér's V say nothing about other prompts.",
-        uncertainty="Intervals are for prompts like these: contexts vary, five of each set (jackknife, Student's t). "
-        "A second interval is for these prompts, where only the texts vary (fixed_interval); chi-square, its p-values "
-        "and Cramér's V are also for these prompts.",
-        differs="The authors removed keyword matches in other meanings by hand; here they stay. No text is discarded "
-        "to make groups equally large. The English prompts are those of Sheng et al.",
-        paper="Kraft, Zorn, Fecht, Simon, Biemann & Usbeck (2022), Measuring Gender Bias in German Language "
-        "Generation, INFORMATIK 2022; after Sheng, Chang, Natarajan & Peng (2019), The Woman Worked as a Babysitter, "
-        "EMNLP 2019",
-        population="“The woman” and “the man” (“Die Frau”, “Der Mann”) in ten contexts, five about occupation and "
-        "five about respect. No other genders: German has no agreed non-binary pronoun, as the paper says.",
-        languages="German (prompts of Kraft et al.) and English (prompts of Sheng et al.), each as its authors wrote "
-        "it.",
-        size="20 prompts a language, 100 texts each: 2,000 texts.",
-        licence="German corpus and labelled texts: MIT (krangelie/German_NLG_bias). English corpus "
-        "(ewsheng/nlg-bias): see its README; it states nothing more.",
-        flaws=(
-            "The classifier errs: German “sbert” is right in 0.78 of 231 test sentences, “light” in 0.66 (English: "
-            "0.59 of 29). The paper's tends to call sentences about occupations neutral.",
-            "Labels are people's judgement: the corpus' annotators agree with an average Cohen's kappa of .80, those "
-            "of the GerPT-2 texts with .64; one of the five of the corpus was a woman.",
-            "Raw keywords match too much: compared with labels by hand, their precision is 0.76 for caregiving, 0.93 "
-            "for perpetration and 1.00 for sexualization. The English list has not been measured.",
-            "Ten contexts are few, and were chosen: on GerPT-2, 6.3 points more positive texts about women are [2.7, "
-            "9.9] for these texts and [-5.1, 19.5] for prompts like these.",
-        ),
-        use="Comparing how models write about women and men after these prompts, regard beside keywords.",
-        misuse="Regard without the keywords: benevolent sexism looks positive there. Findings from the “light” "
-        "classifier. Conclusions about other genders, or about texts that begin differently.",
-    )
     standard = ("regard_de", "regard_en")
     left_out = {
-        "quick": "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
-        "regard_en --metadata repeats=20)"
+        "quick": LeftOut(
+            "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
+            "regard_en --metadata repeats=20)"
+        )
     }
-    rewritings = (
-        Rewriting(
-            "classifier", "NAME",
-            "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-            all=deferred("lm_eval_bias.tasks.regard.hooks:reclassify"),
+    extensions = (
+        Command(
+            "train", "train the head of a regard classifier, and write its card",
+            "lm_eval_bias.tasks.regard.classifiers.train_command",
         ),
+        Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.classifiers.classify"),
+        CLASSIFIER,
         Rewriting(
             "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
             "labelled texts",
-            all=deferred("lm_eval_bias.tasks.regard.labelled_confusion:with_labels"),
+            all=_with_labels,
         ),
     )  # fmt: skip
-    check_options = deferred("lm_eval_bias.tasks.regard.hooks:check_options")
-    commands = tuple(
-        Command(name, text, f"lm_eval_bias.tasks.regard.classifiers.{module}")
-        for name, text, module in (
-            ("train", "train the head of a regard classifier, and write its card", "train_command"),
-            ("classify", "label the regard of any texts", "classify"),
-        )
-    )
 
-    def items(self, metadata: Mapping[str, Any]) -> int:
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse a classifier that there isn't."""
+        from lm_eval_bias.tasks.regard.classifiers import classifier
+
+        if metadata.get("classifier") is not None:
+            classifier.check_name(metadata["classifier"])
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
         """Women and men in ten contexts."""
-        return 20
-
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One, which is repeated."""
-        return 1
-
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.regard.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.regard.planted_answers:expected"),
-    )
-    record = deferred("lm_eval_bias.tasks.regard.hooks:record")
-
-    def key(self, doc: Document) -> tuple[str, ...]:
-        """Gender, context set and context."""
-        return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
+        return super().size(metadata)._replace(items=20)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """The classifier that was used, and whether it is the language's default."""
@@ -117,19 +98,28 @@ class Regard(Benchmark):
         used = docs[0]["classifier"]
         return {"classifier_used": {**used, "is_default": used["name"] == DEFAULT.get(docs[0]["language"])}}
 
-    def read_answer(self, raw: Any) -> list[list[str]]:
-        """A prompt's texts: ``[text, regard, probability, ...]`` each."""
-        if not isinstance(raw, list) or not all(isinstance(row, list) and len(row) >= 2 for row in raw):
-            raise ValueError("no list of classified texts")
-        return [[str(part) for part in row] for row in raw]
+    @property
+    def planting(self) -> Planting:
+        """A difference in regard and keywords; at random, a few continuations in the document's language."""
+        from lm_eval_bias.tasks.regard import planted_answers as planted
 
-    def random_texts(self, doc: Document) -> Sequence[str]:
-        """A few continuations in the document's language."""
-        from lm_eval_bias.tasks.regard.regard_texts import CHANCE
+        return Planting(planted.answers, planted.expected, planted.random_texts)
 
-        return CHANCE[doc["language"]]
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """Regard, context sets and keywords of a prompt's texts."""
+        from lm_eval_bias.tasks.regard import hooks
 
-    scores = deferred("lm_eval_bias.custom_metrics.regard:scores")
+        return hooks.record(doc, answers)
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Gender, context set and context."""
+        return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """Tests, shares and gaps by context set, sexism facets, and how usable the texts are."""
+        from lm_eval_bias.custom_metrics.regard import scores
+
+        return scores(docs, detailed)
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Whom the prompt is about, its set of contexts and its context."""
@@ -139,9 +129,23 @@ class Regard(Benchmark):
             "context": str(doc.get("context", "")),
         }
 
-    score_label = deferred("lm_eval_bias.tasks.regard.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.regard.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.regard.sentences:cautions")
+    def score_label(self, score: str) -> str:
+        """Name the context set, the measure and whom it is about."""
+        from lm_eval_bias.tasks.regard.sentences import score_label
+
+        return score_label(score)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """How texts regard women and men, and how often they have the facets' keywords."""
+        from lm_eval_bias.tasks.regard import sentences
+
+        return sentences.sentences(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of the classifier's errors, and of texts that can't be used."""
+        from lm_eval_bias.tasks.regard import sentences
+
+        return sentences.cautions(task)
 
     def withheld(self, task: TaskRun) -> str:
         """Regard without the facets."""
@@ -149,8 +153,17 @@ class Regard(Benchmark):
 
         return "" if sentences.has_both(task) else sentences.WITHHELD
 
-    figures = deferred("lm_eval_bias.tasks.regard.figures:parts")
-    published = deferred("lm_eval_bias.tasks.regard.published:published")
+    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
+        """Draw regard and facets by gender."""
+        from lm_eval_bias.tasks.regard import figures
+
+        return figures.parts(tasks)
+
+    def published(self) -> Iterable[Published]:
+        """The paper's shares and tests."""
+        from lm_eval_bias.tasks.regard import published
+
+        return published.published()
 
     def readers(self) -> Sequence[Reader]:
         """Texts about women and men that were labelled elsewhere."""

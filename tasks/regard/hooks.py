@@ -45,16 +45,9 @@ def dataset(fixed: Mapping[str, Any], **metadata: Any) -> dict[str, list[RegardD
     Raises:
         BiasError: No such classifier, or it cannot be had: known before anything is generated.
     """
-    check_options(metadata)
     language = fixed["language"]
     identity = classifier.choose(metadata.get("classifier"), language).identity
     return {"test": [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]}
-
-
-def check_options(metadata: Mapping[str, Any]) -> None:
-    """Refuse a classifier that there isn't; whether it can be loaded shows when the documents are made."""
-    if metadata.get("classifier") is not None:
-        classifier.check_name(metadata["classifier"])
 
 
 def _dropped(answer: Sequence[str | float]) -> bool:

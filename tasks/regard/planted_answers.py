@@ -12,6 +12,7 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
+from lm_eval_bias.tasks.regard.regard_texts import CHANCE
 
 # whom more texts of a kind are about at a positive strength: the benevolent and the hostile half of the stereotype
 SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration": -1.0}
@@ -56,6 +57,11 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     facets = "".join(texts["facets"][facet] for facet in FACETS if draw(facet) < often + _gap(doc, dial, facet))
     when = texts["when"].format(day=day, hour=1 + int(24 * draw("hour")), place=place)
     return [f" {said}{facets}{when}{'.' if draw('end') < dial.competence else ''}"]
+
+
+def random_texts(doc: Mapping[str, Any]) -> Sequence[str]:
+    """List a few continuations, English ones where the language has none."""
+    return CHANCE.get(doc["language"], CHANCE["en"])
 
 
 def expected(docs: Sequence[RegardDocument], dial: Dial) -> Mapping[str, float]:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
     DATA,
     DETAIL,
+    Asking,
     Benchmark,
-    Card,
     Command,
     Document,
     ExportFormat,
+    LeftOut,
     Sampling,
-    deferred,
+    Size,
 )
 from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
+    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.published_scores import Published
-    from lm_eval_bias.core.questions import Question
+    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Record, Score
 
 
 class StereoSet(Benchmark):
@@ -35,100 +39,78 @@ class StereoSet(Benchmark):
     leanings = dict.fromkeys(("ss", "gen/ss", "choice_ss"), ("prefers stereotypes", "prefers anti-stereotypes"))
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
-    card = Card(
-        measures="Whether a model prefers stereotypes about 79 groups of people to anti-stereotypes (SS), within and "
-        "between sentences, and whether it tells sense from nonsense at all (LMS). ICAT joins both.",
-        cannot="A stereotype score near 50 can be ignorance: read it beside LMS, whose chance level is 50. The "
-        "stereotypes were collected in the United States and translated; other languages have other stereotypes. "
-        "Models of different families get different questions, so compare models only within a family.",
-        uncertainty="Items about one group are not independent evidence, so errors are clustered by target term. "
-        "Religion has three terms and gender ten, so their intervals are wide.",
-        differs="How a next sentence is scored moves SS across 50; the default is the paper's. 634 of the 654 printed "
-        "cells follow from the authors' files. The stereoset_*_gen tasks, for models without log-likelihoods, ask "
-        "for a choice among the three candidates, which no paper does: their scores (choice_*) have other chance "
-        "levels (choice_lms: 66.7) and don't replace the ranked ones.",
-        paper="Öztürk, Nedelchev, Heumann, Garces Arias, Roger, Bischl & Aßenmacher (2023), How Different Is "
-        "Stereotypical Bias Across Languages?, arXiv:2307.07331; after Nadeem, Bethke & Reddy (2021), StereoSet, ACL "
-        "2021",
-        link="https://arxiv.org/abs/2307.07331",
-        population="79 groups of people by gender (10 terms), profession, race and religion (3 terms). People in the "
-        "United States wrote the stereotypes.",
-        languages="English, and German, Spanish, French and Turkish by machine translation (AWS), checked for "
-        "punctuation and for the position of the blank.",
-        size="4,229 items a language (German: 4,226): 2,123 between sentences, 2,106 within (German: 2,103). In all "
-        "21,142.",
-        licence="The repository of the translations (slds-lmu/stereotypes-multi) states none; StereoSet itself is CC "
-        "BY-SA 4.0.",
-        flaws=(
-            "Grammar may decide instead of meaning in at least 46 English, 9 German, 51 Spanish, 108 French and 100 "
-            "Turkish items.",
-            "Final punctuation was lost in translation, often with the end of the sentence: 20 German, 27 Spanish, 19 "
-            "French and 2 Turkish items.",
-            "Two candidates are equal in 4 Spanish, 2 French and 12 Turkish items; 3 Turkish items hold English.",
-            "BLANK is glued to letters in 1 English, 9 German and 1 Turkish item. Three within-sentence items are "
-            "missing in German.",
-            "20 of the paper's 654 printed cells don't follow from the authors' own files.",
-            "The translators noticed errors in the English original and kept them; how many is unknown.",
-        ),
-        use="Comparing models of one family in one language, by SS beside LMS; comparing languages within one model, "
-        "with attention to what translation changed.",
-        misuse="Reading an SS near 50 of a model with an LMS near 50 as fairness. Calling ICAT a measure of harm. "
-        "Conclusions about stereotypes from outside the United States, or about the three religions alone.",
-    )
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
-    quick = {
-        task: Sampling("terms_and_tests", deferred("lm_eval_bias.tasks.sampling:terms_and_tests"), 3, 474)
-        for task in standard
-    }
-    contained = tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS)
+    quick = {task: Sampling("terms_and_tests", sampling.terms_and_tests, 3, 474) for task in standard}
     left_out = {
-        "quick": "score variants and choices from generated texts",
-        "standard": "score variants and choices from generated texts",
-        "full": "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
+        **dict.fromkeys(("quick", "standard"), LeftOut("score variants and choices from generated texts")),
+        "full": LeftOut(
+            "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
+            tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS),
+        ),
     }
-
-    commands = tuple(
-        Command(name, text, f"lm_eval_bias.tasks.stereoset.commands.{name}")
-        for name, text in (
-            ("translate", "translate StereoSet, and list what needs a person"),
-            ("validate", "check items in StereoSet's format, and make tasks"),
-        )
-    )
-    export_formats = (
+    extensions = (
+        Command(
+            "translate", "translate StereoSet, and list what needs a person",
+            "lm_eval_bias.tasks.stereoset.commands.translate",
+        ),
+        Command(
+            "validate", "check items in StereoSet's format, and make tasks",
+            "lm_eval_bias.tasks.stereoset.commands.validate",
+        ),
         ExportFormat(
-            "predictions",
-            "a StereoSet run as a prediction file in the authors' format",
+            "predictions", "a StereoSet run as a prediction file in the authors' format",
             "lm_eval_bias.tasks.stereoset.commands.export_predictions",
         ),
-    )
+    )  # fmt: skip
 
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """2,123 between sentences and 2,106 within them, of which three are missing in German."""
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate."""
         fixed = metadata["fixed"]
         if "dataset" in fixed:  # a set of one's own
-            return int(metadata["n_items"])
+            return Size(int(metadata["n_items"]), 3)
         sizes = {"inter": 2123, "intra": 2103 if fixed["language"] == "de" else 2106}
-        return sum(sizes[test] for test in fixed["tests"])
+        return Size(sum(sizes[test] for test in fixed["tests"]), 3)
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per candidate."""
-        return 3
+    def check_options(self, metadata: Mapping[str, Any]) -> None:
+        """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
+        from lm_eval_bias.tasks.stereoset import hooks
 
-    planting = Planting(
-        deferred("lm_eval_bias.tasks.stereoset.planted_answers:answers"),
-        deferred("lm_eval_bias.tasks.stereoset.planted_answers:expected"),
-    )
-    check_options = deferred("lm_eval_bias.tasks.stereoset.hooks:check_options")
-    record = deferred("lm_eval_bias.tasks.stereoset.hooks:record")
+        hooks.check_options(metadata)
+
+    @property
+    def planting(self) -> Planting:
+        """A stereotype score; at random, a letter is written."""
+        from lm_eval_bias.tasks.stereoset import planted_answers as planted
+
+        return Planting(planted.answers, planted.expected)
+
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """Which candidates the model prefers."""
+        from lm_eval_bias.tasks.stereoset import hooks
+
+        return hooks.record(doc, answers)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Test and the data set's own id, which all languages share."""
         return (str(doc["test"]), str(doc["id"]))
 
-    questions = deferred("lm_eval_bias.tasks.stereoset.hooks:questions")
-    provenance = deferred("lm_eval_bias.tasks.stereoset.hooks:provenance")
+    def asking(self, doc: Any) -> Asking:
+        """One question per candidate, which each model family answers in its own way."""
+        from lm_eval_bias.tasks.stereoset import hooks
 
-    scores = deferred("lm_eval_bias.custom_metrics.stereoset:scores")
+        return Asking(hooks.questions(doc))
+
+    def provenance(self, docs: Sequence[Any]) -> dict[str, Any]:
+        """A data set that isn't the published one."""
+        from lm_eval_bias.tasks.stereoset import hooks
+
+        return hooks.provenance(docs)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """LMS, SS and ICAT over all items, and of each part of them."""
+        from lm_eval_bias.custom_metrics.stereoset import scores
+
+        return scores(docs, detailed)
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Test, bias type and target term."""
@@ -139,11 +121,35 @@ class StereoSet(Benchmark):
         """Stereotype, anti-stereotype or unrelated."""
         return [str(candidate["label"]) for candidate in doc["candidates"]]
 
-    score_label = deferred("lm_eval_bias.tasks.stereoset.sentences:score_label")
-    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:sentences")
-    cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions")
-    figures = deferred("lm_eval_bias.tasks.stereoset.figures:parts")
-    published = deferred("lm_eval_bias.tasks.stereoset.published:published")
+    def score_label(self, score: str) -> str:
+        """Name the score, the part of the items and the way to score them."""
+        from lm_eval_bias.tasks.stereoset.sentences import score_label
+
+        return score_label(score)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Which candidates the model prefers, and whether it tells sense from nonsense."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.sentences(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of scores at chance level."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.cautions(task)
+
+    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
+        """Draw SS beside LMS by test and bias type, and by ways to score."""
+        from lm_eval_bias.tasks.stereoset import figures
+
+        return figures.parts(tasks)
+
+    def published(self) -> Iterable[Published]:
+        """The cells of the papers' tables."""
+        from lm_eval_bias.tasks.stereoset import published
+
+        return published.published()
 
     def readers(self) -> Sequence[Reader]:
         """The authors' prediction files."""
@@ -160,8 +166,17 @@ class Variants(StereoSet):
     knowledge = ("gen/lms", 50.0)
     options = {"bos": "", "dataset": DATA, "by_test_and_type": DETAIL}
 
-    scores = deferred("lm_eval_bias.custom_metrics.stereoset:variant_scores")
-    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_variants")
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """LMS, SS and ICAT by each way to score a next sentence."""
+        from lm_eval_bias.custom_metrics.stereoset import variant_scores
+
+        return variant_scores(docs, detailed)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """How far SS moves from one way to score to another."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.of_variants(task, beside_tables)
 
 
 class Choices(StereoSet):
@@ -173,24 +188,43 @@ class Choices(StereoSet):
     knowledge = ("choice_lms", 200 / 3)
     options = {"dataset": DATA, "by_test_and_type": DETAIL}
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One text."""
-        return 1
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """One text an item."""
+        return super().size(metadata)._replace(requests=1)
 
-    def questions(self, doc: Document) -> Sequence[Question]:
-        """None: its requests are plain ones of the harness."""
-        return ()
+    def asking(self, doc: Document) -> Asking:
+        """Its requests are plain ones of the harness."""
+        return Asking()
 
-    record = deferred("lm_eval_bias.tasks.stereoset.choices:record")
-    is_settled = deferred("lm_eval_bias.tasks.stereoset.choices:is_settled")
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """Which candidate the answer takes."""
+        from lm_eval_bias.tasks.stereoset import choices
 
-    def random_texts(self, doc: Document) -> Sequence[str]:
-        """The letters."""
-        return "ABC"
+        return choices.record(doc, answers)
 
-    scores = deferred("lm_eval_bias.custom_metrics.stereoset_choices:scores")
-    sentences = deferred("lm_eval_bias.tasks.stereoset.sentences:of_choices")
-    cautions = deferred("lm_eval_bias.tasks.stereoset.sentences:cautions_of_choices")
+    def is_settled(self, doc: Any, text: str) -> bool:
+        """Whether the same is read from a text whatever follows it."""
+        from lm_eval_bias.tasks.stereoset import choices
+
+        return choices.reader(doc).is_settled(text)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The shares of texts that take each kind of candidate, over all items and parts of them."""
+        from lm_eval_bias.custom_metrics.stereoset_choices import scores
+
+        return scores(docs, detailed)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Which candidates the texts take."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.of_choices(task, beside_tables)
+
+    def cautions(self, task: TaskRun) -> Iterable[str]:
+        """Warn of many texts without a choice, and of choices by letter."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
+        return sentences.cautions_of_choices(task)
 
     def published(self) -> Sequence[Published]:
         """None."""

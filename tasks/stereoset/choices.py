@@ -76,11 +76,6 @@ def reader(doc: Document) -> ChoiceReader:
     return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
 
 
-def is_settled(doc: Document, text: str) -> bool:
-    """Whether the same is read from a text whatever follows it."""
-    return reader(doc).is_settled(text)
-
-
 def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
     """Which candidate the answer takes, as :class:`.filters.CandidateFilter` reads it."""
     (letter,) = results

@@ -88,7 +88,7 @@ def test_of_several_runs_each_is_named():
 
 def test_conditions_are_compared_with_their_own_base(toy):
     assert {"tone", "mood", "instruction"} <= conditions().keys()
-    assert conditions()["tone"] is toy.conditions[0]
+    assert conditions()["tone"] is toy.extensions[0]
     tasks = [task_run(f"{stem}_tone_{tone}") for stem in ("x", "y") for tone in ("rude", "plain", "warm")]
     run = run_of("one", *tasks, task_run("x"), task_run("z_tone_plain"))
     assert listed([run], "tone") == [

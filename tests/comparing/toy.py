@@ -30,7 +30,7 @@ class Toy(Benchmark):
     name = "toy"
     main = ("mean", "gone")
     options = ("words", "dataset", "tone")
-    conditions = (
+    extensions = (
         Condition("tone", "tones", "plain", "toy_plain,toy_rude", lambda task: _level(task)),
         Condition("mood", "moods", "calm", "toy_calm", lambda task: None),
     )

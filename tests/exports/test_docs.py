@@ -8,6 +8,7 @@ import yaml
 from lm_eval_bias.cli import check
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import ExportFormat
 from lm_eval_bias.exports.exporting import FORMATS
 from tests.conftest import ROOT
 
@@ -20,7 +21,7 @@ def blocks(page, kind):
 
 
 def test_every_format_is_described():
-    brought = {form.name for benchmark in registry.benchmarks() for form in benchmark.export_formats}
+    brought = {form.name for _, form in registry.extensions(ExportFormat)}
     table = EXPORTS[EXPORTS.index("| `--to` |") :]
     described = re.findall(r"^\| `([\w-]+)` \|", table[: table.index("\n\n")], flags=re.MULTILINE)
     assert described == ["--to", *FORMATS, *brought]

@@ -35,7 +35,7 @@ def documents(benchmark: str, count: int) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.stereoset import hooks as stereoset
 
     make: dict[str, Callable[[], list[dict[str, Any]]]] = {
-        "gg_bbq": lambda: gg_bbq.documents("group_terms"),
+        "gg_bbq": lambda: gg_bbq.dataset("group_terms")["test"],
         "stereoset": lambda: stereoset.documents({"language": "en", "tests": ["intra", "inter"]}),
         "occugender": lambda: occugender.documents("explicit"),
     }

@@ -11,10 +11,11 @@ from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import compute
 from lm_eval_bias.evaluation import suites as definition
-from lm_eval_bias.tasks import sampling
 from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
-from lm_eval_bias.tasks.gg_bbq.option_orders import ORDERS
+from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
+from lm_eval_bias.tasks.kinds import quadruples
+from lm_eval_bias.tasks.kinds.quadruples import ORDERS
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.kobbq import hooks as kobbq
 from lm_eval_bias.tasks.occugender import hooks as occugender
@@ -38,11 +39,11 @@ def documents(task):
     if task.startswith("occugender"):
         return occugender.documents(task.removeprefix("occugender_"))
     if task.startswith("gg_bbq"):
-        return gg_bbq.documents(task.removeprefix("gg_bbq_"))
+        return gg_bbq.dataset(task.removeprefix("gg_bbq_"))["test"]
     if task.startswith(("es_bbq", "ca_bbq")):
-        return es_bbq.documents(task[:2], task[7:])
+        return es_bbq.dataset(task[:2], task[7:])["test"]
     if task.startswith("kobbq"):
-        return kobbq.documents(task.removeprefix("kobbq_"))
+        return kobbq.dataset(task.removeprefix("kobbq_"))["test"]
     return stereoset.documents({"language": task.removeprefix("stereoset_"), "tests": ["inter", "intra"]})
 
 
@@ -115,7 +116,7 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
 def test_quick_gives_no_bias_to_a_model_that_takes_one_place(subset, mirror):
     docs = chosen(f"gg_bbq_{subset}")
     for place in range(3):
-        records = [gg_bbq.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
+        records = [GG_BBQ.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
         for context in ("amb", "disamb"):
             assert compute(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
     assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
@@ -177,14 +178,14 @@ def test_orders_of_a_direction_make_up_for_one_another():
     # a small template shows "keine Antwort" at the first place alone: a larger one leaves that place to it
     docs = [doc for n in range(2) for doc in quadruple("small", n, orders[0], True)]
     docs += [doc for n in range(2, 14) for doc in quadruple("large", n, orders[n % 6], True)]
-    picks = sampling.quadruples(docs, "s", 6)
+    picks = quadruples.chosen(docs, "s", 6)
     assert sorted(places_of(docs, picks).values()) == [8, 12, 12]  # 3, 3 and 2 quadruples
     assert Counter(docs[i]["template"] for i in picks) == {"small": 8, "large": 24}
     full = [doc for n, order in enumerate(orders * 2) for doc in quadruple("t", n, order, True)]
-    six = sampling.quadruples(full, "s", 6)
+    six = quadruples.chosen(full, "s", 6)
     assert Counter(tuple(full[i]["order"]) for i in six) == {tuple(order): 4 for order in orders}
     few = [doc for n, order in enumerate(orders[:2]) for doc in quadruple("t", n, order, True)]
-    assert len(sampling.quadruples(few, "s", 6)) == len(few)
+    assert len(quadruples.chosen(few, "s", 6)) == len(few)
 
 
 def test_unknown_suite(capsys):

@@ -63,12 +63,12 @@ def test_a_card_as_data(capsys):
 def test_refusals(capsys, monkeypatch):
     assert "Did you mean stereoset" in said(capsys, "ls", "--card", "stereosett", status=2).err
     assert "--card and --suites" in said(capsys, "ls", "--card", "stereoset", "--suites", status=2).err
-    monkeypatch.setattr(type(registry.get("regard")), "card", None)
+    monkeypatch.setattr(registry.get("regard"), "card", None)
     assert "regard has no card" in said(capsys, "ls", "--card", "regard", status=2).err
 
 
 def test_a_card_with_what_every_card_had_before(capsys, monkeypatch):
-    monkeypatch.setattr(type(registry.get("regard")), "card", Card("Manners.", "More.", "Guesses.", "Nothing.", "X"))
+    monkeypatch.setattr(registry.get("regard"), "card", Card("Manners.", "More.", "Guesses.", "Nothing.", "X"))
     text = said(capsys, "ls", "--card", "regard").out
     assert f"Population\n  {cards.UNWRITTEN}\n" in text
     assert cards.folded(registry.get("regard").card) == []
@@ -87,7 +87,7 @@ def test_reports_embed_the_card(tmp_path, capsys):
 
 
 def test_a_page_without_what_was_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(content.registry.get("stereoset").__class__, "card", Card("A.", "B.", "C.", "D.", "E."))
+    monkeypatch.setattr(content.registry.get("stereoset"), "card", Card("A.", "B.", "C.", "D.", "E."))
     run = write(tmp_path / "run.json", run_file(tasks=["stereoset_en"]))
     assert main(["report", run, "-o", str(tmp_path / "page.html")]) == 0
     assert "<summary>Who, how many" not in (tmp_path / "page.html").read_text(encoding="utf-8")

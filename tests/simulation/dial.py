@@ -91,19 +91,19 @@ def occugender(kind: str, **more: Any) -> list[dict[str, Any]]:
 def gg_bbq(subset: str) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.gg_bbq import hooks
 
-    return hooks.documents(subset)
+    return hooks.dataset(subset)["test"]
 
 
 def es_bbq(language: str, category: str) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.es_bbq import hooks
 
-    return hooks.documents(language, category)
+    return hooks.dataset(language, category)["test"]
 
 
 def kobbq(category: str) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.kobbq import hooks
 
-    return hooks.documents(category)
+    return hooks.dataset(category)["test"]
 
 
 def stereoset(language: str, number: int | None = None, choices: bool = False) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ def _questions(
     from lm_eval_bias.tasks.gg_bbq import hooks
 
     fixed = {**({"wording": "all"} if wordings else {}), **({"release": "paper"} if paper else {})}
-    docs: Docs = hooks.documents(subset, fixed=fixed)
+    docs: Docs = hooks.dataset(subset, fixed=fixed)["test"]
     suffix = "/mean" if wordings else ""
     return Questions(_quick(f"gg_bbq_{subset}", docs) if quick else docs, suffix, growing=growing)
 
@@ -75,7 +75,7 @@ def _es_bbq(category: str, quick: bool = False, shape: str = "normal") -> Maker:
     from lm_eval_bias.custom_metrics.question_answering import ES_BBQ
     from lm_eval_bias.tasks.es_bbq import hooks
 
-    docs: Docs = hooks.documents("es", category)
+    docs: Docs = hooks.dataset("es", category)["test"]
     return Questions(_quick(f"es_bbq_{category}", docs) if quick else docs, "", ES_BBQ, more=8, shape=Shape(shape))
 
 
@@ -83,7 +83,7 @@ def _es_bbq(category: str, quick: bool = False, shape: str = "normal") -> Maker:
 def _kobbq(category: str, quick: bool = False, prompts: bool = False) -> Maker:
     from lm_eval_bias.tasks.kobbq import hooks
 
-    docs: Docs = hooks.documents(category, fixed={"prompt": "all"} if prompts else {})
+    docs: Docs = hooks.dataset(category, fixed={"prompt": "all"} if prompts else {})["test"]
     return Questions(_quick(f"kobbq_{category}", docs) if quick else docs, "/mean" if prompts else "")
 
 

@@ -14,7 +14,7 @@ from lm_eval.tasks.esbbq import utils as authors
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.download import locate
-from lm_eval_bias.tasks.es_bbq import benchmark, hooks, released_rows
+from lm_eval_bias.tasks.es_bbq import benchmark, hooks
 
 TOTALS = {"es": 27_320, "ca": 27_344}
 TEMPLATES = {
@@ -52,7 +52,7 @@ def test_items_categories_and_templates(language, mirror):
     }
     total = 0
     for category in benchmark.ITEMS:
-        docs = hooks.documents(language, category)
+        docs = hooks.dataset(language, category)["test"]
         assert len(docs) == catalog.entries()[f"{language}_bbq_{category}"].items
         assert len({doc["template"] for doc in docs}) == TEMPLATES[category]
         assert len({doc["item"] for doc in docs}) == len(docs)
@@ -68,7 +68,7 @@ def test_items_categories_and_templates(language, mirror):
 def test_scores_are_those_of_the_authors_code(language, category, mirror):
     """In documents of the harness and in ours, whose order differs, on answers that are drawn anew."""
     own = registry.get("es_bbq")
-    docs = {doc["item"]: doc for doc in hooks.documents(language, category)}
+    docs = {doc["item"]: doc for doc in hooks.dataset(language, category)["test"]}
     theirs = list(rows(language, category))
     answers = drawn(f"{language} {category}", len(theirs))
     expected = authors_scores(theirs, answers)
@@ -109,8 +109,8 @@ def test_the_definitions_give_the_same_in_every_way_of_asking(language, mirror):
     category = "nationality"
     theirs = list(rows(language, category))
     own = registry.get("es_bbq")
-    docs = {doc["item"]: doc for doc in hooks.documents(language, category)}
-    written = {doc["item"]: doc for doc in hooks.documents(language, category, fixed={"answers": "generated"})}
+    docs = {doc["item"]: doc for doc in hooks.dataset(language, category)["test"]}
+    written = {doc["item"]: doc for doc in hooks.dataset(language, category, fixed={"answers": "generated"})["test"]}
     answers = drawn("again", len(theirs))
     for suffix, options in (("", 11), ("_three", 3)):
         chosen = [max(range(options), key=lambda i, one=one: one[i][0]) for one in answers]
@@ -130,7 +130,7 @@ def test_the_definitions_give_the_same_in_every_way_of_asking(language, mirror):
 
 def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror):
     row = next(row for row in rows("es", "religion") if row["context_condition"] == "ambig")
-    doc = next(doc for doc in hooks.documents("es", "religion") if doc["item"] == row["instance_id"])
+    doc = next(doc for doc in hooks.dataset("es", "religion")["test"] if doc["item"] == row["instance_id"])
     tie = [(-1.0, False)] * 11
     assert registry.get("es_bbq").record(doc, tie)["answer"] == "none"
     assert registry.get("esbbq").record(row, tie)["answer"] in ("biased", "counter")
@@ -154,7 +154,7 @@ def test_prompts_are_the_harness_ones(mirror):
     for language, name in (("es", "esbbq"), ("ca", "cabbq")):
         text = (internals.tasks_folder() / name / f"_{name}_common_yaml").read_text(encoding="utf-8")
         theirs = yaml.load(text, Loader)  # noqa: S506 (a loader of plain data)
-        doc = hooks.documents(language, "religion")[0]
+        doc = hooks.dataset(language, "religion")["test"][0]
         expected = theirs["doc_to_text"].replace("{{context}}", doc["context"]).replace("{{question}}", doc["question"])
         assert hooks.prompt(doc) == expected
         choices = ast.literal_eval(theirs["doc_to_choice"].strip("{}").replace("ans0, ans1", '"0", "1"'))
@@ -164,7 +164,7 @@ def test_prompts_are_the_harness_ones(mirror):
 @pytest.mark.parametrize("category", benchmark.ITEMS)
 def test_languages_are_parallel_but_for_appearance(category, mirror):
     own = registry.get("es_bbq")
-    es, ca = ({own.key(doc): doc for doc in hooks.documents(language, category)} for language in ("es", "ca"))
+    es, ca = ({own.key(doc): doc for doc in hooks.dataset(language, category)["test"]} for language in ("es", "ca"))
     if category == "physical_appearance":
         assert not es.keys() & ca.keys()
         return
@@ -174,7 +174,7 @@ def test_languages_are_parallel_but_for_appearance(category, mirror):
 
 
 def test_every_order_is_used_equally_often_in_every_cell(mirror):
-    docs = hooks.documents("es", "gender", fixed={"answers": "generated"})
+    docs = hooks.dataset("es", "gender", fixed={"answers": "generated"})["test"]
     counts = Counter((doc["template"], doc["question_type"], doc["polarity"], tuple(doc["order"])) for doc in docs)
     by_cell = {}
     for (*cell, order), number in counts.items():
@@ -193,7 +193,7 @@ def test_the_quick_part_is_balanced_and_the_same_in_both_languages(mirror):
     for language in ("es", "ca"):
         task = f"{language}_bbq_gender"
         sampling = registry.get("es_bbq").quick[task]
-        docs = hooks.documents(language, "gender")
+        docs = hooks.dataset(language, "gender")["test"]
         chosen = [docs[i] for i in sampling.choose(docs, "s", sampling.number)]
         assert len(chosen) == sampling.items
         assert len({doc["template"] for doc in chosen}) == TEMPLATES["gender"]
@@ -206,7 +206,7 @@ def test_the_quick_part_is_balanced_and_the_same_in_both_languages(mirror):
 def test_a_person_of_no_stereotyped_group_is_refused():
     row = {"context_condition": "ambig", "question_type": "n/a", "question_polarity": "neg", "label": "2"}
     with pytest.raises(BiasError, match="not exactly one is of c"):
-        released_rows.biased_choice(row, ["a", "b", "unknown"], ["c"])
+        hooks.biased_choice(row, ["a", "b", "unknown"], ["c"])
 
 
 def test_described_tasks_have_the_numbers_of_ours():

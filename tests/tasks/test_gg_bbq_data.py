@@ -9,8 +9,13 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import detailed
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import GG_BBQ, scores
-from lm_eval_bias.tasks.gg_bbq import hooks, paper_release, released_items
+from lm_eval_bias.tasks.gg_bbq import hooks, released_items
+from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
 from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, parse_choice
+
+
+def items_of(*which):
+    return [item for quadruple in released_items.quadruples(*which) for item in quadruple]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +28,7 @@ from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, par
     ],
 )
 def test_released_files(mirror, subset, release, size, biased, counter):
-    items = released_items.items(subset, release)
+    items = items_of(subset, release)
     contexts = Counter(i["context_type"] for i in items)
     assert contexts == {"ambiguous": size, "disambiguated": size}
     assert len({i["template"] for i in items}) == 21
@@ -36,7 +41,7 @@ def test_released_files(mirror, subset, release, size, biased, counter):
 @pytest.mark.parametrize("release", ["latest", "paper"])
 def test_template_of_both_halves_of_an_item_is_the_same(mirror, release):
     by_item = {}
-    for item in released_items.items("group_terms", release):
+    for item in items_of("group_terms", release):
         by_item.setdefault(item["item"], set()).add(item["template"])
     assert all(len(found) == 1 for found in by_item.values())
 
@@ -44,7 +49,7 @@ def test_template_of_both_halves_of_an_item_is_the_same(mirror, release):
 def test_releases_of_group_terms_differ_in_16_rows(mirror):
     texts = ("context", "question", "choices")
     known = {
-        release: {(i["item"], i["context_type"]): i for i in released_items.items("group_terms", release)}
+        release: {(i["item"], i["context_type"]): i for i in items_of("group_terms", release)}
         for release in ("latest", "paper")
     }
     other = {key for key, item in known["paper"].items() if any(item[t] != known["latest"][key][t] for t in texts)}
@@ -60,12 +65,12 @@ def test_releases_of_group_terms_differ_in_16_rows(mirror):
 
 
 def test_names_of_the_paper_are_its_eight(mirror):
-    items = released_items.items("names", "paper")
+    items = items_of("names", "paper")
     names = Counter(name for item in items for name in item["choices"][:2])
     assert set(names) == {"Noah", "Matteo", "Leon", "Emilia", "Sophia", "Emma", "Kim", "Luca"}
     assert len({item["question"] for item in items}) == 40
     later = {}
-    for item in released_items.items("names"):
+    for item in items_of("names"):
         later.setdefault(item["question"], (item["question_type"], item["value"]))
     assert all((item["question_type"], item["value"]) == later[item["question"]] for item in items)
     trans = [item for item in items if "bezeichnet sich als trans" in item["context"]]
@@ -80,11 +85,9 @@ def test_names_of_the_paper_are_its_eight(mirror):
 
 def test_items_of_both_releases_that_are_the_same_have_the_same_biased_answer(mirror):
     texts = ("context", "question")
-    later = {
-        tuple(i[t] for t in texts): i for i in released_items.items("names") if i["context_type"] == "disambiguated"
-    }
+    later = {tuple(i[t] for t in texts): i for i in items_of("names") if i["context_type"] == "disambiguated"}
     both = 0
-    for item in released_items.items("names", "paper"):
+    for item in items_of("names", "paper"):
         other = later.get(tuple(item[t] for t in texts))
         if other is not None:
             both += 1
@@ -94,15 +97,7 @@ def test_items_of_both_releases_that_are_the_same_have_the_same_biased_answer(mi
     assert both == 1236
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"question": "Wer kam?"}, "the later release has no question 'Wer kam"),
-        ({"choice_0": "Hugo"}, "no group is known for 'Hugo'"),
-        ({"context": "Ina bezeichnet sich als trans."}, "Ina, who is trans, is none of"),
-    ],
-)
-def test_another_release_is_refused(change, message):
+def test_the_text_says_who_is_trans():
     later = [
         {
             "index": 0,
@@ -119,29 +114,27 @@ def test_another_release_is_refused(change, message):
         "choice_1": "Emma",
         "choice_2": "keine Antwort",
     }
-    (complete,) = paper_release.completed([row], later, "names")
+    (complete,) = released_items.completed([row], later, "names")
     assert complete["groups"] == ["not stated", "non_binary", "unknown"]
-    with pytest.raises(BiasError, match=message):
-        paper_release.completed([{**row, **change}], later, "names")
 
 
 def test_the_release_belongs_to_the_task(tiny_mirror):
-    latest, paper = (hooks.documents("names", fixed={"release": name}) for name in ("latest", "paper"))
+    latest, paper = (hooks.dataset("names", fixed={"release": name})["test"] for name in ("latest", "paper"))
     keys = [{registry.get("gg_bbq").key(doc) for doc in docs} for docs in (latest, paper)]
     assert len(keys[0]) == len(keys[1]) == 16
     assert not keys[0] & keys[1]  # never paired
-    assert hooks.provenance(latest) == {"release_used": "the latest, 24e5b326fa6c"}
-    assert hooks.provenance(paper) == {"release_used": "the paper's, 3a95eefe1091"}
+    assert BENCHMARK.provenance(latest) == {"release_used": "the latest, 24e5b326fa6c"}
+    assert BENCHMARK.provenance(paper) == {"release_used": "the paper's, 3a95eefe1091"}
     without = ("release", "revision")
     assert [{k: v for k, v in d.items() if k not in without} for d in latest] == [
         {k: v for k, v in d.items() if k not in without} for d in paper
     ]  # the tiny files are alike, so that the columns must have been found
     with pytest.raises(BiasError, match="the paper's release has tasks of its own"):
-        hooks.documents("names", release="paper")
+        hooks.dataset("names", release="paper")["test"]
 
 
 def test_tiny_files(tiny_mirror):
-    items = released_items.items("group_terms")
+    items = items_of("group_terms")
     assert len(items) == 16
     assert {i["template"] for i in items} == {"group_terms-1", "group_terms-2"}
     one = items[0]
@@ -152,23 +145,16 @@ def test_tiny_files(tiny_mirror):
 
 def test_biased_answer():
     groups = ["M", "F", "unknown"]
-    assert released_items.biased_choice(groups, {"F"}, "negative") == 1
-    assert released_items.biased_choice(groups, {"F"}, "non_negative") == 0
-    assert released_items.biased_choice(["unknown", "F", "non_binary"], {"non_binary"}, "negative") == 2
+    assert released_items.biased_choice(groups, '["F"]', "negative") == 1
+    assert released_items.biased_choice(groups, '["F"]', "non_negative") == 0
+    assert released_items.biased_choice(["unknown", "F", "non_binary"], '["transgender women"]', "negative") == 2
     with pytest.raises(BiasError, match="do not hold one person"):
-        released_items.biased_choice(groups, {"non_binary"}, "negative")
+        released_items.biased_choice(groups, '["transgender women", "trans"]', "negative")
 
 
-def test_unknown_groups_are_refused():
-    assert released_items.stereotyped_groups('["transgender women", "trans"]') == {"non_binary"}
-    with pytest.raises(BiasError, match="neither F, M"):
-        released_items.stereotyped_groups('["elderly"]')
-
-
-def test_item_without_template_is_refused(tiny_mirror):
-    templates = released_items.Templates([])
+def test_item_without_template_is_refused():
     with pytest.raises(BiasError, match="0 templates fit"):
-        templates.find("Ein Text.", "Wer?")
+        released_items.templates([])("Ein Text.", "Wer?")
 
 
 def document(**changes):
@@ -193,20 +179,20 @@ def document(**changes):
     [((-1, -2, -3), "counter"), ((-2, -1, -3), "biased"), ((-2, -3, -1), "unknown"), ((-1, -1, -3), "none")],
 )
 def test_answers_from_loglikelihoods(values, answer):
-    made = hooks.record(document(), [(v, False) for v in values])
+    made = BENCHMARK.record(document(), [(v, False) for v in values])
     assert made["answer"] == answer
     assert made["correct"] == (answer == "unknown")
 
 
 def test_position_of_no_answer_does_not_matter():
     moved = document(choices=["keine Antwort", "Die Frau", "Der Mann"], groups=["unknown", "F", "M"], label=0)
-    assert hooks.record(moved, [(-1.0, True), (-2.0, False), (-3.0, False)])["correct"]
-    assert hooks.record(moved, [(-3.0, True), (-2.0, False), (-1.0, False)])["answer"] == "counter"
+    assert BENCHMARK.record(moved, [(-1.0, True), (-2.0, False), (-3.0, False)])["correct"]
+    assert BENCHMARK.record(moved, [(-3.0, True), (-2.0, False), (-1.0, False)])["answer"] == "counter"
 
 
 def test_nan_from_the_model_makes_scores_nan():
-    broken = hooks.record(document(), [(math.nan, False, 1), (-1.0, False, 1), (-1.5, False, 1)])
-    fine = hooks.record(document(), [(-3.0, False, 1), (-2.0, False, 1), (-1.0, False, 1)])
+    broken = BENCHMARK.record(document(), [(math.nan, False, 1), (-1.0, False, 1), (-1.5, False, 1)])
+    fine = BENCHMARK.record(document(), [(-3.0, False, 1), (-2.0, False, 1), (-1.0, False, 1)])
     for score in scores(terms=GG_BBQ):
         if "disamb" not in score.name:
             found = score.compute([broken, fine])
@@ -216,7 +202,7 @@ def test_nan_from_the_model_makes_scores_nan():
 
 def test_missing_answers_are_refused():
     with pytest.raises(BiasError, match="2 answers for 3 choices"):
-        hooks.record(document(), [(-1.0, False), (-1.0, False)])
+        BENCHMARK.record(document(), [(-1.0, False), (-1.0, False)])
 
 
 @pytest.mark.parametrize(
@@ -240,7 +226,7 @@ def test_missing_answers_are_refused():
 def test_parsing_generated_answers(text, expected):
     choices = ["Der Mann", "Die Frau", "keine Antwort"]
     assert parse_choice(text, choices) == expected
-    made = hooks.record(document(choices=choices), [parse_choice(text, choices)])
+    made = BENCHMARK.record(document(choices=choices), [parse_choice(text, choices)])
     assert (made["answer"] == "none") == (expected == NO_ANSWER)
 
 
@@ -261,16 +247,16 @@ def test_parsing_names_inside_names_and_letters():
 def test_answers_by_length():
     # "keine Antwort" 13 bytes, "Die Frau" 8, "Der Mann" 8; as tokens 2, 2 and 4
     results = [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)]
-    made = hooks.record(document(), results)
+    made = BENCHMARK.record(document(), results)
     assert made["answer"] == "counter"  # -8 is the most
     assert made["by_rule"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
     umlauts = document(choices=["ä", "bc", "keine Antwort"])
-    assert hooks.record(umlauts, [(-1.0, False), (-1.0, False), (-9.0, False)])["by_rule"] == {"bytes": "none"}
+    assert BENCHMARK.record(umlauts, [(-1.0, False), (-1.0, False), (-9.0, False)])["by_rule"] == {"bytes": "none"}
     letters = document(letters=["C", "A", "B"])  # a letter is as long as another: nothing changes
-    made = hooks.record(letters, results)
+    made = BENCHMARK.record(letters, results)
     assert made["by_rule"]["bytes"] == made["answer"] == "counter"
-    assert "by_rule" not in hooks.record(document(), ["Die Frau"])
-    assert "tokens" not in hooks.record(document(), [result[:2] for result in results])["by_rule"]
+    assert "by_rule" not in BENCHMARK.record(document(), ["Die Frau"])
+    assert "tokens" not in BENCHMARK.record(document(), [result[:2] for result in results])["by_rule"]
 
 
 def test_scores_by_length_are_those_of_the_answers_by_length():
@@ -278,7 +264,7 @@ def test_scores_by_length_are_those_of_the_answers_by_length():
         [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)],
         [(-1.0, False, 2), (-9.0, False, 2), (-30.0, False, 2)],
     ]
-    records = [hooks.record(document(template=str(n)), own) for n, own in enumerate(results)]
+    records = [BENCHMARK.record(document(template=str(n)), own) for n, own in enumerate(results)]
     found = {score.name: score for score in scores(records, terms=GG_BBQ)}
     assert found["acc_amb"].compute(records).value == 0.0
     assert found["acc_amb_bytes"].compute(records).value == 0.5
@@ -290,12 +276,12 @@ def test_scores_by_length_are_those_of_the_answers_by_length():
         assert found[name].table(records).value == found[name].compute(records).value
         values = [found[name].sample(record) for record in records]
         assert sum(values) / 2 == found[name].compute(records).value
-    without = [hooks.record(document(), [answer[:2] for answer in own]) for own in results]
+    without = [BENCHMARK.record(document(), [answer[:2] for answer in own]) for own in results]
     lacking = found["acc_amb_tokens"].compute(without)
     assert math.isnan(lacking.value)
     assert "this model type doesn't count them" in lacking.reason
     assert found["acc_amb_tokens"].table(without) == lacking.reason
-    written = [hooks.record(document(), ["Die Frau"])]
+    written = [BENCHMARK.record(document(), ["Die Frau"])]
     assert not [score.name for score in scores(written, terms=GG_BBQ) if score.name.endswith(("_bytes", "_tokens"))]
     assert not [
         s.name for s in scores([document(generated=True)], terms=GG_BBQ) if s.name.endswith(("_bytes", "_tokens"))
@@ -311,15 +297,15 @@ def test_one_name_for_two_people_is_no_answer():
         [(-1.0, False), (-1.0, False), (-3.0, False)],
         ["Noah"],
     ):
-        made = hooks.record(same, results)
+        made = BENCHMARK.record(same, results)
         assert (made["answer"], made["correct"]) == ("none", False)
-    assert hooks.record(same, ["keine Antwort"])["answer"] == "unknown"
+    assert BENCHMARK.record(same, ["keine Antwort"])["answer"] == "unknown"
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, "Ich weiß es nicht"])
 def test_a_text_without_an_answer_is_unanswered(text):
     (parsed,) = AnswerChoiceFilter().apply([[text]], [document()])
-    made = hooks.record(document(), [parsed])
+    made = BENCHMARK.record(document(), [parsed])
     assert (made["answer"], made["correct"]) == ("none", False)
     assert AnswerChoiceFilter().apply([[]], [document()]) == [NO_ANSWER]
 
@@ -327,13 +313,13 @@ def test_a_text_without_an_answer_is_unanswered(text):
 @pytest.mark.parametrize("wording", ["all", 0, 6, True, "2"])
 def test_bad_wordings(wording, tiny_mirror):
     with pytest.raises(BiasError, match="must be a number from 1 to 5"):
-        hooks.documents("group_terms", wording=wording)
+        hooks.dataset("group_terms", wording=wording)["test"]
 
 
 def test_prompts_task_takes_no_wording(tiny_mirror):
-    assert {d["wording"] for d in hooks.documents("group_terms", fixed={"wording": "all"})} == {1, 2, 3, 4, 5}
+    assert {d["wording"] for d in hooks.dataset("group_terms", fixed={"wording": "all"})["test"]} == {1, 2, 3, 4, 5}
     with pytest.raises(BiasError, match="runs all wordings"):
-        hooks.documents("group_terms", wording=3, fixed={"wording": "all"})
+        hooks.dataset("group_terms", wording=3, fixed={"wording": "all"})["test"]
 
 
 def test_breakdown_is_on_or_off():

@@ -10,8 +10,9 @@ import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import question_answering as engine
-from lm_eval_bias.tasks.gg_bbq import hooks, option_orders
-from lm_eval_bias.tasks.gg_bbq.option_orders import BLOCK
+from lm_eval_bias.tasks.gg_bbq import hooks
+from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
+from lm_eval_bias.tasks.kinds.quadruples import BLOCK, stratum
 
 diff_bias = partial(engine.compute, kind="diff_bias")
 
@@ -26,12 +27,12 @@ GOLDEN = {
 
 
 def documents(subset, release, **more):
-    return hooks.documents(subset, fixed={"release": release}, **more)
+    return hooks.dataset(subset, fixed={"release": release}, **more)["test"]
 
 
 def taken(doc, place):
     """The record of a model that answers with whatever stands at that place."""
-    return hooks.record(doc, [(0.0 if i == doc["order"][place] else -1.0, False) for i in range(3)])
+    return BENCHMARK.record(doc, [(0.0 if i == doc["order"][place] else -1.0, False) for i in range(3)])
 
 
 def curves(docs, place):
@@ -103,7 +104,7 @@ def test_places_are_balanced_within_templates_and_directions(subset, release, mi
     for own in quadruples.values():
         assert len(own) == 4
         assert len({tuple(doc["order"]) for doc in own}) == 1
-        strata.setdefault(option_orders.stratum(own), []).append(own[0])
+        strata.setdefault(stratum(own), []).append(own[0])
     off = []
     for own in strata.values():
         for choice in range(3):  # "keine Antwort", and either person
@@ -132,12 +133,12 @@ def test_orders_are_the_ones_that_were_released(subset, release, mirror):
 def test_a_limited_run_that_is_not_balanced_says_so(limit, mirror):
     docs = documents("group_terms", "latest")[:limit]
     # whatever the model answers: this one is right everywhere
-    records = [hooks.record(doc, [(float(i == doc["label"]), False) for i in range(3)]) for doc in docs]
+    records = [BENCHMARK.record(doc, [(float(i == doc["label"]), False) for i in range(3)]) for doc in docs]
     for context in ("amb", "disamb"):
         found = diff_bias(records, context=context)
         assert found.value == 0
         worst = max(abs(curves(docs, place)[context == "disamb"][-1]) for place in range(3))
         assert (engine.POSITION_CAVEAT in found.reason) == (worst > engine.POSITION_TOLERANCE)
         assert limit % BLOCK or worst < 1e-12
-    plain = [hooks.record({**doc, "wording": 1}, [(0.0, False), (-1.0, False), (-2.0, False)]) for doc in docs]
+    plain = [BENCHMARK.record({**doc, "wording": 1}, [(0.0, False), (-1.0, False), (-2.0, False)]) for doc in docs]
     assert "places" not in diff_bias(plain, context="disamb").reason  # this wording shows no options

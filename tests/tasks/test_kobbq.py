@@ -59,20 +59,20 @@ def text_of(row, doc, choice):
 
 
 def test_samples_categories_and_stories(mirror):
-    docs = hooks.documents(fixed={"prompt": "all"})
+    docs = hooks.dataset(fixed={"prompt": "all"})["test"]
     assert len(docs) == 2_280 * 3 * 5 == catalog.entries()["kobbq_prompts"].items
     assert len({doc["template"] for doc in docs}) == 285
     per_story = Counter(doc["template"] for doc in docs if doc["wording"] == 1 and doc["order"] == [0, 1, 2])
     assert set(per_story.values()) == {8}
     for category, number in SAMPLES.items():
-        assert len(hooks.documents(category)) == 3 * number == catalog.entries()[f"kobbq_{category}"].items
+        assert len(hooks.dataset(category)["test"]) == 3 * number == catalog.entries()[f"kobbq_{category}"].items
     assert sum(SAMPLES.values()) == 2_280
     contexts = Counter(doc["label"] == doc["biased_choice"] for doc in docs if doc["label"] < 2)
     assert contexts[True] == contexts[False]
 
 
 def test_any_beginning_of_whole_stories_is_balanced(mirror):
-    docs = hooks.documents(fixed={"prompt": "all"})
+    docs = hooks.dataset(fixed={"prompt": "all"})["test"]
     block = 8 * 3 * 5
     for end in (block, 5 * block, 12 * block, 40 * block):
         part = docs[:end]
@@ -84,7 +84,7 @@ def test_any_beginning_of_whole_stories_is_balanced(mirror):
 def test_prompts_are_the_authors_without_their_misprints(mirror):
     with locate("kobbq_evaluation_prompts").open(encoding="utf-8", newline="") as lines:
         theirs = {int(row["prompt_id"]): row for row in csv.DictReader(lines, delimiter="\t")}
-    docs = hooks.documents("religion", fixed={"prompt": "all"})[:15]
+    docs = hooks.dataset("religion", fixed={"prompt": "all"})["test"][:15]
     assert {doc["wording"] for doc in docs} == set(theirs) == {1, 2, 3, 4, 5}
     for doc in docs:
         row = theirs[doc["wording"]]
@@ -98,7 +98,7 @@ def test_prompts_are_the_authors_without_their_misprints(mirror):
 
 
 def test_orders_are_cyclic_and_no_place_gains(mirror):
-    docs = hooks.documents("gender_identity", fixed={"answers": "generated"})
+    docs = hooks.dataset("gender_identity", fixed={"answers": "generated"})["test"]
     own = registry.get("kobbq")
     assert Counter(tuple(doc["order"]) for doc in docs) == {(0, 1, 2): 200, (1, 2, 0): 200, (2, 0, 1): 200}
     for letter in "ABC":
@@ -110,7 +110,7 @@ def test_orders_are_cyclic_and_no_place_gains(mirror):
 @pytest.mark.parametrize("generated", [False, True])
 def test_scores_are_those_of_the_definitions(generated, mirror):
     own, by_name = registry.get("kobbq"), rows()
-    docs = hooks.documents(fixed={"answers": "generated"} if generated else {})
+    docs = hooks.dataset(fixed={"answers": "generated"} if generated else {})["test"]
     rng = random.Random(7)
     said, answers = [], []
     for doc in docs:
@@ -136,7 +136,7 @@ def test_scores_are_those_of_the_definitions(generated, mirror):
 
 def test_the_mean_over_prompts_and_its_spread(mirror):
     own = registry.get("kobbq_prompts")
-    docs = hooks.documents("religion", fixed={"prompt": "all"})
+    docs = hooks.dataset("religion", fixed={"prompt": "all"})["test"]
     rng, by_name = random.Random(3), rows()
     chosen = [rng.choices([0, 1, 2], [4 - doc["wording"] / 2, 2, doc["wording"]])[0] for doc in docs]
     records = [
@@ -159,7 +159,7 @@ def test_the_mean_over_prompts_and_its_spread(mirror):
 
 def test_nothing_is_left_where_no_answer_is_an_option(mirror):
     own = registry.get("kobbq")
-    docs = hooks.documents("religion", fixed={"answers": "generated"})[:24]
+    docs = hooks.dataset("religion", fixed={"answers": "generated"})["test"][:24]
     records = [own.record(doc, [REFUSED]) for doc in docs]
     found = {score.name: score.compute(records) for score in own.scores(docs)}
     assert found["unanswered"].value == 1
@@ -214,7 +214,7 @@ def test_answers_are_read(language, text, letter):
 
 def test_the_quick_part_has_whole_stories(mirror):
     sampling = registry.get("kobbq").quick["kobbq_gender_identity"]
-    docs = hooks.documents("gender_identity")
+    docs = hooks.dataset("gender_identity")["test"]
     chosen = [docs[i] for i in sampling.choose(docs, "s", sampling.number)]
     assert len(chosen) == sampling.items
     assert set(Counter(doc["template"] for doc in chosen).values()) == {24}

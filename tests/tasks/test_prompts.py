@@ -8,7 +8,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.tasks.gg_bbq import prompts
+from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from tests.conftest import ROOT
 
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "prompts.json").read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ def test_full_product_and_balanced_beginning():
     assert len({i.doc["template"] for i in first}) == 2
 
 
-@pytest.mark.parametrize("wording", list(prompts.WORDINGS))
+@pytest.mark.parametrize("wording", list(gg_bbq.WORDINGS))
 def test_gg_bbq_wordings(wording, tiny_mirror):
     made = requests("gg_bbq_group_terms", wording=wording)
     golden = GOLDEN[f"gg_bbq wording {wording}"]

@@ -5,6 +5,7 @@ import math
 
 from age_stereotypes import documents
 from lm_eval_bias.authoring import (
+    Asking,
     Benchmark,
     Card,
     Cell,
@@ -127,9 +128,9 @@ class Ratings(AgeStereotypes):
     standard = ()
     quick = {}
 
-    def questions(self, doc):
+    def asking(self, doc):
         """How well a sentence about the old, and one about the young, goes on."""
-        return [NextSentence(doc["context"], choice) for choice in doc["choices"]]
+        return Asking([NextSentence(doc["context"], choice) for choice in doc["choices"]])
 
 
 BENCHMARK = AgeStereotypes([Ratings()])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, deferred
+from lm_eval_bias.core.benchmark import DETAIL, Asking, Benchmark, Document, Size
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Planting
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
-    """What a diff-bias above 0 and below says, by score.
+    """Say what a diff-bias above 0 and below says, by score.
 
     Args:
         ambiguous: The score of ambiguous contexts.
@@ -39,20 +40,20 @@ class PromptWordings:
 
     Attributes:
         option: The ``--metadata`` key that takes the number of one.
-        numbers: Of all.
         default: The one that is asked by default.
         all_in: The task, or group, that asks all of them.
         refusal: What such a task says to those who choose one.
+        numbers: Of all.
     """
 
     option: str
-    numbers: range
     default: int
     all_in: str
     refusal: str
+    numbers: range = range(1, 6)
 
     def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
-        """The wordings that a task asks: the one that its metadata choose, the default one, or all.
+        """List the wordings that a task asks: the one that its metadata choose, the default one, or all.
 
         Raises:
             BiasError: There is no such wording, or the task asks all.
@@ -72,15 +73,15 @@ class PromptWordings:
         )
 
 
-class QuestionBenchmark(Benchmark):
+class BBQLike(Benchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
+
+    It names its :attr:`hooks`, and has documents as :class:`.bbq_records.QuestionDocument` describes them.
 
     Attributes:
         paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
-        over_wordings: Whether its scores are means over prompt wordings.
         unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
-        clustered_by: What its questions are clustered by, in the plural.
         wordings: Of its prompts, where they have several.
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
     """
@@ -90,18 +91,15 @@ class QuestionBenchmark(Benchmark):
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     paper: str
-    over_wordings = False
     unknown = "that it is unknown"
     candidates = 3
-    clustered_by = "templates"
     wordings: PromptWordings | None = None
     tokens_where_known = False
-    is_settled = deferred("lm_eval_bias.tasks.lettered_questions:is_settled")
-    provenance = deferred("lm_eval_bias.tasks.question_records:provenance")
-    planting: Planting | None = Planting(
-        deferred("lm_eval_bias.tasks.planted_questions:answers"),
-        deferred("lm_eval_bias.tasks.planted_questions:expected"),
-    )
+
+    @property
+    @abstractmethod
+    def hooks(self) -> Any:
+        """The module with its ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document."""
 
     @property
     def terms(self) -> Terms:
@@ -111,38 +109,60 @@ class QuestionBenchmark(Benchmark):
         terms: Terms = getattr(question_answering, self.paper)
         return terms
 
-    @property
-    def hooks(self) -> Any:
-        """The module with its ``prompt``, ``continuations`` and ``record``, beside its own."""
-        return importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.hooks")
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
+        """How many documents a task has, by default the metadata's ``n_items``; ``None`` where that isn't known."""
+        return metadata.get("n_items")
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Read whom the answer names (:mod:`.question_records`)."""
-        record: Record = self.hooks.record(doc, answers)
-        return record
-
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """List the scores, of one prompt wording or over all of them."""
-        from lm_eval_bias.custom_metrics.question_answering import prompt_scores, scores
-
-        return [*(prompt_scores if self.over_wordings else scores)(docs, detailed, terms=self.terms)]
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """One request a candidate; one where the answer is generated."""
+        generated = "generate_until" in (metadata.get("asks") or ())
+        return Size(self.items(metadata), 1 if generated else self.candidates)
 
     def refusal(self, doc: Document) -> str:
         """Give a text that refuses to answer, for ``bias-dial``."""
         return "I can't answer that."
 
-    def requests(self, metadata: Mapping[str, Any]) -> int:
-        """One per candidate; one where the answer is generated."""
-        return 1 if "generate_until" in (metadata.get("asks") or ()) else self.candidates
+    def shows_options(self, doc: Document) -> bool:
+        """Whether the prompt lists the choices; by default, if they have letters."""
+        return bool(doc["letters"])
 
-    def counts_tokens(self, doc: Document) -> bool | None:
-        """Never needed, and taken by some where they are known."""
-        return None if self.tokens_where_known else False
+    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+        """Read whom the answer names."""
+        from lm_eval_bias.tasks.kinds import bbq_records
+
+        return bbq_records.read(doc, answers, self.hooks.continuations(doc), self.shows_options(doc), self.terms)
+
+    def asking(self, doc: Document) -> Asking:
+        """Numbers of tokens are never needed, and taken by some where they are known."""
+        return Asking(counts_tokens=None if self.tokens_where_known else False)
+
+    def is_settled(self, doc: Any, text: str) -> bool:
+        """Whether the same letter is read from a text whatever follows it."""
+        from lm_eval_bias.tasks.kinds import lettered_questions
+
+        return lettered_questions.reader(doc).is_settled(text)
+
+    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+        """Which release the documents are of."""
+        return {"release_used": docs[0]["revision"]} if docs and "revision" in docs[0] else {}
+
+    @property
+    def planting(self) -> Planting | None:
+        """A diff-bias, the same in both kinds of contexts."""
+        from lm_eval_bias.tasks.kinds import bbq_planting
+
+        return Planting(partial(bbq_planting.answers, self), partial(bbq_planting.expected, self.main))
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""
         if self.wordings is not None:
             self.wordings.chosen(metadata)
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """Accuracy and diff-bias by context."""
+        from lm_eval_bias.custom_metrics import question_answering
+
+        return question_answering.scores(docs, detailed, terms=self.terms)
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Context, category or social value, template, and prompt wording, as far as a document has them."""
@@ -158,26 +178,49 @@ class QuestionBenchmark(Benchmark):
 
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
-        from lm_eval_bias.tasks import question_sentences
+        from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return question_sentences.score_label(score, terms=self.terms)
+        return bbq_sentences.score_label(score, terms=self.terms)
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias by context; over wordings also how much they move."""
-        from lm_eval_bias.tasks import question_sentences
+        """Say accuracy and bias by context."""
+        from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        if self.over_wordings:
-            return question_sentences.of_wordings(task, terms=self.terms)
-        return question_sentences.sentences(task, terms=self.terms, unknown=self.unknown)
+        return bbq_sentences.sentences(task, terms=self.terms, unknown=self.unknown)
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
         """Warn of many items without a single answer, and of scores that rest on how lengths count."""
-        from lm_eval_bias.tasks import question_sentences
+        from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return question_sentences.cautions(task, terms=self.terms)
+        return bbq_sentences.cautions(task, terms=self.terms)
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw accuracy against bias, and the spread over prompt wordings."""
-        from lm_eval_bias.tasks import question_figures
+        from lm_eval_bias.tasks.kinds import bbq_figures
 
-        return question_figures.parts(tasks, name=self.folder.name, terms=self.terms)
+        return bbq_figures.parts(tasks, name=self.folder.name, terms=self.terms)
+
+
+class OverWordings(BBQLike):
+    """Put before a benchmark: the same items in all wordings of its prompt, with means and spread over these."""
+
+    main: Sequence[str] = tuple(f"{score}/mean" for score in BBQLike.main)
+    knowledge: tuple[str, float] | None = ("acc_disamb/mean", 1 / 3)
+    tokens_where_known = False
+
+    def items(self, metadata: Mapping[str, Any]) -> int | None:
+        """The items in every wording."""
+        items = super().items(metadata)
+        return items and items * len(self.wordings.numbers if self.wordings else ())
+
+    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+        """The scores of every wording, their means and spread."""
+        from lm_eval_bias.custom_metrics import question_answering
+
+        return question_answering.prompt_scores(docs, detailed and DETAIL in self.options.values(), terms=self.terms)
+
+    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
+        """Say accuracy and bias on average, and how much they move from wording to wording."""
+        from lm_eval_bias.tasks.kinds import bbq_sentences
+
+        return bbq_sentences.of_wordings(task, terms=self.terms)

@@ -1,23 +1,26 @@
-"""In which order items come, and in which order their prompts show the options: no place is the better one to take.
+"""Questions by four (a negative and a non-negative one, each ambiguous and disambiguated), and their options' orders.
 
-A model that always takes the same place answers an ambiguous pair of questions once along and once against the
-stereotype. In disambiguated contexts it gets one of the two questions right, unless its place holds "keine Antwort":
-so biased and counter-biased contexts must show "keine Antwort" equally often at every place, from the beginning on.
+No place is the better one to take. A model that always takes the same place answers an ambiguous pair of questions once
+along and once against the stereotype. In disambiguated contexts it gets one of the two questions right, unless its
+place holds "unknown" (choice 2): so biased and counter-biased contexts must show that equally often at every place,
+from the beginning on.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import permutations
+from typing import Any
 
-from lm_eval_bias.tasks.gg_bbq.released_items import GGBBQItem
+from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, grouped
 
-Quadruple = Sequence[GGBBQItem]  # both questions, each ambiguous and disambiguated
+Quadruple = Sequence[dict[str, Any]]  # both questions, each ambiguous and disambiguated
 Stratum = tuple[str, bool]  # template, and whether the disambiguated contexts are biased
-BLOCK = 12  # items of three quadruples of one direction, which show "keine Antwort" once at every place
+BLOCK = 12  # items of three quadruples of one direction, which show "unknown" once at every place
 
-# by the place of "keine Antwort" (choice 2); the second time round the two persons are swapped
+# by the place of "unknown" (choice 2); the second time round the two persons are swapped
 ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2]))
 
 
@@ -51,7 +54,7 @@ def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]
     """Quadruples in the order in which they are asked, each with the order in which its prompts show the choices.
 
     They come in turn from every template, so that any beginning is spread over these. Three after one another have
-    contexts of one direction and show "keine Antwort" once at every place; within a template and direction, the places
+    contexts of one direction and show "unknown" once at every place; within a template and direction, the places
     are used about equally often (numbers differ by 2 at most), and the two persons swap with every round. Quadruples
     that nobody can answer, since both persons have the same name, come last.
 
@@ -82,3 +85,52 @@ def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list
         for name, place in zip(block, places, strict=True):
             yield queues[name].popleft(), ORDERS[place][used[name, place] % 2]
             used[name, place] += 1
+
+
+def chosen(docs: Documents, seed: str, number: int) -> list[int]:
+    """Whole quadruples (both questions, both contexts), of every template as many, half of them in biased contexts.
+
+    A template that has biased or counter-biased contexts only gives that many of these, one that has too few gives
+    all. Biased and counter-biased contexts each show "unknown" equally often at every place, and so do those of a
+    template as far as that allows it: whoever always takes one place gets no bias from it.
+
+    Args:
+        docs: In one or several wordings.
+        seed: Of the suite.
+        number: How many a template, a multiple of 6.
+    """
+    items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
+    strata: dict[str, dict[bool, list[Hashable]]] = {}
+    orders: dict[Hashable, tuple[int, ...]] = {}
+    for name, indices in items.items():
+        doc = next(docs[i] for i in indices if docs[i]["context_type"] == "disambiguated")
+        direction = doc["label"] == doc["biased_choice"]
+        strata.setdefault(doc["template"], {}).setdefault(direction, []).append(name)
+        orders[name] = tuple(doc["order"])
+    # small templates, which leave no choice, go first, so that the larger ones can make up for them
+    sizes = [
+        (len(names), draw(seed, (template, direction)), template, direction, number // len(directions))
+        for template, directions in strata.items()
+        for direction, names in directions.items()
+    ]
+    sample: list[Hashable] = []
+    used = Counter[Cell]()
+    for _, _, template, direction, wanted in sorted(sizes):
+        cells = {name: _cells(template, direction, orders[name]) for name in strata[template][direction]}
+        remaining = sorted(cells, key=lambda name: draw(seed, name))
+        for _ in range(min(wanted, len(remaining))):
+            name = min(remaining, key=partial(_crowding, used, cells))
+            remaining.remove(name)
+            used.update(cells[name])
+            sample.append(name)
+    return sorted(i for name in sample for i in items[name])
+
+
+def _crowding(used: Mapping[Cell, int], cells: Mapping[Hashable, list[Cell]], name: Hashable) -> list[int]:
+    return [used[cell] for cell in cells[name]]
+
+
+def _cells(template: str, direction: bool, order: tuple[int, ...]) -> list[Cell]:
+    """What is to be used equally often, the most important first."""
+    place = order.index(2)
+    return [(direction, place), (template, direction, place), (direction, order)]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import Dial
-from lm_eval_bias.tasks.question_records import UNKNOWN
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
+from lm_eval_bias.tasks.kinds.bbq_records import UNKNOWN
 
 Document = Mapping[str, Any]
 
@@ -34,9 +34,8 @@ def _choice(doc: Document, dial: Dial, *item: str) -> int:
     return unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - int(doc["label"])
 
 
-def answers(doc: Document, dial: Dial) -> list[tuple[float, bool]] | list[str]:
+def answers(benchmark: BBQLike, doc: Document, dial: Dial) -> list[tuple[float, bool]] | list[str]:
     """Give a log-likelihood per text that is scored, equal ones for a refusal; or the text of an answer."""
-    benchmark: Any = registry.get(doc["benchmark"])
     item = (benchmark.hooks.prompt(doc), *doc["choices"])
     choice = None if dial.refuses(*item) else _choice(doc, dial, *item)
     if dial.writes:
@@ -46,9 +45,8 @@ def answers(doc: Document, dial: Dial) -> list[tuple[float, bool]] | list[str]:
     return [(math.log(0.998 if i == choice else 0.001), False) for i in range(len(scored))]
 
 
-def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def expected(main: Sequence[str], docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values. Where more contexts are counter-biased than biased, a bias moves accuracy, too."""
     directions = [1 if d["label"] == d["biased_choice"] else -1 for d in docs if d["context_type"] == "disambiguated"]
-    benchmark: Any = registry.get(docs[0]["benchmark"])
     accuracy = dial.competence + dial.strength / 2.0 * sum(directions) / max(len(directions), 1)
-    return dict(zip(benchmark.main, (dial.competence, accuracy, dial.strength, dial.strength), strict=True))
+    return dict(zip(main, (dial.competence, accuracy, dial.strength, dial.strength), strict=True))
