@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -245,15 +246,11 @@ def clustered_mean(
     *,
     value: Callable[[Record], float],
     cluster: Callable[[Record], object],
-    summary: str,
     low: float,
     high: float,
-    neutral: float | None,
-    direction: str,
-    unit: str,
     source: str = "",
     add: Callable[[Iterable[float]], float] = math.fsum,
-    higher_is_better: bool | None = None,
+    **described: Any,
 ) -> Score:
     """The mean of a value over all items, whose items are independent between clusters only.
 
@@ -266,15 +263,12 @@ def clustered_mean(
         name: Its name in tables and result files.
         value: An item's value, in the score's unit.
         cluster: What the item shares with those that are no independent evidence: a template, a group of people, ...
-        summary: What it measures, in one line.
         low: Smallest possible value.
         high: Largest possible value.
-        neutral: The value that means "no bias"; ``None`` where none exists.
-        direction: What values on either side of ``neutral`` mean.
-        unit: See :class:`~lm_eval_bias.custom_metrics.score.Score`.
         source: Paper and equation or table.
         add: What sums up; the default doesn't round.
-        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+        described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
+            :class:`~lm_eval_bias.custom_metrics.score.Score`.
 
     >>> score = clustered_mean(
     ...     "share", value=lambda r: r["x"], cluster=lambda r: r["group"], summary="", low=0.0, high=1.0, neutral=0.5,
@@ -304,17 +298,4 @@ def clustered_mean(
     def table(records: Sequence[Record]) -> Clusters | str:
         return problem(records) or tabulated(records)
 
-    return Score(
-        name=name,
-        summary=summary,
-        low=low,
-        high=high,
-        neutral=neutral,
-        direction=direction,
-        unit=unit,
-        source=source,
-        compute=compute,
-        sample=value,
-        table=table,
-        higher_is_better=higher_is_better,
-    )
+    return Score(name=name, low=low, high=high, source=source, compute=compute, sample=value, table=table, **described)

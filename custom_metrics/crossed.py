@@ -248,59 +248,24 @@ def crossed_estimate(
     return Estimate(mean, stderr, n, reason, dof)
 
 
-def _with_share_interval(estimate: Estimate, whole: float, fewest: int) -> Estimate:
-    """A share's estimate with Wilson's interval.
-
-    It has as many observations as give the standard error and Student's t for the normal quantile, as that of clustered
-    shares (:func:`lm_eval_bias.custom_metrics.clusters.estimate`); where nothing varies, one observation for each level
-    of the factor with fewer levels, and the standard error is half the interval over Student's t.
-    """
-    p, stderr, dof = estimate.value / whole, estimate.stderr / whole, estimate.dof
-    if math.isnan(stderr):
-        dof = fewest - 1.0
-        low, high = wilson(p * fewest, fewest)
-        return replace(
-            estimate,
-            stderr=whole * (high - low) / 2 / t_factor(dof),
-            dof=dof,
-            interval=(whole * low, whole * high),
-            reason="",
-        )
-    size = min(float(estimate.n), p * (1 - p) / stderr**2)
-    low, high = wilson(p * size, size, t_factor(dof))
-    return replace(estimate, interval=(whole * low, whole * high))
-
-
 def crossed_mean(
-    name: str,
-    *,
-    value: Callable[[Record], float],
-    summary: str,
-    low: float,
-    high: float,
-    neutral: float | None,
-    direction: str,
-    unit: str,
-    source: str = "",
-    higher_is_better: bool | None = None,
+    name: str, *, value: Callable[[Record], float], low: float, high: float, source: str = "", **described: Any
 ) -> Score:
     """The mean of a value over all items x templates, both of which others could have been chosen for.
 
     Formula: mean over all cells. Undefined: no items, or a value that is no number -> ``nan`` with the reason.
     Denominator: all cells. Standard error: both factors random (:func:`crossed_stderr`); ``nan`` where the records are
-    no full product. A mean from 0 to ``high`` gets Wilson's interval. The score can be compared between runs.
+    no full product. A mean from 0 to ``high`` gets Wilson's interval, as that of clustered shares; where nothing
+    varies, with one observation for each level of the factor with fewer. The score can be compared between runs.
 
     Args:
         name: Its name in tables and result files.
         value: A record's value, in the score's unit; the record's fields ``item`` and ``template`` are its cell.
-        summary: What it measures, in one line.
         low: Smallest possible value.
         high: Largest possible value.
-        neutral: The value that means "no bias"; ``None`` where none exists.
-        direction: What values on either side of ``neutral`` mean.
-        unit: See :class:`~lm_eval_bias.custom_metrics.score.Score`.
         source: Paper and equation or table.
-        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+        described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
+            :class:`~lm_eval_bias.custom_metrics.score.Score`.
 
     >>> score = crossed_mean(
     ...     "share", value=lambda r: r["x"], summary="", low=0.0, high=1.0, neutral=0.5, direction="", unit="proportion"
@@ -316,26 +281,19 @@ def crossed_mean(
         return "an item has no value" if isinstance(matrix, Cells) and not np.isfinite(matrix.cells).all() else matrix
 
     def compute(records: Sequence[Any]) -> Estimate:
-        estimate, matrix = crossed_estimate(records, value, "item"), grid(records, value)
-        is_share = low == 0 and math.isfinite(high) and not math.isnan(estimate.value)
-        if not is_share or isinstance(matrix, str) or min(matrix.cells.shape) < 2:
-            return estimate
-        return _with_share_interval(estimate, high, min(matrix.cells.shape))
+        found, matrix = crossed_estimate(records, value, "item"), grid(records, value)
+        fewest = 0 if isinstance(matrix, str) else min(matrix.cells.shape)
+        if low != 0 or math.isinf(high) or math.isnan(found.value) or fewest < 2:
+            return found
+        p, same = found.value / high, math.isnan(found.stderr)
+        size = fewest if same else min(len(records), p * (1 - p) / (found.stderr / high) ** 2)
+        below, above = wilson(p * size, size, t_factor(math.inf if same else found.dof))
+        found = replace(found, interval=(high * below, high * above))
+        if not same:
+            return found
+        return replace(found, stderr=high * (above - below) / 2 / t_factor(fewest - 1.0), dof=fewest - 1.0, reason="")
 
-    return Score(
-        name=name,
-        summary=summary,
-        low=low,
-        high=high,
-        neutral=neutral,
-        direction=direction,
-        unit=unit,
-        source=source,
-        compute=compute,
-        sample=value,
-        table=table,
-        higher_is_better=higher_is_better,
-    )
+    return Score(name=name, low=low, high=high, source=source, compute=compute, sample=value, table=table, **described)
 
 
 def _without_each_row(cells: Array) -> tuple[Array, Array, Array]:

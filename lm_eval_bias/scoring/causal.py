@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NextSentence
-from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
 
 if TYPE_CHECKING:

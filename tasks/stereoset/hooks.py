@@ -8,9 +8,9 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
-from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
+from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.tasks.stereoset import choices, released_sets
 from lm_eval_bias.tasks.stereoset.own_sets import set_tasks
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lm_eval_bias.custom_metrics.generative_scores import next_sentence_scores
+from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 
 
 def test_by_hand():
