@@ -35,7 +35,7 @@ class Directed:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class Omitted:
     """A score that a format has no place for, and why."""
 
     task: TaskRun
@@ -55,7 +55,7 @@ class Export(NamedTuple):
 
     files: Mapping[str, str]
     scores: int
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[Omitted] = ()
     remarks: Sequence[str] = ()
 
 
@@ -70,15 +70,15 @@ class MeasureSettings(NamedTuple):
     dataset: str = ""
 
 
-def directed(task: TaskRun, value: Value) -> Directed | LeftOut:
+def directed(task: TaskRun, value: Value) -> Directed | Omitted:
     """Give a score its direction, or say why it can't have one."""
     if math.isnan(value.value):
-        return LeftOut(task, value, f"no value: {value.note or 'the file gives no reason'}")
+        return Omitted(task, value, f"no value: {value.note or 'the file gives no reason'}")
     if value.higher_is_better is not None:
         lower = not value.higher_is_better
         return Directed(task, value, value.name, value.value, value.interval, value.low, value.high, lower)
     if value.neutral is None or not value.low < value.neutral < value.high:
-        return LeftOut(task, value, NO_DIRECTION)
+        return Omitted(task, value, NO_DIRECTION)
     neutral, distance = value.neutral, abs(value.value - value.neutral)
     ends = None
     if value.interval is not None:
@@ -100,13 +100,13 @@ def values(run: Run, scores: str) -> list[tuple[TaskRun, Value]]:
     return [(task, value) for task, value in every if scores == "all" or is_main(task, value.name)]
 
 
-def split(run: Run, scores: str) -> tuple[list[Directed], list[LeftOut]]:
+def split(run: Run, scores: str) -> tuple[list[Directed], list[Omitted]]:
     """Divide a run's scores into those that have a direction, and those that have none or no value."""
     parts = [directed(task, value) for task, value in values(run, scores)]
-    return [p for p in parts if isinstance(p, Directed)], [p for p in parts if isinstance(p, LeftOut)]
+    return [p for p in parts if isinstance(p, Directed)], [p for p in parts if isinstance(p, Omitted)]
 
 
-def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
+def by_reason(left_out: Sequence[Omitted]) -> dict[str, list[str]]:
     """Group scores by the reason why they are left out, each with its task."""
     reasons: dict[str, list[str]] = {}
     for one in left_out:

@@ -20,7 +20,7 @@ from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores
-from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, MeasureSettings
+from lm_eval_bias.exports.directed_scores import Directed, Export, MeasureSettings, Omitted
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import contributions, sample_logs
 
@@ -84,7 +84,7 @@ def _texts(**facts: Any) -> dict[str, str]:
     return {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in known}
 
 
-def _about(run: Run, identity: str, settings: MeasureSettings, omitted: Sequence[LeftOut]) -> dict[str, Any]:
+def _about(run: Run, identity: str, settings: MeasureSettings, omitted: Sequence[Omitted]) -> dict[str, Any]:
     """What is said of a run as a whole, with the scores that have no place: nothing of them is lost."""
     backend = str(run.provenance.get("model") or "unknown")
     left_out = [

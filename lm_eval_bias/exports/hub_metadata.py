@@ -18,7 +18,7 @@ from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.exports import directed_scores
-from lm_eval_bias.exports.directed_scores import Directed, Export, LeftOut, MeasureSettings
+from lm_eval_bias.exports.directed_scores import Directed, Export, MeasureSettings, Omitted
 from lm_eval_bias.report import content, templates
 
 _BETTER = {True: "higher is better", False: "lower is better", None: None}
@@ -45,13 +45,13 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Measu
     """
     name = _one_model(runs, settings)
     results: list[dict[str, Any]] = []
-    left_out: list[LeftOut] = []
+    left_out: list[Omitted] = []
     for run in runs:
         kind = "fill-mask" if run.provenance.get("model") == "hf-mlm" else "text-generation"
         for task, own in groupby(directed_scores.values(run, settings.scores), itemgetter(0)):
             scores = [value for _, value in own]
             lacking = [value for value in scores if math.isnan(value.value)]
-            left_out += [LeftOut(task, value, value.note or "the file gives no reason") for value in lacking]
+            left_out += [Omitted(task, value, value.note or "the file gives no reason") for value in lacking]
             metrics = [_metric(task, value) for value in scores if not math.isnan(value.value)]
             if metrics:
                 commits = {pin[1] for pin in map(directed_scores.PIN.match, directed_scores.data_files(task)) if pin}

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
+from lm_eval_bias.tasks.gg_bbq.wordings import WORDINGS
 from lm_eval_bias.tasks.kinds import quadruples
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings, PromptWordings
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
-WORDINGS = PromptWordings(
-    "wording", 2, "gg_bbq_prompts", "this task runs all wordings; choose one with the task without _prompts"
-)
 
 
 class GGBBQ(BBQLike):

@@ -11,7 +11,7 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.gg_bbq import released_items
-from lm_eval_bias.tasks.gg_bbq.benchmark import WORDINGS as NUMBERS
+from lm_eval_bias.tasks.gg_bbq.wordings import WORDINGS as NUMBERS
 from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, QuestionDocument
 

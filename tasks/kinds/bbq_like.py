@@ -151,7 +151,9 @@ class BBQLike(Benchmark):
         """A diff-bias, the same in both kinds of contexts."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
-        return Planting(partial(bbq_planting.answers, self), partial(bbq_planting.expected, self.main))
+        return Planting(
+            partial(bbq_planting.answers, self.hooks, self.refusal), partial(bbq_planting.expected, self.main)
+        )
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.planting import Dial
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 from lm_eval_bias.tasks.kinds.bbq_records import UNKNOWN
 
 Document = Mapping[str, Any]
@@ -34,13 +33,15 @@ def _choice(doc: Document, dial: Dial, *item: str) -> int:
     return unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - int(doc["label"])
 
 
-def answers(benchmark: BBQLike, doc: Document, dial: Dial) -> list[tuple[float, bool]] | list[str]:
+def answers(
+    hooks: Any, refusal: Callable[[Document], str], doc: Document, dial: Dial
+) -> list[tuple[float, bool]] | list[str]:
     """Give a log-likelihood per text that is scored, equal ones for a refusal; or the text of an answer."""
-    item = (benchmark.hooks.prompt(doc), *doc["choices"])
+    item = (hooks.prompt(doc), *doc["choices"])
     choice = None if dial.refuses(*item) else _choice(doc, dial, *item)
     if dial.writes:
-        return [benchmark.refusal(doc) if choice is None else doc["choices"][choice]]
-    scored = benchmark.hooks.continuations(doc)
+        return [refusal(doc) if choice is None else doc["choices"][choice]]
+    scored = hooks.continuations(doc)
     # so high that it stays the highest when it is divided by the choice's length
     return [(math.log(0.998 if i == choice else 0.001), False) for i in range(len(scored))]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
 from lm_eval_bias.tasks.kinds import sampling
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings, PromptWordings
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
+from lm_eval_bias.tasks.kobbq.wordings import ORDERS, PROMPTS
 
 SAMPLES = {
     "age": 168,
@@ -23,10 +24,6 @@ SAMPLES = {
     "political_orientation": 88,
     "educational_background": 192,
 }
-PROMPTS = PromptWordings(
-    "prompt", 1, "kobbq_prompts", "this task runs all five; choose one with a task of one category"
-)
-ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # cyclic, as the authors'
 GENDER = "kobbq_gender_identity"
 
 

@@ -18,7 +18,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     in_turn,
     read_table,
 )
-from lm_eval_bias.tasks.kobbq.benchmark import ORDERS, PROMPTS
+from lm_eval_bias.tasks.kobbq.wordings import ORDERS, PROMPTS
 
 _NAME = re.compile(r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)")
 _VERSIONS = {"a": "ab", "b": "ab", "c": "cd", "d": "cd"}  # the same story with the persons in the other order

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, LeftOut, directed, split
+from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, Omitted, directed, split
 from lm_eval_bias.runs import run_discovery
 from tests.exports.kit import a_run
 
@@ -53,13 +53,13 @@ def test_a_direction_that_the_score_has(better):
 @pytest.mark.parametrize("fields", [{"neutral": None}, {"neutral": 0.0}, {"neutral": 100.0}])
 def test_no_direction(fields):
     one = directed(TASK, a_value(**fields))
-    assert isinstance(one, LeftOut)
+    assert isinstance(one, Omitted)
     assert one.reason == NO_DIRECTION
 
 
 def test_no_value_is_never_a_distance_of_0():
     one = directed(TASK, a_value(value=math.nan, note="no items", higher_is_better=True))
-    assert isinstance(one, LeftOut)
+    assert isinstance(one, Omitted)
     assert one.reason == "no value: no items"
 
 

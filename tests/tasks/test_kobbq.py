@@ -18,7 +18,8 @@ from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option
 from lm_eval_bias.scoring.free_answers import REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.tasks.kobbq import hooks
-from lm_eval_bias.tasks.kobbq.benchmark import PROMPTS, SAMPLES
+from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
+from lm_eval_bias.tasks.kobbq.wordings import PROMPTS
 
 CLOSE = 1e-12
 
