@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
@@ -356,10 +356,14 @@ class Benchmark(ABC):
     def card(self) -> Card | None:
         """What readers of a page must know: ``data/card.yaml`` in its folder, by default.
 
-        ``None`` where nothing was written. A plain attribute will do.
+        ``None`` where nothing was written, and where that can't be read, which is a fault. A plain attribute will do.
         """
         file = self.folder / "data" / "card.yaml"
-        return Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file))) if file.is_file() else None
+        try:
+            return Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file))) if file.is_file() else None
+        except (BiasError, OSError, TypeError, UnicodeError) as error:
+            fault(f"the benchmark {self.name}: its card in {file} is left out ({kind_of(error)})")
+            return None
 
     def facets(self, doc: Document) -> Mapping[str, str]:
         """What readers pick a document's item by, such as its group, template or target; by default nothing."""

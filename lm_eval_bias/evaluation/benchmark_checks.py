@@ -187,8 +187,8 @@ class Examination:
             self.add(name, f"its documents can't be asked ({kind_of(error)})")
             return keys
         if values := self._answered(task, "random answers", ChanceLM()):
-            if own.planting is not None:
-                self._planted(task, own.planting, asked, entry.asks == ("generate_until",))
+            if planting := self.attempt(name, "planting", lambda: own.planting):
+                self._planted(task, planting, asked, entry.asks == ("generate_until",))
             self._pages(own, entry, docs, values, len(asked))
         return keys
 

@@ -6,12 +6,13 @@ Files are believed as far as their form goes. Whoever doubts what they say recom
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.run_data import Run, Value
+from lm_eval_bias.custom_metrics.score import Score
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 CONTROLS = {"bias-chance", "bias-dial"}  # model types that may give every text the same number on purpose
@@ -53,7 +54,8 @@ def _problem(value: Value) -> str:
 
 def _largest(benchmark: str, name: str) -> float:
     """How far some models push a score above its range; -inf where none do."""
-    scores = registry.by_name()[benchmark].scores() if benchmark in registry.by_name() else []
+    own = registry.by_name().get(benchmark)
+    scores: Sequence[Score] = ask((), own, own.scores) if own else ()
     return next((s.largest for s in scores if s.name == name and s.largest is not None), -math.inf)
 
 
