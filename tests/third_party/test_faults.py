@@ -70,6 +70,18 @@ def test_a_yaml_that_lacks_something_is_named_with_its_benchmark(own, monkeypatc
     assert f"age_stereotypes are left out ({tmp_path / 'broken.yaml'}: the key 'language' is missing)" in err
 
 
+def test_a_card_that_cannot_be_read_is_left_out(own, run, monkeypatch, capsys, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "card.yaml").write_text("measures: Age.\ncosts: None.\n")
+    monkeypatch.delattr(own, "card")
+    monkeypatch.setattr(own, "folder", tmp_path)
+    forget()
+    status, _, err = told(capsys, "report", run, "-o", tmp_path / "page.html")
+    assert status == 2
+    assert f"its card in {tmp_path / 'data' / 'card.yaml'} is left out (TypeError: unknown argument 'costs')" in err
+    assert "occugender_implicit" in (tmp_path / "page.html").read_text()
+
+
 def test_two_of_one_name(own, monkeypatch, capsys):
     monkeypatch.setattr(own, "name", "occugender")
     forget()
