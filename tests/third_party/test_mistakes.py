@@ -36,6 +36,7 @@ MISTAKES = {
     "unanswered is no share": (BENCHMARK, 'unanswered = "unanswered"', 'unanswered = "old_share"', r"age_stereotypes.unanswered: the range of old_share must be 0 to 1"),
     "a name in standard": (BENCHMARK, 'standard = ("age_pairs",)', 'standard = ("age_pair",)', r"age_stereotypes.standard: the task 'age_pair' is unknown. Did you mean age_pairs.*"),
     "a name in quick": (BENCHMARK, 'quick = {"age_pairs"', 'quick = {"age_pair"', r"age_stereotypes.quick: the task 'age_pair' is unknown. .*"),
+    "a name in left_out": (BENCHMARK, "    standard = (", '    left_out = {"full": __import__("lm_eval_bias").authoring.LeftOut("", ("age_pair",))}\n    standard = (', r"age_stereotypes.left_out: the task 'age_pair' is unknown. Did you mean age_pairs.*"),
     "the size of quick": (BENCHMARK, "every_third, 3, 8)", "every_third, 3, 9)", r"quick: age_pairs: items is 9, but 8 documents are chosen"),
     "the choice of quick": (BENCHMARK, "range(0, len(docs), number)", "range(0, len(docs) + 9, number)", r"quick: age_pairs: choose\(\) must give indices of documents, in order and each once"),
     "knowledge": (BENCHMARK, "    standard = (", '    knowledge = ("old_share", 101)\n    standard = (', r"age_stereotypes.knowledge: 101 is outside of the range of old_share"),
