@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import catalog, redaction, registry
-from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of, one_line
+from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why
 from lm_eval_bias.evaluation import preflight, suites
 from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
@@ -60,7 +60,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             if entry is None or is_own or isinstance(error, BiasError | MemoryError):
                 raise
             logger.debug("where the task failed", exc_info=error)
-            raise BiasError(f"{entry.path}: the task {name} can't be built: {kind_of(error)}") from error
+            raise BiasError(f"{entry.path}: the task {name} can't be built: {one_line(error)}") from error
         config.tasks.append(loaded["groups"].get(name) or loaded["tasks"][name])
     preflight.check_samples(config, config.tasks)
     return manager
