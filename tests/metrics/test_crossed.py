@@ -243,11 +243,20 @@ def test_a_share_of_crossed_items_has_wilsons_interval():
     assert made.table(prompts(cells)).value == found.value
 
 
-def test_a_share_that_never_varies_has_one_observation_a_template():
-    _, found = share(np.full((5, 3), 0.0))
-    assert found.interval == pytest.approx((0.0, 100 * wilson(0.0, 3)[1]))
+@pytest.mark.parametrize("hits", [0, 3])
+def test_a_share_that_never_varies_has_one_observation_a_template(hits):
+    _, found = share(np.full((5, 3), 100.0 * hits / 3))
+    low, high = wilson(hits, 3)
+    assert found.interval == pytest.approx((100 * low, 100 * high))
     assert (found.dof, found.reason) == (2, "")
-    assert found.stderr == pytest.approx(found.interval[1] / 2 / t_factor(2))
+    assert found.stderr == pytest.approx(50 * (high - low) / t_factor(2))
+
+
+def test_a_mean_of_crossed_items_says_what_it_is():
+    made, _ = share(np.eye(3))
+    assert (made.name, made.low, made.high, made.source, made.sample({"v": 3.0})) == ("share", 0.0, 100.0, "", 3.0)
+    assert made.table([]) == "no items"
+    assert made.table(prompts(np.full((3, 3), math.nan))) == "an item has no value"
 
 
 @pytest.mark.parametrize("cells", [np.full((5, 1), 100.0), np.full((3, 3), math.nan)])
