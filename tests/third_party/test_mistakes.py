@@ -64,7 +64,8 @@ def doctor(tmp_path, monkeypatch, capsys):
     """What doctor says of the package with a mistake: status and lines of problems."""
 
     def examine(file="", old="", new=""):
-        folder = shutil.copytree(HERE / "age_stereotypes", tmp_path / "age_stereotypes").parent
+        compiled = shutil.ignore_patterns("__pycache__")
+        folder = shutil.copytree(HERE / "age_stereotypes", tmp_path / "age_stereotypes", ignore=compiled).parent
         if file:
             text = (folder / "age_stereotypes" / file).read_text()
             assert old in text

@@ -37,7 +37,9 @@ metadata: {version: 2.0}
 """
 
 
-def forget():
+def forget(packages=()):
+    for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
+        del sys.modules[name]
     errors.FAULTS.clear()
     known = (registry._found, registry.benchmarks, registry.by_name, catalog.packaged, sources.manifest)
     for cached in (*known, suites.load, registry.published):
@@ -55,11 +57,9 @@ def as_if_installed(monkeypatch, folder, benchmarks):
 
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(importlib.metadata, "entry_points", points)
-    forget()
+    forget(benchmarks)
     yield
-    forget()
-    for name in [name for name in sys.modules if name.partition(".")[0] in benchmarks]:
-        del sys.modules[name]
+    forget(benchmarks)
 
 
 @pytest.fixture
