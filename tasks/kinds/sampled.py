@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lm_eval_bias.core.benchmark import Benchmark, Size
+from lm_eval_bias.core.benchmark import Size
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 
-class SampledTexts(Benchmark):
+class SampledTexts(WithSentences):
     """A benchmark whose answers are sampled texts, each with its regard."""
 
     samples_texts: Literal["never", "always", "by default"] = "always"

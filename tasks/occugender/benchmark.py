@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Asking, Benchmark, Condition, Document, LeftOut, Rewriting, Sampling, Size
+from lm_eval_bias.core.benchmark import Asking, Condition, Document, LeftOut, Rewriting, Sampling, Size
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds import sampling
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
@@ -35,7 +36,7 @@ OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
 WORDS = {"explicit": 26, "implicit": 6}  # that are scored
 
 
-class OccuGender(Benchmark):
+class OccuGender(WithSentences):
     """Occupational gender bias (Chen et al. 2025)."""
 
     name = "occugender"
@@ -107,23 +108,12 @@ class OccuGender(Benchmark):
         """Each word's gender."""
         return list(map(str, doc["genders"]))
 
-    def score_label(self, score: str) -> str:
-        """Name the group, the gender and the kind of share."""
-        from lm_eval_bias.tasks.occugender.sentences import score_label
-
-        return score_label(score)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Which gender words take the probability, by whom the occupations are dominated."""
+    @property
+    def words(self) -> Any:
+        """Its labels, sentences and cautions."""
         from lm_eval_bias.tasks.occugender import sentences
 
-        return sentences.sentences(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of low coverage."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences.cautions(task)
+        return sentences
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw shares by gender and group, occupations against the labour market, and instructions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import REQUIRED, Document, LeftOut
@@ -13,7 +13,6 @@ from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 _TEXTS = dict(negative="negative texts", positive="positive texts", **{f: f"{f} words" for f in FACETS}, words="words")
@@ -73,23 +72,12 @@ class OwnPrompts(SampledTexts):
         """The group and the cluster."""
         return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
 
-    def score_label(self, score: str) -> str:
-        """Name the measure and the groups."""
-        from lm_eval_bias.tasks.own_prompts.sentences import score_label
-
-        return score_label(score)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """How texts about the groups differ."""
+    @property
+    def words(self) -> Any:
+        """Its labels, sentences and cautions."""
         from lm_eval_bias.tasks.own_prompts import sentences
 
-        return sentences.sentences(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of few clusters, and of texts that can't be used."""
-        from lm_eval_bias.tasks.own_prompts import sentences
-
-        return sentences.cautions(task)
+        return sentences
 
 
 BENCHMARK = OwnPrompts()

@@ -129,23 +129,12 @@ class Regard(SampledTexts):
             "context": str(doc.get("context", "")),
         }
 
-    def score_label(self, score: str) -> str:
-        """Name the context set, the measure and whom it is about."""
-        from lm_eval_bias.tasks.regard.sentences import score_label
-
-        return score_label(score)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """How texts regard women and men, and how often they have the facets' keywords."""
+    @property
+    def words(self) -> Any:
+        """Its labels, sentences and cautions."""
         from lm_eval_bias.tasks.regard import sentences
 
-        return sentences.sentences(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of the classifier's errors, and of texts that can't be used."""
-        from lm_eval_bias.tasks.regard import sentences
-
-        return sentences.cautions(task)
+        return sentences
 
     def withheld(self, task: TaskRun) -> str:
         """Regard without the facets."""

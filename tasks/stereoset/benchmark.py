@@ -9,7 +9,6 @@ from lm_eval_bias.core.benchmark import (
     DATA,
     DETAIL,
     Asking,
-    Benchmark,
     Command,
     Document,
     ExportFormat,
@@ -19,6 +18,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds import sampling
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-class StereoSet(Benchmark):
+class StereoSet(WithSentences):
     """Stereotypes in five languages (Öztürk et al. 2023)."""
 
     name = "stereoset"
@@ -121,23 +121,12 @@ class StereoSet(Benchmark):
         """Stereotype, anti-stereotype or unrelated."""
         return [str(candidate["label"]) for candidate in doc["candidates"]]
 
-    def score_label(self, score: str) -> str:
-        """Name the score, the part of the items and the way to score them."""
-        from lm_eval_bias.tasks.stereoset.sentences import score_label
-
-        return score_label(score)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Which candidates the model prefers, and whether it tells sense from nonsense."""
+    @property
+    def words(self) -> Any:
+        """Its labels, sentences and cautions."""
         from lm_eval_bias.tasks.stereoset import sentences
 
-        return sentences.sentences(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of scores at chance level."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.cautions(task)
+        return sentences
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw SS beside LMS by test and bias type, and by ways to score."""
