@@ -67,7 +67,6 @@ def model_card(runs: Sequence[Run], problems: Sequence[Problem], settings: Measu
         "model_card.md.j2",
         report=content.build(runs, problems),
         lacking=directed_scores.by_reason(left_out),
-        main_tables=content.main_tables,
     )
     number = sum(len(one["metrics"]) for one in results)
     return Export({"": f"---\n{_yaml(metadata)}---\n\n{section}"}, number, left_out)
