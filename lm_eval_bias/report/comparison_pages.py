@@ -76,7 +76,7 @@ def _sentences(members: Sequence[Member]) -> list[str]:
         return [f"no significant difference in {tests:,} tests, which doesn’t mean that there is none"]
     told = sum(map(len, places.values()))
     lines = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
-    return [f"{told:,} of {tests:,} differences can be told", *lines]
+    return [f"{told:,} of {tests:,} differences are significant", *lines]
 
 
 def _row(label: str, name: str, findings: Sequence[Finding], series: dict[str, int], reach: float) -> Strip:

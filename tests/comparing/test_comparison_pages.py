@@ -185,7 +185,7 @@ def test_titles_name_what_is_compared():
 def test_what_can_be_told_is_said_first_and_what_cannot_is_no_proof():
     members = [Member("toy", finding("a", adjusted=0.04)), Member("toy", finding("b", adjusted=0.001))]
     words = comparison_pages._sentences([*members, Member("toy", finding("c", adjusted=0.5))])
-    assert words == ["2 of 3 differences can be told", f"{finding().verdict}: mean (b), mean (a)"]
+    assert words == ["2 of 3 differences are significant", f"{finding().verdict}: mean (b), mean (a)"]
     (line,) = comparison_pages._sentences([Member("toy", finding(adjusted=0.5))])
     assert "doesn’t mean that there is none" in line
 
