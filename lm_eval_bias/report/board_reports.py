@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lm_eval_bias.boards.building import PUBLISHED, Board, BoardRow, RankedScore, rule
-from lm_eval_bias.core.run_data import Problem, Run, Value
+from lm_eval_bias.boards.building import RUN, Board, BoardRow, rule
+from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
@@ -30,10 +31,11 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                 ]  # fmt: skip
 
 
-def _cell_data(cell: RankedScore, column: Value) -> Mapping[str, object]:
+def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
+    cell = row.cells[column.name]
     return {
         "value": finite(cell.value),
-        "text": captions.text(cell, column),
+        "text": captions.text(row, column),
         "stderr": finite(cell.stderr),
         "interval": list(cell.interval) if cell.interval else None,
         "printed_plus_minus": cell.plus_minus,
@@ -44,7 +46,7 @@ def _cell_data(cell: RankedScore, column: Value) -> Mapping[str, object]:
 
 
 def _board_data(board: Board) -> Mapping[str, object]:
-    columns = {column.name: column for column in [*board.columns, *board.others]}
+    columns = [*board.columns, *board.others]
     return {
         "task": board.task,
         "benchmark": board.benchmark,
@@ -62,7 +64,7 @@ def _board_data(board: Board) -> Mapping[str, object]:
                 "unit": column.unit,
                 "ranked": rule(column) if column in board.columns else "",
             }
-            for column in columns.values()
+            for column in columns
         ],
         "rows": [
             {
@@ -72,40 +74,41 @@ def _board_data(board: Board) -> Mapping[str, object]:
                 "conventions": row.conventions,
                 "deviations": list(row.deviations),
                 "caveat": row.caveat,
-                "scores": {name: _cell_data(cell, columns[name]) for name, cell in row.cells.items()},
+                "scores": {column.name: _cell_data(row, column) for column in columns},
             }
             for row in board.rows
         ],
     }
 
 
-def _with_caveats(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
-    """The boards with what has to be read before each run's scores, and in what runs of one model differ."""
-    tasks = {
-        (task.base, f"{run.name} {task.remark}".strip()): (run, task) for run in runs for task in run.tasks.values()
-    }
-
-    def annotated(board: Board, row: BoardRow) -> BoardRow:
-        if row.kind == PUBLISHED:
-            return row
-        run, task = tasks[board.task, row.model]
-        differs = (f"differs from {run.differs}",) if run.differs else ()
-        return replace(row, caveat=caveats.of(run, task), deviations=row.deviations + differs)
-
-    return [replace(board, rows=[annotated(board, row) for row in board.rows]) for board in boards]
+def _annotated(board: Board, places: Mapping[tuple[str, str], tuple[int, Run, TaskRun]]) -> Board:
+    """A board with what has to be read before each run's scores, and in what runs of one model differ."""
+    rows = []
+    for row in board.rows:
+        if row.kind == RUN:
+            _, run, task = places[board.task, row.model]
+            differs = (f"differs from {run.differs}",) if run.differs else ()
+            row = replace(row, caveat=caveats.of(run, task), deviations=row.deviations + differs)
+        rows.append(row)
+    return replace(board, rows=rows)
 
 
 def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     """The boards of some runs.
 
     Args:
-        form: ``html``, one page with one table that can be searched, filtered and sorted; ``md``, a section per task;
-            ``latex``, a table environment per task; ``csv``, a line per model and score; or ``json``, everything.
+        form: ``html``, one page with a tab per benchmark; ``md``, a section per task; ``latex``, a table per task;
+            ``csv``, a line per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
     """
-    boards = _with_caveats(boards, presentable(runs))
+    places = {
+        (task.base, f"{run.name} {task.remark}".strip()): (number, run, task)
+        for number, run in enumerate(presentable(runs), start=1)
+        for task in run.tasks.values()
+    }
+    boards = [_annotated(board, places) for board in boards]
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
@@ -115,23 +118,14 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)
-    if form == "html":
-        return templates.render(
-            "leaderboard.html.j2",
-            ("board.css", "board.js"),
-            title=captions.TITLE,
-            board=board_pages.board_table(boards, board_pages.run_ids(runs)),
-            captions=captions,
-            pages=board_pages,
-            boards=boards,
-            runs=runs,
-            problems=problems,
-        )
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
+        ("board.css", "board.js") if form == "html" else (),
         title=captions.TITLE,
-        reading=captions.READING,
+        tabs=board_pages.tabs(boards, {key: number for key, (number, _, _) in places.items()}) if form == "html" else (),
         captions=captions,
+        score_label=score_label,
+        rule=rule,
         boards=boards,
         runs=runs,
         problems=problems,

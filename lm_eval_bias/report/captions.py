@@ -1,15 +1,17 @@
-"""What a board says: its cells, how its scores are read and ranked, and what has to be said of its rows."""
+"""What a board says: its cells, how its scores are read and ranked, and what has to be known of its rows."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, Board, RankedScore, rule
+from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
-from lm_eval_bias.core.numbers import NONE, bound, number, score_range
+from lm_eval_bias.core.numbers import NONE, aim, number, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run, Value, readable
+from lm_eval_bias.core.score_cells import named, score_label
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -28,116 +30,130 @@ READING = (
     "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
     "sample logs are there. Otherwise they are treated as independent, and the table says so.",
 )
+TRIAL, GUESSING = "trial run", "chance level"  # what a row's caveat begins with
+_MANY = 7  # models that nobody wants listed
 
 
-def text(cell: RankedScore, column: Value) -> str:
-    """The value with the paper's digits, or as many as its unit bears."""
+def text(row: BoardRow, column: Value) -> str:
+    """A value with the paper's digits, or as many as its unit bears."""
+    cell = row.cells[column.name]
     return cell.printed or number(cell.value, column.unit)
 
 
-def anchor(board: Board) -> str:
-    """The id of a board's section in a page."""
-    return "task-" + "".join(c if c.isalnum() else "-" for c in board.task)
-
-
-def uncertainty(cell: RankedScore, column: Value) -> str:
-    """The interval or the printed ±; empty where there is none."""
+def uncertainty(row: BoardRow, column: Value) -> str:
+    """A value's interval or printed ±, or that it was derived; empty where there is nothing to say."""
+    cell = row.cells[column.name]
     if cell.interval is not None:
         low, high = (number(end, column.unit) for end in cell.interval)
         return f"[{low},\u00a0{high}]"
-    return "" if cell.plus_minus is None else f"±\u00a0{number(cell.plus_minus, column.unit)}"
+    if cell.plus_minus is not None:
+        return f"±\u00a0{number(cell.plus_minus, column.unit)}"
+    return "derived" if cell.derived else ""
+
+
+def rank(row: BoardRow, column: Value) -> Rank | None:
+    """A row's rank by a score; a model at chance level has none."""
+    return None if GUESSING in row.caveat else row.cells[column.name].rank
+
+
+def sort_key(row: BoardRow, column: Value) -> float:
+    """What rows are sorted by: the distance from the neutral value where a score ranks by that, else the value.
+
+    A model at chance level has no distance: ``nan``, which stays last.
+    """
+    value = row.cells[column.name].value
+    if column.neutral is None or column.higher_is_better is not None:
+        return value
+    return math.nan if GUESSING in row.caveat else abs(value - column.neutral)
+
+
+def leading(board: Board) -> Value:
+    """The score that stands for a board at first: its first one around a neutral value."""
+    around = (one for one in board.columns if one.neutral is not None and one.higher_is_better is None)
+    return next(around, board.columns[0])
+
+
+def order(board: Board, row: BoardRow) -> tuple[bool, float]:
+    """The place of a row: runs before published models, each by the leading score."""
+    key = sort_key(row, column := leading(board))
+    return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if column.higher_is_better else key
+
+
+def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
+    """The rows of a table with these scores; a run without any of them is listed, so that it isn't overlooked."""
+    return [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+
+
+def meanings(boards: Sequence[Board]) -> list[str]:
+    """How to read the main scores; tasks of a benchmark share most of them."""
+    lines = {}
+    for board, column in ((board, column) for board in boards for column in board.columns):
+        label, name = named(board.benchmark, column.name)
+        span = f"{score_range(column)}, {aim(column)}; {column.direction}"
+        ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
+        lines[f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"] = None
+    return list(lines)
 
 
 def conventions(board: Board) -> list[str]:
-    """The different conventions in the order of the rows; tables refer to them by number, from 1."""
-    return list(dict.fromkeys(row.conventions for row in board.rows))
-
-
-def meaning(column: Value, label: str = "") -> str:
-    """How to read a score, named by its label or else by its technical name."""
-    span = score_range(column, " … ")
-    neutral = f", neutral {bound(column.neutral)}" if column.neutral is not None else ""
-    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked, because it has no neutral value."
-    return f"{label or column.name}: {column.summary} ({span}{neutral}; {column.direction}). {ranked}"
+    """What scores were made by, and whose; the largest group of many models is "all others"."""
+    models: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in board.rows:
+        models[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
+    largest = max(models.values(), key=len, default={})
+    return [
+        f"{'All others' if names is largest and len(names) >= _MANY else ', '.join(names)}: {made}"
+        for made, names in models.items()
+    ]
 
 
 def unranked(board: Board) -> list[str]:
     """Why rows have no rank: each reason with the rows and scores that it is about."""
-    labels: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
+    labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = defaultdict(dict)
     ranked = [column.name for column in board.columns if rule(column)]
     for row in board.rows:
         reasons: dict[str, list[str]] = defaultdict(list)
         for name in ranked:
-            if row.cells[name].unranked and row.cells[name].unranked != NOT_PUBLISHED:
-                reasons[row.cells[name].unranked].append(name)
+            cell = row.cells[name]
+            reasons[GUESSING if cell.rank and GUESSING in row.caveat else cell.unranked].append(name)
         for reason, names in reasons.items():
-            label = "published models" if row.kind == PUBLISHED else row.model
-            if label not in labels[reason][tuple(names)]:
-                labels[reason][tuple(names)].append(label)
+            if reason not in ("", NOT_PUBLISHED):
+                labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
     return [
         f"{', '.join(models)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
-        for reason, cases in labels.items()
-        for names, models in cases.items()
+        for (reason, names), models in labels.items()
     ]
 
 
 def remarks(board: Board) -> list[str]:
-    """What is said of single rows."""
-    return [f"{row.model}: {'; '.join(row.deviations)}" for row in board.rows if row.deviations]
+    """What has to be known of single rows."""
+    said = {row.model: "; ".join(filter(None, (row.caveat, *row.deviations))) for row in board.rows}
+    return [f"{model}: {remark}" for model, remark in said.items() if remark]
 
 
 def below(board: Board) -> list[str]:
     """What stands below a board's tables."""
     return [
-        *map(meaning, board.columns),
+        *meanings([board]),
         *board.notes,
         *remarks(board),
         *(f"No rank: {line}" for line in unranked(board)),
+        *(f"Made by {line}" for line in conventions(board)),
     ]
 
 
-def _rank(rank: Rank | None) -> Cell:
-    if rank is None:
-        return Cell(NONE)
-    # sorted by its better end, then by its worse one
-    return Cell(f"{rank} of {rank.of}", rank.low + rank.high / (rank.of + 1))
-
-
-def score_cells(cell: RankedScore, column: Value, is_ranked: bool) -> list[Cell]:
-    """A score's value with its interval, and its rank where the column has ranks."""
-    beside = uncertainty(cell, column) or ("derived" if cell.derived else "")
-    value = Cell(text(cell, column), cell.value, beside)
-    return [value, _rank(cell.rank)] if is_ranked else [value]
-
-
-def _table(board: Board, columns: Sequence[Value], caption: str) -> Table:
-    """Some of a board's scores as a table, each row with the number of its conventions.
-
-    Published models without any of the scores are left out; a run without any stays, so that it isn't overlooked.
-    """
-    numbers = {line: i for i, line in enumerate(conventions(board), start=1)}
-    ranked = {column.name for column in columns if any(row.cells[column.name].rank for row in board.rows)}
-    headings = [Column("Model")]
-    for column in columns:
-        headings += [
-            Column(name, True) for name in (column.name, f"{column.name}: rank")[: 1 + (column.name in ranked)]
-        ]
+def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
+    """Some of a board's scores with their ranks."""
     rows = []
-    for row in board.rows:
-        if row.kind != PUBLISHED or any(text(row.cells[column.name], column) != NONE for column in columns):
-            note = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or row.kind
-            scores = [score_cells(row.cells[column.name], column, column.name in ranked) for column in columns]
-            made = Cell(f"({numbers[row.conventions]})", numbers[row.conventions])
-            rows.append([Cell(row.model, note=note), *(cell for cells in scores for cell in cells), made])
-    return Table(f"{board.task}: {caption}", [*headings, Column("Made by", True)], rows)
-
-
-def tables(board: Board) -> list[Table]:
-    """The board's main scores, and where there are some, the further ones that the papers print."""
-    parts = [_table(board, board.columns, "main scores with 95% intervals")]
-    if board.others:
-        parts.append(_table(board, board.others, "further scores that the papers print, with 95% intervals"))
-    return parts
+    for row in sorted(listed(board, columns), key=lambda row: order(board, row)):
+        cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
+        for column in columns:
+            place = rank(row, column)
+            beside = [uncertainty(row, column), f"rank {place} of {place.of}" if place else ""]
+            cells.append(Cell(text(row, column), row.cells[column.name].value, ", ".join(filter(None, beside))))
+        rows.append(cells)
+    heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
+    return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 
 
 def origins(runs: Sequence[Run]) -> Table:
