@@ -13,8 +13,8 @@ from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.report import caveats, dots, parts
 
-_LANE, _NARROW = 13, 5  # pixels
-_REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
+LANE, _NARROW = 13, 5  # pixels
+REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
 _DOT = len(pen.MARKERS)  # a smaller mark, where names are what tells models apart
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
@@ -152,7 +152,7 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     many = len(shown) > parts.MANY
     if many:
         shown.sort(key=lambda pair: way(pair[1], pair[1].value))
-    lane = _NARROW if many else _LANE
+    lane = _NARROW if many else LANE
     ability = shown[0][1].higher_is_better is not None
     benchmark = items[0].task.benchmark
     label = score_label(benchmark, name)
@@ -254,12 +254,13 @@ def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) ->
         names = list(dict.fromkeys(name for item in members for name in parts.main_names(item.task)))[: parts.MAIN]
         best = {name for item in members for name, one in item.task.scores.items() if one.higher_is_better is not None}
         counted = " to ".join(f"{n:,}" for n in dict.fromkeys([min(asked), max(asked)]))
+        counted += " items" if min(asked) == max(asked) else " items, not the same in all runs"
         for rows, own in (
             (bias, [name for name in names if name not in best]),
             (ability, [name for name in names if name in best]),
         ):
             if strips := [strip for name in own if (strip := _strip(name, members, reach)) is not None]:
-                rows.append(TaskStrips(task, f"{counted} items", strips))
+                rows.append(TaskStrips(task, counted, strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
     verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
     return BenchmarkPicture(
@@ -303,7 +304,7 @@ def build(
     shown = [value for _, _, value in main if in_picture(value)]
     bias = [value for value in shown if value.higher_is_better is None]
     furthest = max((abs(one) for value in bias for one in _ways(value)), default=0.0)
-    reach = next(reach for reach in _REACHES if furthest <= reach)
+    reach = next(reach for reach in REACHES if furthest <= reach)
     apart = dict.fromkeys(score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
     return Overview(
         [run.name for run in runs],
