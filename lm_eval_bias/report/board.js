@@ -35,21 +35,18 @@
     show();
     const state = new URLSearchParams({ tab: panels[open].name, model: words.value, kind: kind.value });
     for (const { name, boxes } of panels) {
-      const [picked, usual] = ["checked", "defaultChecked"].map((how) => boxes.filter((box) => box[how]));
-      if (String(picked.map((box) => box.value)) !== String(usual.map((box) => box.value))) {
-        state.set(name, picked.map((box) => box.value));
-      }
+      const picks = (how) => String(boxes.filter((box) => box[how]).map((box) => box.value));
+      if (picks("checked") !== picks("defaultChecked")) state.set(name, picks("checked"));
     }
     history.replaceState(null, "", `#${state}`);
   };
   const read = () => {
-    const target = document.getElementById(location.hash.slice(1)); // a link to a place in the page
-    const state = new URLSearchParams(location.hash.slice(1));
-    const found = panels.findIndex(({ panel, name }) => target ? panel.contains(target) : name === state.get("tab"));
+    const hash = location.hash.slice(1), state = new URLSearchParams(hash);
+    const found = panels.findIndex(({ panel, name }) => panel.id === hash || name === state.get("tab"));
     if (found >= 0) open = found;
-    if (!target) {
-      words.value = state.get("model") ?? "";
-      kind.value = state.get("kind") ?? "";
+    if (state.has("tab")) {
+      words.value = state.get("model");
+      kind.value = state.get("kind");
       for (const { name, boxes } of panels) {
         const picked = state.get(name)?.split(",");
         for (const box of boxes) box.checked = picked?.includes(box.value) ?? box.defaultChecked;

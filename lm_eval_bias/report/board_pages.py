@@ -37,15 +37,13 @@ class ModelRow:
 
     Attributes:
         model: Its name.
-        link: Id of where a run comes from; empty for a published model.
-        source: The papers that print a published model's scores.
+        papers: Those that print its scores; empty for runs.
         warnings: What its name isn't shown without.
         cells: One per column.
     """
 
     model: str
-    link: str
-    source: str
+    papers: str
     warnings: str
     cells: Sequence[BoardCell]
 
@@ -90,31 +88,25 @@ def _warnings(rows: Mapping[str, BoardRow]) -> str:
     return "; ".join(said)
 
 
-def _rows(boards: Sequence[Board], numbers: Mapping[tuple[str, str], int]) -> list[ModelRow]:
+def _rows(boards: Sequence[Board]) -> list[ModelRow]:
     """A row per model; runs and published models of one name have two."""
     members: dict[tuple[bool, str], dict[str, BoardRow]] = defaultdict(dict)
     for board in boards:
-        for row in sorted(captions.listed(board, board.columns), key=lambda row: captions.order(board, row)):
+        for row in captions.listed(board, board.columns):
             members[row.kind == PUBLISHED, row.model][board.task] = row
     rows = []
     for (is_published, model), own in sorted(members.items(), key=lambda member: member[0][0]):
         papers = dict.fromkeys(row.source.partition(", Table")[0] for row in own.values() if is_published)
-        link = "" if is_published else f"run-{numbers[next(iter(own)), model]}"
         cells = [_cell(board, own.get(board.task), column) for board in boards for column in board.columns]
-        rows.append(ModelRow(model, link, ", ".join(papers), _warnings(own), cells))
+        rows.append(ModelRow(model, ", ".join(papers), _warnings(own), cells))
     return rows
 
 
-def tabs(boards: Sequence[Board], numbers: Mapping[tuple[str, str], int]) -> list[BoardTab]:
-    """The boards by benchmark, in their own order.
-
-    Args:
-        boards: The boards.
-        numbers: Of the run of a task and row.
-    """
+def tabs(boards: Sequence[Board]) -> list[BoardTab]:
+    """The boards by benchmark, in their own order."""
     families: dict[str, list[Board]] = defaultdict(list)
     for board in boards:
         family = registry.family(board.benchmark)
         families[family.name if family else board.benchmark].append(board)
     titles = {one.name: one.title for one in registry.benchmarks()}
-    return [BoardTab(name, titles.get(name) or name, own, _rows(own, numbers)) for name, own in families.items()]
+    return [BoardTab(name, titles.get(name) or name, own, _rows(own)) for name, own in families.items()]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.boards.building import RUN, Board, BoardRow, rule
-from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
-from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
@@ -48,11 +47,7 @@ def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
 def _board_data(board: Board) -> Mapping[str, object]:
     columns = [*board.columns, *board.others]
     return {
-        "task": board.task,
-        "benchmark": board.benchmark,
-        "language": board.language,
-        "measures": board.measures,
-        "notes": list(board.notes),
+        **{name: getattr(board, name) for name in ("task", "benchmark", "language", "measures", "notes")},
         "scores": [
             {
                 "name": column.name,
@@ -67,30 +62,26 @@ def _board_data(board: Board) -> Mapping[str, object]:
             for column in columns
         ],
         "rows": [
-            {
-                "model": row.model,
-                "kind": row.kind,
-                "source": row.source,
-                "conventions": row.conventions,
-                "deviations": list(row.deviations),
-                "caveat": row.caveat,
-                "scores": {column.name: _cell_data(row, column) for column in columns},
-            }
+            {name: getattr(row, name) for name in ("model", "kind", "source", "conventions", "deviations", "caveat")}
+            | {"scores": {column.name: _cell_data(row, column) for column in columns}}
             for row in board.rows
         ],
     }
 
 
-def _annotated(board: Board, places: Mapping[tuple[str, str], tuple[int, Run, TaskRun]]) -> Board:
-    """A board with what has to be read before each run's scores, and in what runs of one model differ."""
-    rows = []
-    for row in board.rows:
-        if row.kind == RUN:
-            _, run, task = places[board.task, row.model]
+def _annotated(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
+    """The boards with what has to be read before each run's scores, and in what runs of one model differ."""
+    before = {}
+    for run in runs:
+        for task in run.tasks.values():
             differs = (f"differs from {run.differs}",) if run.differs else ()
-            row = replace(row, caveat=caveats.of(run, task), deviations=row.deviations + differs)
-        rows.append(row)
-    return replace(board, rows=rows)
+            before[RUN, task.base, f"{run.name} {task.remark}".strip()] = (caveats.of(run, task), differs)
+
+    def row(board: Board, row: BoardRow) -> BoardRow:
+        caveat, differs = before.get((row.kind, board.task, row.model), ("", ()))
+        return replace(row, caveat=caveat, deviations=row.deviations + differs)
+
+    return [replace(board, rows=[row(board, one) for one in board.rows]) for board in boards]
 
 
 def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
@@ -103,12 +94,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         runs: The runs.
         problems: Files that were passed over.
     """
-    places = {
-        (task.base, f"{run.name} {task.remark}".strip()): (number, run, task)
-        for number, run in enumerate(presentable(runs), start=1)
-        for task in run.tasks.values()
-    }
-    boards = [_annotated(board, places) for board in boards]
+    boards = _annotated(boards, presentable(runs))
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
@@ -121,11 +107,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
         ("board.css", "board.js") if form == "html" else (),
-        title=captions.TITLE,
-        tabs=board_pages.tabs(boards, {key: number for key, (number, _, _) in places.items()}) if form == "html" else (),
+        tabs=board_pages.tabs(boards) if form == "html" else (),
         captions=captions,
-        score_label=score_label,
-        rule=rule,
         boards=boards,
         runs=runs,
         problems=problems,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
-from lm_eval_bias.core.numbers import NONE, aim, number, score_range
+from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run, Value, readable
 from lm_eval_bias.core.score_cells import named, score_label
@@ -31,7 +31,7 @@ READING = (
     "sample logs are there. Otherwise they are treated as independent, and the table says so.",
 )
 TRIAL, GUESSING = "trial run", "chance level"  # what a row's caveat begins with
-_MANY = 7  # models that nobody wants listed
+_MANY = 20  # names that are listed
 
 
 def text(row: BoardRow, column: Value) -> str:
@@ -73,38 +73,30 @@ def leading(board: Board) -> Value:
     return next(around, board.columns[0])
 
 
-def order(board: Board, row: BoardRow) -> tuple[bool, float]:
-    """The place of a row: runs before published models, each by the leading score."""
-    key = sort_key(row, column := leading(board))
-    return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if column.higher_is_better else key
-
-
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
-    """The rows of a table with these scores; a run without any of them is listed, so that it isn't overlooked."""
-    return [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+    """The rows of a table: runs, then published models, each in the order of the leading score.
+
+    A run without any of the table's scores is listed, so that it isn't overlooked.
+    """
+    lead = leading(board)
+
+    def place(row: BoardRow) -> tuple[bool, float]:
+        key = sort_key(row, lead)
+        return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if lead.higher_is_better else key
+
+    shown = [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+    return sorted(shown, key=place)
 
 
 def meanings(boards: Sequence[Board]) -> list[str]:
     """How to read the main scores; tasks of a benchmark share most of them."""
     lines = {}
-    for board, column in ((board, column) for board in boards for column in board.columns):
-        label, name = named(board.benchmark, column.name)
+    for benchmark, column in ((board.benchmark, column) for board in boards for column in board.columns):
+        label, name = named(benchmark, column.name)
         span = f"{score_range(column)}, {aim(column)}; {column.direction}"
         ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
         lines[f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"] = None
     return list(lines)
-
-
-def conventions(board: Board) -> list[str]:
-    """What scores were made by, and whose; the largest group of many models is "all others"."""
-    models: dict[str, dict[str, None]] = defaultdict(dict)
-    for row in board.rows:
-        models[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
-    largest = max(models.values(), key=len, default={})
-    return [
-        f"{'All others' if names is largest and len(names) >= _MANY else ', '.join(names)}: {made}"
-        for made, names in models.items()
-    ]
 
 
 def unranked(board: Board) -> list[str]:
@@ -120,32 +112,32 @@ def unranked(board: Board) -> list[str]:
             if reason not in ("", NOT_PUBLISHED):
                 labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
     return [
-        f"{', '.join(models)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
+        f"{few(list(models), _MANY)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
         for (reason, names), models in labels.items()
     ]
 
 
-def remarks(board: Board) -> list[str]:
-    """What has to be known of single rows."""
-    said = {row.model: "; ".join(filter(None, (row.caveat, *row.deviations))) for row in board.rows}
-    return [f"{model}: {remark}" for model, remark in said.items() if remark]
-
-
-def below(board: Board) -> list[str]:
-    """What stands below a board's tables."""
-    return [
-        *meanings([board]),
-        *board.notes,
-        *remarks(board),
-        *(f"No rank: {line}" for line in unranked(board)),
-        *(f"Made by {line}" for line in conventions(board)),
-    ]
+def notes(board: Board) -> dict[str, Sequence[str]]:
+    """What has to be said of a board's rows, by heading."""
+    made: dict[str, dict[str, None]] = defaultdict(dict)
+    said = {}
+    for row in board.rows:
+        made[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
+        said[row.model] = "; ".join(
+            filter(None, (row.caveat, *(one for one in row.deviations if one not in row.caveat)))
+        )
+    return {
+        "Note": board.notes,
+        "Single models": [f"{model}: {remark}" for model, remark in said.items() if remark],
+        "No rank": unranked(board),
+        "Made by": [f"{few(list(models), _MANY)}: {how}" for how, models in made.items()],
+    }
 
 
 def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Some of a board's scores with their ranks."""
     rows = []
-    for row in sorted(listed(board, columns), key=lambda row: order(board, row)):
+    for row in listed(board, columns):
         cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
         for column in columns:
             place = rank(row, column)
