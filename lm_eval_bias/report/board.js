@@ -1,5 +1,4 @@
-// The leaderboard: one benchmark at a time, the columns and models that the reader picks, an address that keeps these,
-// and what is shown as CSV.
+// The leaderboard: one benchmark at a time, what the reader picks, an address that keeps it, CSV of what is shown.
 {
   const filters = document.querySelector("[role=search]");
   const [words, kind] = filters.querySelectorAll("input, select");

@@ -1,21 +1,156 @@
-"""The leaderboard as one page: a tab a benchmark, with a row a model and a column for each main score of each task."""
+"""What a leaderboard says, and its page: a tab a benchmark, a row a model, a column for each task's main scores."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.boards.building import PUBLISHED, Board, BoardRow
-from lm_eval_bias.boards.rank_intervals import Rank
+from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
+from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import NONE
-from lm_eval_bias.core.page_parts import Cell
-from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.report import captions
+from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
+from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.run_data import Run, Value, readable
+from lm_eval_bias.core.score_cells import named, score_label
 
+TITLE = "Bias leaderboard"
+NO_SUM = (
+    "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
+    "one neutral value can be far from another."
+)
+READING = (
+    f"One table per task. {NO_SUM}",
+    "Values have 95% intervals. Published scores are the papers' own, computed by other code with other choices; they "
+    "are shown beside the runs and are not ranked, because the papers print no usable standard errors.",
+    "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
+    f"intervals of a column cover the true ranks at the same time with {LEVEL:.0%} probability. Models with "
+    "overlapping intervals are not ordered.",
+    "Scores with a neutral value in the middle rank by their distance from it, on either side; a neutral value is not "
+    "a goal, and a model that knows nothing can be near it.",
+    "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
+    "sample logs are there. Otherwise they are treated as independent, and the table says so.",
+)
+TRIAL, GUESSING = "trial run", "chance level"  # what a row's caveat begins with
+_MANY = 20  # names that are listed
 FIRST = 6  # tasks that have a column at first
+
+
+def text(row: BoardRow, column: Value) -> str:
+    """A value with the paper's digits, or as many as its unit bears."""
+    cell = row.cells[column.name]
+    return cell.printed or number(cell.value, column.unit)
+
+
+def uncertainty(row: BoardRow, column: Value) -> str:
+    """A value's interval or printed ±, or that it was derived; empty where there is nothing to say."""
+    cell = row.cells[column.name]
+    if cell.interval is not None:
+        low, high = (number(end, column.unit) for end in cell.interval)
+        return f"[{low},\u00a0{high}]"
+    if cell.plus_minus is not None:
+        return f"±\u00a0{number(cell.plus_minus, column.unit)}"
+    return "derived" if cell.derived else ""
+
+
+def rank(row: BoardRow, column: Value) -> Rank | None:
+    """A row's rank by a score; a model at chance level has none."""
+    return None if GUESSING in row.caveat else row.cells[column.name].rank
+
+
+def sort_key(row: BoardRow, column: Value) -> float:
+    """What rows are sorted by: a value, or its distance from the neutral value; a model at chance level has none."""
+    value = row.cells[column.name].value
+    if column.neutral is None or column.higher_is_better is not None:
+        return value
+    return math.nan if GUESSING in row.caveat else abs(value - column.neutral)
+
+
+def leading(board: Board) -> Value:
+    """The score that stands for a board at first: its first one around a neutral value."""
+    around = (one for one in board.columns if one.neutral is not None and one.higher_is_better is None)
+    return next(around, board.columns[0])
+
+
+def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
+    """The rows of a table, runs first, by the leading score; runs without any score stay, to be seen."""
+    lead = leading(board)
+
+    def place(row: BoardRow) -> tuple[bool, float]:
+        key = sort_key(row, lead)
+        return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if lead.higher_is_better else key
+
+    shown = [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+    return sorted(shown, key=place)
+
+
+def _meaning(board: Board, column: Value) -> str:
+    """How to read a score."""
+    label, name = named(board.benchmark, column.name)
+    span = f"{score_range(column)}, {aim(column)}; {column.direction}"
+    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
+    return f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"
+
+
+def unranked(board: Board) -> list[str]:
+    """Why rows have no rank: each reason with the rows and scores that it is about."""
+    labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = defaultdict(dict)
+    ranked = [column.name for column in board.columns if rule(column)]
+    for row in board.rows:
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for name in ranked:
+            cell = row.cells[name]
+            reasons[GUESSING if cell.rank and GUESSING in row.caveat else cell.unranked].append(name)
+        for reason, names in reasons.items():
+            if reason not in ("", NOT_PUBLISHED):
+                labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
+    return [
+        f"{few(list(models), _MANY)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
+        for (reason, names), models in labels.items()
+    ]
+
+
+def notes(board: Board) -> dict[str, Sequence[str]]:
+    """What has to be said of a board, by heading."""
+    made: dict[str, dict[str, None]] = defaultdict(dict)
+    remarks = []
+    for row in board.rows:
+        made[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
+        said = [row.caveat, *(one for one in row.deviations if one not in row.caveat)]
+        if any(said):
+            remarks.append(f"{row.model}: {'; '.join(filter(None, said))}")
+    return {
+        "Score": [_meaning(board, column) for column in board.columns],
+        "Note": board.notes,
+        "Single models": remarks,
+        "No rank": unranked(board),
+        "Made by": [f"{few(list(models), _MANY)}: {how}" for how, models in made.items()],
+    }
+
+
+def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
+    """Some of a board's scores with their ranks."""
+    rows = []
+    for row in listed(board, columns):
+        cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
+        for column in columns:
+            place = rank(row, column)
+            beside = [uncertainty(row, column), f"rank {place} of {place.of}" if place else ""]
+            cells.append(Cell(text(row, column), row.cells[column.name].value, ", ".join(filter(None, beside))))
+        rows.append(cells)
+    heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
+    return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
+
+
+def origins(runs: Sequence[Run]) -> Table:
+    """Where the runs come from."""
+    fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
+    rows = [
+        [Cell(run.name), Cell(str(run.path))] + [Cell(readable(run.provenance.get(name))) for name in fields]
+        for run in runs
+    ]
+    return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)
 
 
 @dataclass(frozen=True)
@@ -67,22 +202,22 @@ class BoardTab:
     @property
     def columns(self) -> list[tuple[Board, Value, bool]]:
         """The main scores with their tasks, and whether they are shown at first."""
-        firsts = [captions.leading(board) for board in self.boards[:FIRST]]
+        firsts = [leading(board) for board in self.boards[:FIRST]]
         return [(board, one, any(one is first for first in firsts)) for board in self.boards for one in board.columns]
 
 
 def _cell(board: Board, row: BoardRow | None, column: Value) -> BoardCell:
     label = f"{board.task}: {score_label(board.benchmark, column.name)}"
-    if row is None or (row.kind == PUBLISHED and captions.text(row, column) == NONE):
+    if row is None or (row.kind == PUBLISHED and text(row, column) == NONE):
         return BoardCell("", label=label)
-    key, note = captions.sort_key(row, column), captions.uncertainty(row, column)
-    return BoardCell(captions.text(row, column), key, note, label=label, rank=captions.rank(row, column))
+    key, note = sort_key(row, column), uncertainty(row, column)
+    return BoardCell(text(row, column), key, note, label=label, rank=rank(row, column))
 
 
 def _warnings(rows: Mapping[str, BoardRow]) -> str:
     """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
     said = []
-    for kind in (captions.TRIAL, captions.GUESSING):
+    for kind in (TRIAL, GUESSING):
         if tasks := [task for task, row in rows.items() if kind in row.caveat]:
             said.append(kind if len(tasks) == len(rows) else f"{kind} ({', '.join(tasks)})")
     return "; ".join(said)
@@ -92,7 +227,7 @@ def _rows(boards: Sequence[Board]) -> list[ModelRow]:
     """A row per model; runs and published models of one name have two."""
     members: dict[tuple[bool, str], dict[str, BoardRow]] = defaultdict(dict)
     for board in boards:
-        for row in captions.listed(board, board.columns):
+        for row in listed(board, board.columns):
             members[row.kind == PUBLISHED, row.model][board.task] = row
     rows = []
     for (is_published, model), own in sorted(members.items(), key=lambda member: member[0][0]):
@@ -104,9 +239,9 @@ def _rows(boards: Sequence[Board]) -> list[ModelRow]:
 
 def tabs(boards: Sequence[Board]) -> list[BoardTab]:
     """The boards by benchmark, in their own order."""
-    families: dict[str, list[Board]] = defaultdict(list)
+    families: dict[tuple[str, str], list[Board]] = defaultdict(list)
     for board in boards:
         family = registry.family(board.benchmark)
-        families[family.name if family else board.benchmark].append(board)
-    titles = {one.name: one.title for one in registry.benchmarks()}
-    return [BoardTab(name, titles.get(name) or name, own, _rows(own)) for name, own in families.items()]
+        name = family.name if family else board.benchmark
+        families[name, (family and family.title) or name].append(board)
+    return [BoardTab(*key, own, _rows(own)) for key, own in families.items()]

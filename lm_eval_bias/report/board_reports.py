@@ -8,7 +8,7 @@ from dataclasses import replace
 from lm_eval_bias.boards.building import RUN, Board, BoardRow, rule
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
+from lm_eval_bias.report import board_pages, caveats, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
 
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
@@ -34,7 +34,7 @@ def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
     cell = row.cells[column.name]
     return {
         "value": finite(cell.value),
-        "text": captions.text(row, column),
+        "text": board_pages.text(row, column),
         "stderr": finite(cell.stderr),
         "interval": list(cell.interval) if cell.interval else None,
         "printed_plus_minus": cell.plus_minus,
@@ -99,7 +99,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
         data = {
-            "reading": list(captions.READING),
+            "reading": list(board_pages.READING),
             "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
             "boards": [_board_data(board) for board in boards],
         }
@@ -108,7 +108,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         f"leaderboard.{templates.ENDINGS[form]}.j2",
         ("board.css", "board.js") if form == "html" else (),
         tabs=board_pages.tabs(boards) if form == "html" else (),
-        captions=captions,
+        pages=board_pages,
         boards=boards,
         runs=runs,
         problems=problems,
