@@ -139,6 +139,11 @@ def is_client(model: Any) -> bool:
     return hasattr(model, "_create_payload")
 
 
+def derives_from(kind: Any, *names: str) -> bool:
+    """Whether a class of models is one of the harness's with these names, or derived from one; none is imported."""
+    return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
+
+
 def tasks_folder() -> Path:
     """The installed harness's task folder, where ``link`` writes."""
     import lm_eval

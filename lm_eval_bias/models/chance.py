@@ -32,6 +32,8 @@ class ChanceLM(LM):
     same answer, whatever the order, batch size or number of processes.
     """
 
+    takes_seeds = True  # with every request, see :mod:`lm_eval_bias.scoring.sampled_texts`
+
     def __init__(self, seed: int = 0, batch_size: Any = 1, max_batch_size: Any = None, device: Any = None) -> None:
         """Answer with this seed; the other arguments are the harness's and change nothing."""
         super().__init__()

@@ -41,6 +41,7 @@ class VLLMPacked(VLLM):
     """
 
     batch_size: Any
+    takes_seeds = True  # with every request, as ``vllm`` does
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Load the model as ``vllm`` does, and find out whether its cache can be read.

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.harness.internals import derives_from, shadowed
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ def early(model: Any, requests: Sequence[Instance]) -> Iterator[None]:
 
     Not those of a model that reasons first: what is read of them is what follows that.
     """
-    kinds = {owner.__name__ for owner in type(model).__mro__}
-    if "HFLM" not in kinds or getattr(model, "think_end_token", None) is not None:
+    if not derives_from(type(model), "HFLM") or getattr(model, "think_end_token", None) is not None:
         yield
         return
     from transformers import StoppingCriteriaList

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
 
 _PLAIN = "generate_until"
-# whose requests carry a seed; classes derived from them may refuse one
+# the harness's whose requests carry a seed, those of servers and all; classes derived from them may refuse one
 _SERVED = {
     "LocalCompletionsAPI",
     "LocalChatCompletion",
@@ -44,7 +44,7 @@ _SERVED = {
     "OpenAIChatCompletion",
     "AzureOpenaiChatCompletionsLM",
 }
-_SEEDED = _SERVED | {"VLLM", "ChanceLM", "DialLM"}
+_SEEDED = _SERVED | {"VLLM"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +82,8 @@ PartTexts = tuple[TextPart, list[str]]
 
 
 def seeded(kind: Any) -> bool:
-    """Whether a model type takes a seed with every request."""
-    return getattr(kind, "__name__", "") in _SEEDED
+    """Whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
+    return getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
 
 
 def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:

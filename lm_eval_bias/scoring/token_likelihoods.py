@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
-_AT_ONCE = {"VLLM", "SGLangLM"}
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
@@ -58,8 +57,7 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
     A run that is stopped loses no more than the call that was under way.
     """
-    kinds = {owner.__name__ for owner in type(model).__mro__}
-    size = _PORTION if kinds & _AT_ONCE else max(1, len(items))
+    size = _PORTION if internals.derives_from(type(model), "VLLM", "SGLangLM") else max(1, len(items))
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
