@@ -155,24 +155,22 @@ class VLLMPacked(VLLM):
         run = cached = 0
         # engines mix up what is asked where prompts of both kinds are in one batch: one kind after the other
         for kind in (True, False):
-            again = []
             prompts = [prompt for prompt in plan.prompts if bool(prompt.children) is kind]
-            for prompt, output in zip(prompts, self._outputs(prompts, silent, True), strict=True):
-                reused = output.num_cached_tokens or 0
-                run, cached = run + len(prompt.tokens) - reused, cached + reused
-                try:
-                    answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
-                except _Unanswered:
-                    again.append(prompt)
-            for prompt, output in zip(again, self._outputs(again, silent, False), strict=True):
-                run += len(prompt.tokens)
-                try:
-                    answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
-                except _Unanswered as error:
-                    raise BiasError(
-                        f"vLLM gives no usable answer: {error}; use --model vllm, which doesn't share prefixes"
-                    ) from None
-        return [cached_prefixes.summed([answer_by_node[i] for i in nodes]) for nodes in plan.scored], run, cached
+            for reads_cache in (True, False):
+                again = []
+                for prompt, output in zip(prompts, self._outputs(prompts, silent, reads_cache), strict=True):
+                    reused = (output.num_cached_tokens or 0) if reads_cache else 0
+                    run, cached = run + len(prompt.tokens) - reused, cached + reused
+                    try:
+                        answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
+                    except _Unanswered as error:
+                        again.append((prompt, error))
+                prompts = [prompt for prompt, _ in again]
+            if again:
+                text = f"vLLM gives no usable answer: {again[0][1]}; use --model vllm, which doesn't share prefixes"
+                raise BiasError(text)
+        answers = [[answer_by_node[i] for i in nodes] for nodes in plan.scored]
+        return [(math.fsum(one[0] for one in of), all(one[1] for one in of)) for of in answers], run, cached
 
     def _outputs(self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool) -> list[Any]:
         """What the engine gives for prompts."""

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 
 from lm_eval_bias.core.errors import one_line
-from lm_eval_bias.models.packed import attention_masks, trie_layout
-from lm_eval_bias.models.packed.causal_network import Network
-from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Plain, Trie
-from lm_eval_bias.models.packed.trie_layout import Ints
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed import attention_masks
+from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Network, Plain
+from lm_eval_bias.models.packed.trie_walk import Trie, Walk
+from lm_eval_bias.models.prefix_trie import Ints, arrange
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
@@ -71,7 +70,7 @@ class Trial:
         self.network = network
         inputs, tails = trial(limit, stem, usable)
         self.longest = max(map(len, inputs))
-        self.sequences, order = trie_layout.arrange(inputs)
+        self.sequences, order = arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
         self.reference = [self._alone(self.sequences.ids(k), int(n)) for k, n in enumerate(self.needed)]

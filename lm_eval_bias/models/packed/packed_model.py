@@ -16,11 +16,11 @@ from lm_eval.models.huggingface import HFLM
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.models.packed import attention_masks, continuation_scores, method_trial, trie_layout
-from lm_eval_bias.models.packed.causal_network import Network
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Plain, Trie
-from lm_eval_bias.models.packed.trie_layout import Ints
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed import attention_masks, method_trial
+from lm_eval_bias.models.packed.layouts import Cost
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Network, Plain, score
+from lm_eval_bias.models.packed.trie_walk import TrieMethod
+from lm_eval_bias.models.prefix_trie import Ints, arrange
 from lm_eval_bias.scoring.batch_encoding import encoded_once
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class HFPacked(HFLM):
         width, layers = getattr(text, "hidden_size", 1024), getattr(text, "num_hidden_layers", 12)
         dtype = embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
         # attention kernels reach two thirds of the speed of matrix products
-        cost = trie_layout.Cost(token=2.0 * size, pair=6.0 * width * layers)
+        cost = Cost(token=2.0 * size, pair=6.0 * width * layers)
         return Network(
             model, self._call, self.device, self.mixed_precision_dtype or dtype, cost, int(embeddings.shape[0])
         )
@@ -131,7 +131,7 @@ class HFPacked(HFLM):
         if self._method:
             self._method.limit(attention_masks.windows(self.model.config))
         name = self._method.name if self._method else "the hf backend's own method"
-        level = logging.INFO if isinstance(self._method, (Walk, Trie)) else logging.WARNING
+        level = logging.INFO if isinstance(self._method, TrieMethod) else logging.WARNING
         logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
 
     def _quantised(self) -> bool:
@@ -194,13 +194,16 @@ class HFPacked(HFLM):
         return self._answers(requests, inputs, disable_tqdm)
 
     def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
+        assert self._method is not None  # noqa: S101
         answers: list[Answer | None] = [None] * len(requests)
         size, run = sum(map(len, inputs)), 0
         job = _SequenceRequests(requests, inputs)
         with tqdm(
             total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
         ) as bar:
-            for method, indices in self._methods(job.sequences):
+            alone = job.sequences.lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
+            one_by_one = Plain(self._method.network, alone=True)  # where the length changes the model's positions
+            for method, indices in ((self._method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
                 for tokens, part_answers in self._run(method, job, indices):
                     run += tokens
                     for i, answer in part_answers:
@@ -216,16 +219,6 @@ class HFPacked(HFLM):
                 100 * (1 - run / size),
             )
         return [answer for answer in answers if answer is not None]
-
-    def _methods(self, sequences: trie_layout.Sequences) -> Iterator[tuple[Method, Ints]]:
-        """Which method runs which sequences: those whose length changes the model's positions go alone."""
-        assert self._method is not None  # noqa: S101
-        threshold = attention_masks.long_from(self.model.config)
-        alone = sequences.lengths > threshold if threshold else np.zeros(len(sequences), bool)
-        if not alone.all():
-            yield self._method, np.flatnonzero(~alone)
-        if alone.any():
-            yield Plain(self._method.network, alone=True), np.flatnonzero(alone)
 
     def _run(
         self, method: Method, job: _SequenceRequests, remaining: Ints
@@ -260,7 +253,7 @@ class _SequenceRequests:
 
     def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
         self.requests = requests
-        self.sequences, sequence_of = trie_layout.arrange(inputs)
+        self.sequences, sequence_of = arrange(inputs)
         lengths = np.fromiter((len(continuation) for *_, continuation in requests), np.int64, len(requests))
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, sequence_of, lengths)
@@ -281,7 +274,7 @@ class _SequenceRequests:
                 targets.append(continuation)
         counts = np.fromiter(map(len, targets), np.int64, len(targets))
         flat = np.fromiter((token for ids in targets for token in ids), np.int64, int(counts.sum()))
-        logprobs, greedy = continuation_scores.score(output.logits, np.concatenate(places), flat)
+        logprobs, greedy = score(output.logits, np.concatenate(places), flat)
         heads = np.cumsum(counts) - counts
         sums = np.add.reduceat(logprobs, heads)
         all_greedy = np.logical_and.reduceat(greedy, heads)

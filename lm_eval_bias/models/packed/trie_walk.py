@@ -1,4 +1,8 @@
-"""The method that runs every node of the trie once: depth-first, keys and values of the path so far at hand."""
+"""Methods that run the trie, each token seeing its ancestors.
+
+``Walk`` runs every node once: depth-first, keys and values of the path so far at hand. ``Trie`` keeps none, and runs
+pieces of the trie that are one window each.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,18 @@ import numpy as np
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
-from lm_eval_bias.models.packed import attention_masks, strands, trie_layout
-from lm_eval_bias.models.packed.causal_network import Network
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Plain, numbered, trial_size
-from lm_eval_bias.models.packed.trie_layout import Ints, Sequences
+from lm_eval_bias.models.packed import attention_masks, layouts
+from lm_eval_bias.models.packed.layouts import Layout, Piece
+from lm_eval_bias.models.packed.packed_forwards import (
+    ForwardOutput,
+    Method,
+    Network,
+    Plain,
+    batches,
+    numbered,
+    trial_size,
+)
+from lm_eval_bias.models.prefix_trie import Ints, Sequences, preorder
 
 
 @dataclass
@@ -75,7 +87,7 @@ class _Strand:
 
     def __init__(self, sequences: Sequences, first: int, last: int, needed: Ints) -> None:
         self.first = first
-        self.nodes = nodes = trie_layout.preorder(sequences, first, last, needed)
+        self.nodes = nodes = preorder(sequences, first, last, needed)
         self.at = self.completed = 0
         self.pending = np.zeros(0, np.int64)
         self._last_use = np.full(len(nodes.ids), -1)
@@ -112,47 +124,22 @@ class _Strand:
         return complete, places[later]
 
 
-class Walk(Method):
-    """Stretches of the trie side by side, a window of each in a forward, the paths before them as keys and values."""
-
-    name = "walk"
-    description = "every shared token runs once"
+class TrieMethod(Method):
+    """A method of running stretches of the trie side by side, a window of each in a forward."""
 
     def __init__(self, network: Network, style: str = "single") -> None:
-        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`).
-
-        ``instead`` is another method that the network does right, for requests that it suits better.
-        """
+        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`)."""
         super().__init__(network)
         self.style = style
-        self.instead: Method = Plain(network)
 
-    def limit(self, windows: list[int]) -> None:
-        """See :meth:`Method.limit`."""
-        super().limit(windows)
-        self.instead.limit(windows)
-
-    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
-        """See :meth:`Method.outputs`."""
-        layout = strands.lay(sequences, needed, self.network.cost, budget, most, self.widest)
-        if layout is None or self.instead.price(sequences, budget) < layout.price:
-            return self.instead.outputs(sequences, needed, budget, most)
-        return self._walk(sequences, needed, layout)
-
-    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
-        """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
-        layout = strands.of(strands.Nodes(sequences), 2, 24, self.network.cost)
-        return self._walk(sequences, needed, layout, apart=trial_size(sequences) // 8)
-
-    def _walk(
-        self, sequences: Sequences, needed: Ints, layout: strands.Layout, apart: int = 0
-    ) -> Iterator[ForwardOutput]:
-        """Walk along strands; ``apart`` places between the paths and the windows stay unused."""
+    def _run(self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0) -> Iterator[ForwardOutput]:
+        """Run strands; ``apart`` places between the paths and the windows stay unused."""
         active = [_Strand(sequences, first, last, needed) for first, last in layout.strands]
         columns = layout.columns + apart
         self.attended = max(self.attended, columns + layout.width)
-        paths = _Paths((len(active), columns + trie_layout.even(layout.width)))
-        cache = Cache(layer_class_to_replicate=partial(_Layer, paths))
+        paths = _Paths((len(active), columns + layouts.even(layout.width)))
+        keeps = apart or len(active[0]) > layout.width  # the longest one
+        cache = Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
         pending: torch.Tensor | None = None
         tokens = 0
         while active:
@@ -161,7 +148,8 @@ class Walk(Method):
             paths.columns = apart + max(int(strand.nodes.depths[strand.at]) for strand in active)
             logits = self._forward(active, ends, fresh, paths.columns, cache)
             tokens += sum(end - strand.at for strand, end in zip(active, ends, strict=True))
-            self._move(active, ends, paths.columns, cache)
+            if cache is not None:
+                self._move(active, ends, paths.columns, cache)
             complete: dict[int, Ints] = {}
             later_places = []
             count = 0 if pending is None else len(pending)
@@ -185,11 +173,11 @@ class Walk(Method):
             active = [strand for strand in active if strand.at < len(strand)]
 
     def _forward(
-        self, active: list[_Strand], ends: list[int], fresh: list[Ints], columns: int, cache: Cache
+        self, active: list[_Strand], ends: list[int], fresh: list[Ints], columns: int, cache: Cache | None
     ) -> torch.Tensor:
         """Logits of the windows' needed nodes, one strand after another."""
         network = self.network
-        width = trie_layout.even(max(end - strand.at for strand, end in zip(active, ends, strict=True)))
+        width = layouts.even(max(end - strand.at for strand, end in zip(active, ends, strict=True)))
         ids = np.zeros((len(active), width), np.int64)
         depths, before = np.zeros_like(ids), np.zeros_like(ids)
         last = np.tile(np.arange(1, width + 1), (len(active), 1))  # padding sees itself: attention to nothing is nan
@@ -217,7 +205,7 @@ class Walk(Method):
             position_ids=positions,
             attention_mask=mask,
             past_key_values=cache,
-            use_cache=True,
+            use_cache=cache is not None,
         )
 
     def _move(self, active: list[_Strand], ends: list[int], columns: int, cache: Cache) -> None:
@@ -231,6 +219,61 @@ class Walk(Method):
         at = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
             layer.move(*(index.to(layer.device) for index in at))
+
+
+class Trie(TrieMethod):
+    """Common beginnings once a piece of the trie, several pieces in a forward."""
+
+    name = "trie"
+    description = "every shared prefix runs once"
+
+    def price(self, sequences: Sequences, budget: int) -> float:
+        """See :meth:`Method.price`."""
+        return layouts.price(self._pieces(sequences, budget), self.network.cost)
+
+    def _pieces(self, sequences: Sequences, budget: int) -> list[Piece]:
+        return layouts.pieces_of(sequences, self.network.cost, min(self.widest, budget))
+
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """See :meth:`Method.outputs`."""
+        pieces = self._pieces(sequences, budget)
+        counts = [int(needed[first:last].sum()) for first, last, _ in pieces]
+        for batch in batches([layouts.even(piece.size) for piece in pieces], counts, budget, most):
+            strands = tuple(pieces[i][:2] for i in batch)
+            yield from self._run(sequences, needed, Layout(strands, pieces[batch[0]].size, 0, 0.0))
+
+    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
+        """All in one piece, where places and depths differ most."""
+        return self._run(sequences, needed, Layout(((0, len(sequences)),), sequences.trie_size, 0, 0.0))
+
+
+class Walk(TrieMethod):
+    """Strands of the trie, the paths before their windows as keys and values."""
+
+    name = "walk"
+    description = "every shared token runs once"
+
+    def __init__(self, network: Network, style: str = "single") -> None:
+        """See :class:`TrieMethod`; ``instead`` is another method, for requests that it suits better."""
+        super().__init__(network, style)
+        self.instead: Method = Plain(network)
+
+    def limit(self, windows: list[int]) -> None:
+        """See :meth:`Method.limit`."""
+        super().limit(windows)
+        self.instead.limit(windows)
+
+    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+        """See :meth:`Method.outputs`."""
+        layout = layouts.cheapest_strands(sequences, needed, self.network.cost, budget, most, self.widest)
+        if layout is None or self.instead.price(sequences, budget) < layout.price:
+            return self.instead.outputs(sequences, needed, budget, most)
+        return self._run(sequences, needed, layout)
+
+    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
+        """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
+        layout = layouts.strands_of(sequences, 2, 24, self.network.cost)
+        return self._run(sequences, needed, layout, apart=trial_size(sequences) // 8)
 
 
 def _pick(pending: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
