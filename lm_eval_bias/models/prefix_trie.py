@@ -1,7 +1,6 @@
 """The trie of token sequences' beginnings: sorted, they are its nodes in depth-first order.
 
-What a sequence has in common with the one before it stands there already, the rest of it are nodes of its own. Of
-neighbouring sequences, node ``j`` is an ancestor of node ``i``, or ``i`` itself, where ``j <= i < end[j]``.
+What a sequence has in common with the one before it stands there already, the rest of it are nodes of its own.
 """
 
 from __future__ import annotations
@@ -114,49 +113,3 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     lengths = np.fromiter((len(key) // 4 for key in distinct), np.int64, len(distinct))
     flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
     return Sequences(flat, bounds(lengths)), sequence_of
-
-
-@dataclass(frozen=True)
-class Preorder:
-    """Neighbouring sequences as the nodes of their trie, depth-first; the first one has all its tokens.
-
-    Attributes:
-        ids: Token of each node, shape (nodes,).
-        depths: Position of each in its sequences, same shape.
-        ends: One past its last descendant, same shape.
-        needed: Nodes that the requests of each sequence need, one sequence after another.
-        bounds: Where each sequence's part of ``needed`` begins, and the end, shape (sequences + 1,).
-    """
-
-    ids: npt.NDArray[np.int32]
-    depths: Ints
-    ends: Ints
-    needed: Ints
-    bounds: Ints
-
-
-def preorder(sequences: Sequences, first: int, last: int, needed: Ints) -> Preorder:
-    """The nodes of sequences ``first`` to ``last - 1``; ``needed`` last tokens of each of all sequences are."""
-    starts = sequences.starts[first:last]
-    lengths, shared = sequences.lengths[first:last], sequences.shared[first:last].copy()
-    shared[0] = 0
-    fresh = lengths - shared
-    tips = np.cumsum(fresh)
-    heads = tips - fresh
-    nodes = np.arange(int(tips[-1]))
-    depths = nodes - np.repeat(heads - shared, fresh)
-    ids = sequences.tokens[np.repeat(starts, fresh) + depths]
-    ends = np.full(len(nodes), len(nodes))
-    needed_bounds = bounds(needed[first:last])
-    needed_nodes = np.zeros(int(needed_bounds[-1]), np.int64)
-    path = np.zeros(int(lengths.max()), np.int64)
-    before = 0
-    for common, length, head, tip, low, high in zip(
-        *(array.tolist() for array in (shared, lengths, heads, tips, needed_bounds[:-1], needed_bounds[1:])),
-        strict=True,
-    ):
-        ends[path[common:before]] = head
-        path[common:length] = nodes[head:tip]
-        needed_nodes[low:high] = path[length - (high - low) : length]
-        before = length
-    return Preorder(ids, depths, ends, needed_nodes, needed_bounds)

@@ -485,7 +485,8 @@ def table(report: dict[str, Any]) -> str:
 def plan_only(count: int) -> str:
     """How long the layout of so many requests takes, without a model: five one-word answers to prompts of 40 tokens."""
     from lm_eval_bias.models.packed import layouts
-    from lm_eval_bias.models.prefix_trie import arrange, preorder
+    from lm_eval_bias.models.packed.trie_walk import Strand
+    from lm_eval_bias.models.prefix_trie import arrange
 
     rng = random.Random(1)  # noqa: S311
     inputs: list[list[int]] = []
@@ -497,10 +498,10 @@ def plan_only(count: int) -> str:
     sequences, _ = arrange(inputs)
     arranged = time.perf_counter() - started
     needed, cost = np.full(len(sequences), 2), layouts.Cost(2.1e8, 1.4e5)
-    pieces = layouts.pieces_of(sequences, cost)
+    pieces = layouts.pieces_of(sequences, cost, 1024)
     layout = layouts.cheapest_strands(sequences, needed, cost, 1024, 2048, layouts.WIDEST)
     for first, last in layout.strands:
-        preorder(sequences, first, last, needed)
+        Strand(sequences, first, last, needed)
     seconds = time.perf_counter() - started
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
     tokens = sum(map(len, inputs))
@@ -508,7 +509,7 @@ def plan_only(count: int) -> str:
     return (
         f"{len(inputs):,} requests, {tokens:,} tokens: planned in {seconds:.1f} s ({arranged:.1f} s of it sorting), "
         f"{more:.2f} GiB more memory; {len(pieces):,} pieces run {repeated:.3f} of the trie's tokens; "
-        f"{len(layout.strands)} strands cost {layout.price / layouts.price(pieces, cost):.3f} of the pieces"
+        f"{len(layout.strands)} strands cost {layout.price / layouts.price(pieces, cost, 1024):.3f} of the pieces"
     )
 
 

@@ -239,7 +239,7 @@ def test_other_errors_are_not_hidden(gpt2):
 
 
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
-    def everything(config, style, depths, ends, dtype, before=None, columns=0):
+    def everything(config, style, depths, ends, dtype, before, columns):
         width = depths.shape[1]
         future = torch.ones(width, columns + width).triu(1 + columns).bool()
         return torch.zeros(len(depths), 1, width, columns + width).masked_fill(future, torch.finfo(dtype).min)

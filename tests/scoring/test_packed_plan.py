@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed import layouts, packed_forwards
+from lm_eval_bias.models.packed.trie_walk import Strand
 
 few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
 
@@ -55,7 +56,9 @@ def test_no_other_cuts_run_fewer_tokens(inputs, width):
             sizes = [tokens(a, b) for a, b in itertools.pairwise(edges)]
             if all(size <= width or b == a + 1 for size, (a, b) in zip(sizes, itertools.pairwise(edges), strict=True)):
                 best = sum(sizes) if best is None else min(best, sum(sizes))
-    pieces = layouts.cut_pieces(lengths, shared, width)
+    found_pieces = layouts.cut_pieces(lengths, shared, width)
+    assert [size for *_, size in found_pieces] == sorted((size for *_, size in found_pieces), reverse=True)
+    pieces = sorted(found_pieces)
     assert [first for first, *_ in pieces] == [0, *(last for _, last, _ in pieces[:-1])]
     assert all(size == tokens(first, last) for first, last, size in pieces)
     assert all(size <= width or last == first + 1 for first, last, size in pieces)
@@ -66,11 +69,11 @@ def test_no_other_cuts_run_fewer_tokens(inputs, width):
 @given(few, st.integers(8, 40))
 def test_a_token_sees_its_own_beginning_and_nothing_else(inputs, widest):
     found, _ = prefix_trie.arrange(inputs)
-    pieces = layouts.pieces_of(found, layouts.Cost(1.0, 0.01), widest)
+    pieces = layouts.pieces_of(found, layouts.Cost(1.0, 0.01), 1024, widest)
     assert sorted(k for first, last, _ in pieces for k in range(first, last)) == list(range(len(found)))
     needed = np.minimum(found.lengths, 2)
     for first, last, size in pieces:
-        nodes = prefix_trie.preorder(found, first, last, needed)
+        nodes = Strand(found, first, last, needed)
         assert len(nodes.ids) == size
         for k in range(first, last):
             own = nodes.needed[nodes.bounds[k - first] : nodes.bounds[k - first + 1]]
@@ -83,7 +86,7 @@ def test_a_token_sees_its_own_beginning_and_nothing_else(inputs, widest):
 @given(few)
 def test_every_node_has_its_depth(inputs):
     found, _ = prefix_trie.arrange(inputs)
-    wanted = prefix_trie.preorder(found, 0, len(found), np.ones(len(found), int)).depths
+    wanted = Strand(found, 0, len(found), np.ones(len(found), int)).depths
     assert found.depths(np.arange(found.trie_size)).tolist() == wanted.tolist()
 
 
@@ -106,17 +109,15 @@ def test_many_requests_share_what_they_can():
     inputs = [prompt + [word] for prompt in prompts for word in range(20)]
     found, _ = prefix_trie.arrange(inputs)
     assert found.trie_size == 400 * 50
-    rows = layouts.pieces_of(found, layouts.Cost(2e8, 7e4))
-    assert sum(row.size for row in rows) <= 1.05 * found.trie_size
+    pieces = layouts.pieces_of(found, layouts.Cost(2e8, 7e4), 1024)
+    assert sum(piece.size for piece in pieces) <= 1.05 * found.trie_size
 
 
 @pytest.mark.parametrize("budget", [10, 64, 1000])
-def test_rows_respect_a_budget(budget):
+def test_pieces_respect_a_budget(budget):
     inputs = [[i, *range(3 + i % 20)] for i in range(100)]
     found, _ = prefix_trie.arrange(inputs)
-    rows = layouts.pieces_of(found, layouts.Cost(1.0, 1e-3), budget)
-    assert all(row.size <= max(budget, 23) for row in rows)
-    one = layouts.pieces_of(
-        found, layouts.Cost(1.0, 0.0)
-    )  # where attention costs nothing, as few tokens twice as can be
-    assert sum(row.size for row in one) == found.trie_size
+    pieces = layouts.pieces_of(found, layouts.Cost(1.0, 1e-3), budget)
+    assert all(piece.size <= max(budget, 23) for piece in pieces)
+    one = layouts.pieces_of(found, layouts.Cost(1.0, 0.0), 8192)  # where only tokens cost, as few twice as can be
+    assert sum(piece.size for piece in one) == found.trie_size

@@ -9,7 +9,7 @@ the one before.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -133,7 +133,7 @@ def cut_pieces(lengths: Sequence[int], shared: Sequence[int], width: int) -> lis
     Dynamic programming over the cuts: one before sequence ``k`` costs its ``shared[k]`` tokens once more. The first
     cuts that still fit move forward only, so a sliding-window minimum does it in linear time.
 
-    A sequence that is longer than the width is a piece of its own.
+    A sequence that is longer than the width is a piece of its own. The widest come first.
 
     >>> cut_pieces([3, 4, 4], [0, 3, 1], 5)
     [Piece(first=0, last=2, size=4), Piece(first=2, last=3, size=4)]
@@ -162,10 +162,26 @@ def cut_pieces(lengths: Sequence[int], shared: Sequence[int], width: int) -> lis
         pieces.append(Piece(start, end, offset[start] + total))
         total = shared[start] - offset[start]
         end = start
-    return pieces[::-1]
+    return sorted(reversed(pieces), key=lambda piece: -piece.size)
 
 
-def pieces_of(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Piece]:
+def batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
+    """Neighbours together, the longest first, up to a budget of tokens, padding included, and of needed ones."""
+    batch: list[int] = []
+    width = count = 0
+    for i, size in enumerate(sizes):
+        if batch and (width * (len(batch) + 1) > budget or count + counts[i] > most):
+            yield batch
+            batch = []
+        if not batch:
+            width, count = size, 0
+        batch.append(i)
+        count += counts[i]
+    if batch:
+        yield batch
+
+
+def pieces_of(sequences: Sequences, cost: Cost, budget: int, widest: int = WIDEST) -> list[Piece]:
     """Cut the trie into pieces, widest first.
 
     The width is the one of :data:`PIECE_WIDTHS` (and of once to eight times a long sequence) with the least cost: wide
@@ -174,6 +190,7 @@ def pieces_of(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Pi
     Args:
         sequences: What to run.
         cost: Of tokens and attention.
+        budget: Tokens of a forward.
         widest: Most tokens of a piece that holds more than one sequence.
     """
     if not len(sequences):
@@ -182,16 +199,19 @@ def pieces_of(sequences: Sequences, cost: Cost, widest: int = WIDEST) -> list[Pi
     typical = int(np.quantile(sequences.lengths, 0.99))  # a few long ones are pieces of their own
     widths = {width for width in PIECE_WIDTHS if width >= 2 * typical} | {even(max(lengths))}
     widths |= {even(times * typical) for times in (1, 2, 4, 8)}
+    widest = min(widest, budget)
     widths = {width for width in widths if width <= widest} or {max(1, widest // 8 * 8)}
     start = max(0, len(lengths) - _SAMPLE) // 2
     sample = slice(start, start + _SAMPLE)
 
     def price_at(width: int) -> float:
-        return price(cut_pieces(lengths[sample], [0, *shared[sample][1:]], width), cost)
+        return price(cut_pieces(lengths[sample], [0, *shared[sample][1:]], width), cost, budget)
 
-    return sorted(cut_pieces(lengths, shared, min(sorted(widths), key=price_at)), key=lambda piece: -piece.size)
+    return cut_pieces(lengths, shared, min(sorted(widths), key=price_at))
 
 
-def price(pieces: Sequence[Piece], cost: Cost) -> float:
-    """Floating-point operations of pieces, as estimated."""
-    return sum(even(piece.size) * (cost.token + cost.pair * even(piece.size)) for piece in pieces)
+def price(pieces: Sequence[Piece], cost: Cost, budget: int) -> float:
+    """Floating-point operations of pieces, widest first, as estimated, with what pads them in forwards."""
+    widths = [even(piece.size) for piece in pieces]
+    forwards = ((len(batch), widths[batch[0]]) for batch in batches(widths, [0] * len(widths), budget, 0))
+    return sum(count * width * (cost.token + cost.pair * width) for count, width in forwards)

@@ -116,12 +116,6 @@ def _size(deviations: torch.Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 
-def methods(network: Network) -> list[Method]:
-    """All methods, the one that shares most first."""
-    styles = attention_masks.styles(network.model.config)
-    return [*(kind(network, style) for kind in (Walk, Trie) for style in styles), Cached(network), Plain(network)]
-
-
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
     """The first method that gives the logits of plain forwards, and for :class:`Walk` the next, as its alternative.
 
@@ -139,7 +133,9 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     failures: list[str] = []
     walk: Walk | None = None
     verdict = None
-    for method in methods(network):
+    styles = attention_masks.styles(network.model.config)
+    of_the_trie = [kind(network, style) for kind in (Walk, Trie) for style in styles]
+    for method in (*of_the_trie, Cached(network), Plain(network)):  # the one that shares most first
         if walk and isinstance(method, Walk):
             continue
         try:

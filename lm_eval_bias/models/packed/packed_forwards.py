@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel
 
-from lm_eval_bias.models.packed.layouts import WIDEST, Cost
+from lm_eval_bias.models.packed.layouts import WIDEST, Cost, batches
 from lm_eval_bias.models.prefix_trie import Ints, Sequences
 
 NO_LIMIT = 1 << 30
@@ -153,21 +153,6 @@ def _padded(
         for k in range(first, last + 1):
             nodes[k] = row * width + np.arange(lengths[k] - needed[k], lengths[k])
     return ids, nodes
-
-
-def batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
-    """Neighbours together up to a budget of tokens, padding included, and a number of needed ones."""
-    batch: list[int] = []
-    width = count = 0
-    for i, size in enumerate(sizes):
-        width_then, count_then = max(width, size), count + counts[i]
-        if batch and (width_then * (len(batch) + 1) > budget or count_then > most):
-            yield batch
-            batch, width_then, count_then = [], size, counts[i]
-        batch.append(i)
-        width, count = width_then, count_then
-    if batch:
-        yield batch
 
 
 class Method(ABC):

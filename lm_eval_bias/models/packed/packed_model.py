@@ -104,7 +104,7 @@ class HFPacked(HFLM):
         head = model.get_output_embeddings()
         tables = {id(embeddings), id(getattr(head, "weight", None))}
         size = sum(p.numel() for p in model.parameters() if id(p) not in tables)
-        text = attention_masks.text_config(model.config)
+        text = model.config.get_text_config()
         width, layers = getattr(text, "hidden_size", 1024), getattr(text, "num_hidden_layers", 12)
         dtype = embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
         # attention kernels reach two thirds of the speed of matrix products
