@@ -155,7 +155,7 @@ def check_model(config: EvaluatorConfig) -> None:
 
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
-    from lm_eval_bias.harness import internals, request_types
+    from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
     kind = _model_class(config)
@@ -163,7 +163,7 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
         raise problem
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
-    greedy = request_types.is_greedy(config.gen_kwargs)
+    greedy = internals.is_greedy(config.gen_kwargs)
     needed = ("always",) if greedy else ("always", "by default")
     sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts in needed]
     if sampled and greedy:

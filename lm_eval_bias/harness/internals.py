@@ -114,6 +114,15 @@ def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
     return list(model.generate_until(requests, **silent))
 
 
+def is_greedy(gen_kwargs: Mapping[str, Any]) -> bool:
+    """Whether the options of a generation ask for the likeliest texts.
+
+    >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
+    (True, True, False)
+    """
+    return gen_kwargs.get("do_sample") in (False, "false", "False") or gen_kwargs.get("temperature") == 0
+
+
 def key_values(text: str) -> dict[str, Any]:
     """The mapping that ``KEY=VALUE,KEY=VALUE`` stands for, as the harness reads ``--model_args``."""
     from lm_eval.utils import simple_parse_args_string

@@ -15,11 +15,13 @@ from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias.core import benchmark, content_hashes, files, registry
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
+from lm_eval_bias.core.questions import EXACT, GENERATED, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import Record, Score
-from lm_eval_bias.harness import distributed, registration, request_types, requirements, run_inputs
+from lm_eval_bias.harness import distributed, internals, registration, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
+UNITS = ("percent", "proportion", "difference", "correlation", "percent (SE)", "count", "nats")
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
 
@@ -52,6 +54,38 @@ def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
     except Exception:  # noqa: BLE001 (templates are other people's programs)
         return False
     return isinstance(text, str) and text.endswith(prefix)
+
+
+def _faults_of_documents(own: benchmark.Benchmark, docs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What documents lack, a line each."""
+    for place, doc in enumerate(docs):
+        if doc.get("benchmark") != own.name:
+            found = repr(doc["benchmark"]) if "benchmark" in doc else "missing"
+            yield f"document {place}: its field 'benchmark' is {found}: it must be {own.name!r}, as in the YAML"
+        try:
+            own.key(doc)
+        except Exception as error:  # other people's code can fail in any way
+            field = f"the field {error} is missing" if isinstance(error, KeyError) else kind_of(error)
+            yield f"document {place}: it can't be named: {field} (Benchmark.key)"
+
+
+def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
+    """What scores don't say of themselves, or say wrongly, a line each."""
+    names = [score.name for score in scores]
+    for score in scores:
+        neutral = score.neutral
+        wrong = {
+            "its name holds a comma, which the harness's files divide names by": "," in score.name,
+            "another score of the task has this name, too": names.count(score.name) > 1,
+            f"its unit is {score.unit!r}: it must be one of {', '.join(UNITS)}": score.unit not in UNITS,
+            f"its range is {score.low:g} to {score.high:g}": not score.low <= score.high,
+            f"its neutral value {neutral} is outside of its range {score.low:g} to {score.high:g}": (
+                neutral is not None and not score.low <= neutral <= score.high
+            ),
+            "its direction is empty, though it has a neutral value": neutral is not None and not score.direction,
+            "its summary is empty": not score.summary,
+        }
+        yield from (f"{score.name or 'a score without a name'}: {text}" for text, is_so in wrong.items() if is_so)
 
 
 class BiasTask(ConfigurableTask):
@@ -92,9 +126,7 @@ class BiasTask(ConfigurableTask):
         self.benchmark = registry.get(str(metadata.get("benchmark")))
         metadata["inputs"] = run_inputs.of_task(self.benchmark, config or {}, metadata, read)
         self.scores = self.benchmark.scores(self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata))
-        wrong = itertools.chain(
-            requirements.of_documents(self.benchmark, self.eval_docs), requirements.of_scores(self.scores)
-        )
+        wrong = itertools.chain(_faults_of_documents(self.benchmark, self.eval_docs), _faults_of_scores(self.scores))
         if first := next(wrong, ""):
             raise BiasError(f"{self.config.task}: {first}")
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
@@ -186,7 +218,7 @@ class BiasTask(ConfigurableTask):
         if (
             self.OUTPUT_TYPE == "generate_until"
             and self.benchmark.samples_texts == "by default"
-            and request_types.is_greedy(options)
+            and internals.is_greedy(options)
         ):
             options |= {"do_sample": False, "temperature": 0.0}
             self.config.repeats = 1
@@ -307,12 +339,12 @@ class BiasTask(ConfigurableTask):
             return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(asking.questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            kind = request_types.WITH_LENGTH if asking.counts_tokens else request_types.EXACT
-            kind = request_types.WITH_LENGTH_IF_KNOWN if asking.counts_tokens is None else kind
+            kind = WITH_LENGTH if asking.counts_tokens else EXACT
+            kind = WITH_LENGTH_IF_KNOWN if asking.counts_tokens is None else kind
             for request in requests:
                 request.request_type = kind
         if self.OUTPUT_TYPE == "generate_until":
-            requests.request_type = request_types.GENERATED
+            requests.request_type = GENERATED
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:

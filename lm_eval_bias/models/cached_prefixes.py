@@ -10,7 +10,7 @@ asked right behind a block that another prompt may have left there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lm_eval_bias.models.prefix_trie import arrange
@@ -83,25 +83,20 @@ class _Branches:
     def __init__(self) -> None:
         self.rows: list[tuple[_Sequence, int]] = []
         self.children: dict[Ids, dict[int, int]] = defaultdict(dict)  # by prefix: node by token
-        self._cost_of_rows = self._cost_of_children = 0.0
+        self.cost_of_rows = self.cost_of_children = 0.0
 
     def add(self, sequence: _Sequence, fresh: Sequence[int], block: int) -> None:
         """Add a sequence, of which tokens at the ``fresh`` places are scored; the cache has blocks of so many."""
         start = fresh[0]
         self.rows.append((sequence, start))
         known = min(sequence.shared, start - 1)
-        self._cost_of_rows += _PROMPT + (1 + _ROW) * _run(len(sequence.tokens), known, block)
+        self.cost_of_rows += _PROMPT + (1 + _ROW) * _run(len(sequence.tokens), known, block)
         for place in fresh:
             siblings = self.children[sequence.tokens[:place]]
             siblings[sequence.tokens[place]] = sequence.path[place]
             if len(siblings) % MOST_CHILDREN == 1:
                 known = sequence.shared if place == start else place - 1
-                self._cost_of_children += _PROMPT + _ROW + _run(place, known, block)
-
-    @property
-    def is_cheaper_by_rows(self) -> bool:
-        """Whether prompts of rows cost less than those of next tokens."""
-        return self._cost_of_rows < self._cost_of_children
+                self.cost_of_children += _PROMPT + _ROW + _run(place, known, block)
 
 
 def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
@@ -136,7 +131,7 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     children: dict[Ids, dict[int, int]] = defaultdict(dict)
     rows = []
     for branches in by_context.values():
-        if not branches.is_cheaper_by_rows:
+        if branches.cost_of_children <= branches.cost_of_rows:
             for prefix, siblings in branches.children.items():
                 children[prefix].update(siblings)
             continue
@@ -147,17 +142,10 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
                 start += 1
             if start < len(sequence.tokens):
                 rows.append(PrefixPrompt(sequence.tokens, tuple(sequence.path[start:])))
-    prompts = [
-        PrefixPrompt(prefix, nodes_of, tokens)
-        for prefix, siblings in sorted(children.items())
-        for tokens, nodes_of in _portions(siblings)
-    ]
+    prompts = []
+    for prefix, siblings in sorted(children.items()):
+        for start in range(0, len(siblings), MOST_CHILDREN):  # so many at a time as can be asked
+            some = tuple(siblings)[start : start + MOST_CHILDREN]
+            prompts.append(PrefixPrompt(prefix, tuple(siblings[token] for token in some), some))
     scored = [sequences[k].path[len(context) :] for (context, _), k in zip(pairs, places, strict=True)]
     return Plan([*prompts, *sorted(rows)], scored, trie.trie_size)
-
-
-def _portions(siblings: dict[int, int]) -> Iterator[tuple[Ids, tuple[int, ...]]]:
-    """Children and their nodes, so many at a time as can be asked."""
-    tokens, nodes = list(siblings), list(siblings.values())
-    for start in range(0, len(tokens), MOST_CHILDREN):
-        yield tuple(tokens[start : start + MOST_CHILDREN]), tuple(nodes[start : start + MOST_CHILDREN])

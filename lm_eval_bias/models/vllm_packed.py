@@ -13,7 +13,7 @@ from lm_eval.models.vllm_causallms import VLLM
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
-from lm_eval_bias.scoring.batch_encoding import encoded_once
+from lm_eval_bias.scoring.token_likelihoods import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -84,7 +84,9 @@ class VLLMPacked(VLLM):
 
     def _trial(self) -> str:
         """Whether a small trie's log-likelihoods are those of the engine's own way; why not, or empty."""
-        requests = _trial_requests(self._block, min(self.max_length, 4096), sorted(self._usable()))
+        vocabulary = range(min(len(self.tokenizer), self.model.llm_engine.model_config.get_vocab_size()))
+        usable = set(vocabulary) - set(getattr(self.tokenizer, "all_special_ids", ()))
+        requests = _trial_requests(self._block, min(self.max_length, 4096), sorted(usable or vocabulary))
         try:
             own = super()._loglikelihood_tokens(requests, disable_tqdm=True)
             pairs = [(tuple(context), tuple(continuation)) for _, context, continuation in requests]
@@ -103,12 +105,6 @@ class VLLMPacked(VLLM):
             return "the engine doesn't use its prefix cache"
         logger.info("vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats", self._block, difference)
         return ""
-
-    def _usable(self) -> set[int]:
-        """Token ids that a text may have."""
-        vocabulary = self.model.llm_engine.model_config.get_vocab_size()
-        special = set(getattr(self.tokenizer, "all_special_ids", ()))
-        return set(range(min(len(self.tokenizer), vocabulary))) - special or set(range(vocabulary))
 
     def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
         """See the ``vllm`` backend's."""
@@ -213,16 +209,15 @@ def _read(prompt: PrefixPrompt, output: Any) -> list[Answer]:
         rows, tokens = (output.prompt_logprobs or [])[prompt.first :], prompt.tokens[prompt.first :]
         if len(rows) != len(tokens):
             raise _Unanswered(f"{len(rows)} rows of log-probabilities for {len(tokens)} tokens")
-    return [_of(row or {}, token) for row, token in zip(rows, tokens, strict=True)]
-
-
-def _of(row: dict[int, Any], token: int) -> Answer:
-    if token not in row:
-        raise _Unanswered("no log-probability of a token that was asked for")
-    value = float(row[token].logprob)
-    if not (math.isfinite(value) and value <= 1e-3):
-        raise _Unanswered(f"{value} in place of a log-probability")
-    return value, value >= max(entry.logprob for entry in row.values())
+    answers = []
+    for row, token in zip(rows, tokens, strict=True):
+        if token not in (row or {}):
+            raise _Unanswered("no log-probability of a token that was asked for")
+        value = float(row[token].logprob)
+        if not (math.isfinite(value) and value <= 1e-3):
+            raise _Unanswered(f"{value} in place of a log-probability")
+        answers.append((value, value >= max(entry.logprob for entry in row.values())))
+    return answers
 
 
 def _trial_requests(block: int, limit: int, usable: Sequence[int]) -> list[Request]:

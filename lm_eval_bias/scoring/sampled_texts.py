@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.internals import shadowed
-from lm_eval_bias.harness.request_types import GENERATED as GENERATED
 from lm_eval_bias.scoring import early_stopping, token_likelihoods
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 

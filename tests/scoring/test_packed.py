@@ -11,12 +11,13 @@ from lm_eval.api.model import CachingLM
 from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import EXACT
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.packed import attention_masks, layouts, method_trial, packed_forwards
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from lm_eval_bias.models.packed.trie_walk import Trie, Walk
-from lm_eval_bias.scoring import exact_likelihoods, token_likelihoods
-from lm_eval_bias.scoring.batch_encoding import encoded_together
+from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring.token_likelihoods import encoded_together
 from tests import tiny
 from tests.scoring.test_packed_families import FAMILIES, build, requests
 
@@ -133,9 +134,7 @@ def test_our_requests_go_in_one_call(gpt2):
     model._loglikelihood_tokens = lambda asked, *a, **k: calls.append(len(asked)) or inner(asked, *a, **k)
     text = "The old gardener was patient"
     cuts = [i for i, c in enumerate(text) if c == " "]
-    getattr(model, exact_likelihoods.EXACT)(
-        [Instance(exact_likelihoods.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
-    )
+    getattr(model, EXACT)([Instance(EXACT, {}, (text[:i], text[i:]), 0) for i in cuts])
     assert calls == [len(cuts)]
 
 

@@ -44,11 +44,6 @@ def long_from(config: PretrainedConfig) -> int | None:
     return min((int(limit) for limit in limits if limit), default=None)
 
 
-def styles(config: PretrainedConfig) -> list[str]:
-    """Ways to hand a mask over, the likelier first: ``by_type`` (a dict per kind of layer) or ``single``."""
-    return ["by_type", "single"] if getattr(config.get_text_config(), "layer_types", None) else ["single"]
-
-
 def build(
     config: PretrainedConfig,
     style: str,
@@ -62,7 +57,7 @@ def build(
 
     Args:
         config: The model's configuration.
-        style: One of :func:`styles`.
+        style: How it is handed over: ``by_type`` (a dict per kind of layer) or ``single``.
         depths: Position of each token in its sequence, shape (rows, width).
         ends: One past each token's last descendant, same shape.
         dtype: Of the model's activations.

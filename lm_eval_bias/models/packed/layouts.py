@@ -202,12 +202,9 @@ def pieces_of(sequences: Sequences, cost: Cost, budget: int, widest: int = WIDES
     widest = min(widest, budget)
     widths = {width for width in widths if width <= widest} or {max(1, widest // 8 * 8)}
     start = max(0, len(lengths) - _SAMPLE) // 2
-    sample = slice(start, start + _SAMPLE)
-
-    def price_at(width: int) -> float:
-        return price(cut_pieces(lengths[sample], [0, *shared[sample][1:]], width), cost, budget)
-
-    return cut_pieces(lengths, shared, min(sorted(widths), key=price_at))
+    sample = lengths[start : start + _SAMPLE], [0, *shared[start + 1 : start + _SAMPLE]]
+    best = min(sorted(widths), key=lambda width: price(cut_pieces(*sample, width), cost, budget))
+    return cut_pieces(lengths, shared, best)
 
 
 def price(pieces: Sequence[Piece], cost: Cost, budget: int) -> float:

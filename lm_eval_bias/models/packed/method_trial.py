@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from lm_eval_bias.core.errors import one_line
-from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Network, Plain
 from lm_eval_bias.models.packed.trie_walk import Trie, Walk
 from lm_eval_bias.models.prefix_trie import Ints, arrange
@@ -133,7 +132,8 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     failures: list[str] = []
     walk: Walk | None = None
     verdict = None
-    styles = attention_masks.styles(network.model.config)
+    by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
+    styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
     of_the_trie = [kind(network, style) for kind in (Walk, Trie) for style in styles]
     for method in (*of_the_trie, Cached(network), Plain(network)):  # the one that shares most first
         if walk and isinstance(method, Walk):

@@ -245,19 +245,13 @@ class Cached(Method):
         batch: list[Group] = []
         for group, following in zip(groups, [*groups[1:], None], strict=True):
             batch.append(group)
-            if (
-                following is None
-                or following.common != group.common
-                or self._size(sequences.lengths, [*batch, following]) > budget
-            ):
-                run = self._shared if group.common else self._unshared
-                yield from run(sequences, batch, needed, budget, most)
-                batch = []
-
-    @staticmethod
-    def _size(lengths: Ints, batch: list[Group]) -> int:
-        members = sum(group.last - group.first for group in batch)
-        return members * max(int(lengths[group.first : group.last].max()) for group in batch)
+            if following is not None and following.common == group.common:
+                members = [sequences.lengths[one.first : one.last] for one in (*batch, following)]
+                if sum(map(len, members)) * max(int(part.max()) for part in members) <= budget:
+                    continue
+            run = self._shared if group.common else self._unshared
+            yield from run(sequences, batch, needed, budget, most)
+            batch = []
 
     def _unshared(
         self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int

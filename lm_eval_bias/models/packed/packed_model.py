@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sys
@@ -21,7 +20,7 @@ from lm_eval_bias.models.packed.layouts import Cost
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Network, Plain, score
 from lm_eval_bias.models.packed.trie_walk import TrieMethod
 from lm_eval_bias.models.prefix_trie import Ints, arrange
-from lm_eval_bias.scoring.batch_encoding import encoded_once
+from lm_eval_bias.scoring.token_likelihoods import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -32,22 +31,6 @@ _LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's log
 _GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
 Answer = tuple[float, bool]
-
-
-@contextlib.contextmanager
-def _grouped(on: bool) -> Iterator[None]:
-    """Have attention use heads' common keys as they are; transformers copies them for each head where there is a mask.
-
-    On a GPU such copies are what lets the fast kernels take a mask.
-    """
-    if not on or _GROUPED in os.environ:
-        yield
-        return
-    os.environ[_GROUPED] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[_GROUPED]
 
 
 class HFPacked(HFLM):
@@ -87,16 +70,17 @@ class HFPacked(HFLM):
             raise BiasError("--model hf-packed is for causal language models: run this encoder-decoder with --model hf")
 
     def _call(self, **inputs: Any) -> Any:
-        with (
-            torch.no_grad(),
-            _grouped(self._on_cpu),
-            torch.autocast(
-                device_type=self.device.type,
-                dtype=self.mixed_precision_dtype,
-                enabled=self.mixed_precision_dtype is not None,
-            ),
-        ):
-            return self.model(**inputs)
+        # transformers copies heads' common keys for each head where there is a mask; on a GPU that pays
+        grouped = self._on_cpu and _GROUPED not in os.environ
+        if grouped:
+            os.environ[_GROUPED] = "1"
+        dtype = self.mixed_precision_dtype
+        try:
+            with torch.no_grad(), torch.autocast(self.device.type, dtype, enabled=dtype is not None):
+                return self.model(**inputs)
+        finally:
+            if grouped:
+                del os.environ[_GROUPED]
 
     def _network(self) -> Network:
         model = self.model
@@ -191,10 +175,6 @@ class HFPacked(HFLM):
             self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
         if self._method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-        return self._answers(requests, inputs, disable_tqdm)
-
-    def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
-        assert self._method is not None  # noqa: S101
         answers: list[Answer | None] = [None] * len(requests)
         size, run = sum(map(len, inputs)), 0
         job = _SequenceRequests(requests, inputs)

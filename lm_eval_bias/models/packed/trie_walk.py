@@ -154,7 +154,7 @@ class TrieMethod(Method):
     """A method of running stretches of the trie side by side, a window of each in a forward."""
 
     def __init__(self, network: Network, style: str = "single") -> None:
-        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`)."""
+        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.build`)."""
         super().__init__(network)
         self.style = style
 
