@@ -43,7 +43,7 @@ def model_types() -> list[str]:
 
 
 def register() -> None:
-    """Make declared model types, filters, metrics and aggregations known to the harness, our requests to its models.
+    """Register declared model types, filters, metrics and aggregations, and add our requests to the harness's models.
 
     Idempotent; a name that the harness knows stays what it is.
 
@@ -64,7 +64,7 @@ def register() -> None:
 
 
 def requests() -> list[tuple[type, str, Callable[..., Any]]]:
-    """Our kinds of requests as methods: the base class of the harness's models that gets one, its name, the method."""
+    """Our request types as methods: the harness's base class that gets one, its name, and the method."""
     from lm_eval.api.model import LM, TemplateLM
 
     from lm_eval_bias.scoring import request_methods, sampled_texts
@@ -74,7 +74,7 @@ def requests() -> list[tuple[type, str, Callable[..., Any]]]:
 
 
 def examine(package: str) -> tuple[str, str]:
-    """How a package's installed version stands to the supported ones: ``ok``, ``note`` or ``problem``, and a line."""
+    """Check a package's version against the supported ones: ``ok``, ``note`` or ``problem``, and a line."""
     from packaging.version import Version
 
     lowest, tested = SUPPORTED[package]

@@ -1,4 +1,4 @@
-"""What a task reads and asks, as hashes for its results file: no benchmark has to do anything for them."""
+"""Hashes of what a task reads and asks, for its results file; benchmarks need do nothing for them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Inputs(TypedDict, total=False):
 def of_task(
     benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any], read: Mapping[str, str]
 ) -> Inputs:
-    """What is known of a task's inputs once it is built.
+    """Collect what is known of a task's inputs once it is built.
 
     Args:
         benchmark: Its benchmark.
@@ -101,7 +101,7 @@ def _same(packaged: Any, value: Any) -> bool:
 
 
 def add_documents(inputs: Inputs, hashes: Sequence[str], scored: Sequence[int]) -> None:
-    """Add what is known once it is clear which documents are run.
+    """Add the hashes of the documents once it is known which are run.
 
     Args:
         inputs: Where to.

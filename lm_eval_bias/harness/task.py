@@ -57,7 +57,7 @@ def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
 
 
 def _faults_of_documents(own: benchmark.Benchmark, docs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What documents lack, a line each."""
+    """What documents lack, one line each."""
     for place, doc in enumerate(docs):
         if doc.get("benchmark") != own.name:
             found = repr(doc["benchmark"]) if "benchmark" in doc else "missing"
@@ -70,7 +70,7 @@ def _faults_of_documents(own: benchmark.Benchmark, docs: Sequence[Mapping[str, A
 
 
 def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
-    """What scores don't say of themselves, or say wrongly, a line each."""
+    """What scores state wrongly or not at all, one line each."""
     names = [score.name for score in scores]
     for score in scores:
         neutral = score.neutral
@@ -213,7 +213,7 @@ class BiasTask(ConfigurableTask):
         self._even_out_kinds(**shared, world_size=self._world_size)
 
     def _ask_likeliest_once(self) -> None:
-        """Ask for one text a document where the likeliest will do and is asked for, of servers at temperature 0 too."""
+        """Ask for one text per document if the likeliest is asked for and will do."""
         options = self.config.generation_kwargs
         if (
             self.OUTPUT_TYPE == "generate_until"
@@ -224,7 +224,7 @@ class BiasTask(ConfigurableTask):
             self.config.repeats = 1
 
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
-        """Settle how texts that begin with a given sentence (``gen_prefix``) are asked for, and say so in the results.
+        """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
 
         In a conversation the sentence is the beginning of the assistant's turn; where the template changes it, or a
         server gets messages and isn't told to go on with the last one (``continue_final_message``), the prompt says it.
@@ -248,7 +248,7 @@ class BiasTask(ConfigurableTask):
         return super().fewshot_context(doc, *args, **kwargs)
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
-        """Tell the result file which documents are run, what is asked of them, and what is put around that."""
+        """Record which documents are run, what is asked of them, and what is put around that."""
         hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in self.eval_docs]
         scored = sorted(set(samples)) if samples else range(min(int(limit or len(hashes)), len(hashes)))
         run_inputs.add_documents(self.config.metadata["inputs"], hashes, scored)
@@ -265,7 +265,7 @@ class BiasTask(ConfigurableTask):
         return [self.config.description, *arguments]
 
     def _keep_busy(self, **kwargs: Any) -> None:
-        """Give a rank without any document the requests of the first one, which are then of no document.
+        """Give a rank without documents the requests of the first document, to be thrown away.
 
         The harness has every rank ask something and say something about a document.
         """
@@ -315,7 +315,7 @@ class BiasTask(ConfigurableTask):
         self._instances.sort(key=lambda instance: order.index(instance.request_type))
 
     def _refuse_prompts(self, chat_template: Any, system: Any) -> None:
-        """Refuse what puts text around a question to which nothing belongs but its own sentences."""
+        """Refuse flags that put text around plain sentences."""
         flags = {"--apply_chat_template": chat_template, "--system_instruction": system}
         flags["--num_fewshot"] = self.config.num_fewshot
         misplaced = [flag for flag, value in flags.items() if value]
@@ -379,7 +379,7 @@ class BiasTask(ConfigurableTask):
             return Scored(math.nan, self._failed(doc, score.name, error), place)
 
     def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
-        """Note what failed of a document, a line for each thing that fails."""
+        """Note what failed on a document, once for each thing that fails."""
         text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
         if what not in self._failures:
             self._failures.add(what)

@@ -1,4 +1,4 @@
-"""What to ask an engine with a prefix cache for log-likelihoods: few prompts, of which its cache serves most tokens.
+"""Plans prompts for an engine with a prefix cache, so that most tokens come from the cache.
 
 Requests form a trie over token ids, and each of its tokens that belongs to a continuation is scored once. There are two
 ways to ask. **Next tokens**: a prompt that ends where tokens branch off gives the log-probabilities of all of them,
@@ -22,7 +22,7 @@ _PROMPT, _ROW = 8.0, 0.5
 
 
 class PrefixPrompt(NamedTuple):
-    """What is asked at once.
+    """A prompt and what it answers.
 
     Attributes:
         tokens: The prompt.
@@ -78,7 +78,7 @@ def _run(length: int, known: int, block: int) -> int:
 
 
 class _Branches:
-    """What is scored behind one context: pairs of a sequence and the first place in it that no other one scores."""
+    """What is scored behind one context: each sequence with the first place that no other one scores."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[_Sequence, int]] = []
@@ -86,7 +86,7 @@ class _Branches:
         self.cost_of_rows = self.cost_of_children = 0.0
 
     def add(self, sequence: _Sequence, fresh: Sequence[int], block: int) -> None:
-        """Add a sequence, of which tokens at the ``fresh`` places are scored; the cache has blocks of so many."""
+        """Add a sequence that is scored at the ``fresh`` places; ``block`` is the cache's."""
         start = fresh[0]
         self.rows.append((sequence, start))
         known = min(sequence.shared, start - 1)
@@ -100,7 +100,7 @@ class _Branches:
 
 
 def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
-    """The prompts that answer requests.
+    """Plan the prompts that answer requests.
 
     Args:
         pairs: Token ids of contexts and continuations, none of them empty.

@@ -59,7 +59,7 @@ def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[R
 
 
 def _pll(tokenizer: PreTrainedTokenizerBase, question: Cloze, hide: Callable[[int, int], bool]) -> list[Reading]:
-    """Every token of the sentence, masked, with those others of its word that are to be hidden with it."""
+    """Mask every token of the sentence in turn, and the others of its word that are hidden with it."""
     encoded = tokenizer(question.sentence)
     try:
         words = list(encoded.word_ids())  # None: a special token

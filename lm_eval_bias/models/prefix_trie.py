@@ -97,7 +97,7 @@ def bounds(lengths: Ints) -> Ints:
 
 
 def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
-    """The distinct ones among token sequences, sorted, and which of them each input is.
+    """Sort the distinct token sequences, and tell which of them each input is.
 
     Time and memory are linear in the number of tokens, sorting aside.
 

@@ -62,7 +62,7 @@ class VLLMPacked(VLLM):
             logger.warning("vllm-packed: the vllm backend's own method (%s)", self._why_not)
 
     def _unfit(self) -> str:
-        """Why the cache can't be read; empty where the engine may show that it can."""
+        """Why the cache can't be read; empty if the engine may be tried."""
         from vllm import SamplingParams
 
         if missing := [name for name in _NEEDED if name not in inspect.signature(SamplingParams).parameters]:
@@ -83,7 +83,7 @@ class VLLMPacked(VLLM):
         return int(self.model.llm_engine.vllm_config.cache_config.block_size)
 
     def _trial(self) -> str:
-        """Whether a small trie's log-likelihoods are those of the engine's own way; why not, or empty."""
+        """Why a small trie's log-likelihoods aren't those of the engine's own way; empty if they are."""
         vocabulary = range(min(len(self.tokenizer), self.model.llm_engine.model_config.get_vocab_size()))
         usable = set(vocabulary) - set(getattr(self.tokenizer, "all_special_ids", ()))
         requests = _trial_requests(self._block, min(self.max_length, 4096), sorted(usable or vocabulary))
@@ -136,7 +136,7 @@ class VLLMPacked(VLLM):
         return answers
 
     def _cut(self, context: Sequence[int], continuation: Sequence[int]) -> tuple[Ids, Ids]:
-        """A request as the engine can take it: it has to write a token behind each prompt."""
+        """Cut a request to what the engine takes: it has to write a token behind each prompt."""
         room = self.max_length - 1 - len(continuation)
         if room < 1 or not context or not continuation:
             raise BiasError(
@@ -169,7 +169,7 @@ class VLLMPacked(VLLM):
         return [(math.fsum(one[0] for one in of), all(one[1] for one in of)) for of in answers], run, cached
 
     def _outputs(self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool) -> list[Any]:
-        """What the engine gives for prompts."""
+        """Ask the engine for prompts."""
         from vllm import SamplingParams
 
         if not prompts:

@@ -1,4 +1,4 @@
-"""Likeliest texts of a model that runs here end where nothing of what follows is read.
+"""Ends the likeliest texts of a model that runs here where nothing that follows would be read.
 
 The harness (0.4.13) writes on until all texts of a batch have met the same stop string, or are as long as they may be,
 and cuts them at their stop strings then. Here each text ends at its own; and once its benchmark has read an answer that
@@ -28,7 +28,7 @@ def _stops(request: Instance) -> list[str]:
 
 
 def _certain(text: str, stops: Sequence[str]) -> str:
-    r"""A text without what may be the beginning of a stop string, or of a letter, at its end.
+    r"""A text without what may begin a stop string, or a letter, at its end.
 
     >>> _certain("Die Frau\nTe", ["\nText:"]), _certain("Die Frau\nTee", ["\nText:"])
     ('Die Frau', 'Die Frau\nTee')

@@ -31,7 +31,7 @@ _expected: tuple[str, ...] = ()
 
 @contextlib.contextmanager
 def expecting(kinds: Sequence[str]) -> Iterator[None]:
-    """Let model types know, while a run lasts, which kinds of questions it is going to ask."""
+    """Tell model types which kinds of questions a run is going to ask, while it lasts."""
     global _expected
     before, _expected = _expected, tuple(kinds)
     try:
@@ -83,7 +83,7 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequenc
 
 
 def reveal(tokenizer: PreTrainedTokenizerBase, context: str, word: str, mask: str) -> list[tuple[str, int]]:
-    """A word's tokens revealed one at a time from left to right, one mask (or sentinel) at a time.
+    """Reveal a word's tokens from left to right, one mask (or sentinel) at a time.
 
     Returns:
         Per token ``(the text with the tokens before it and the mask in place of every blank, the token's id)``.

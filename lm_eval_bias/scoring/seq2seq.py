@@ -38,7 +38,7 @@ def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int) -> list[int]:
-    """A text with the sentinel in it as token ids.
+    """Encode a text with the sentinel in it.
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.
     """

@@ -54,7 +54,7 @@ def rounds(pairs: Iterable[tuple[T, Sequence[int], Sequence[int]]]) -> list[list
 
 
 def portions(model: LM, items: list[T]) -> list[list[T]]:
-    """What is asked with each call: all, but of backends that give nothing before they have everything.
+    """Split requests into calls: one call, but several for backends that give nothing until all is done.
 
     A run that is stopped loses no more than the call that was under way.
     """
@@ -69,7 +69,7 @@ def shares_forwards(model: LM) -> bool:
 
 @contextlib.contextmanager
 def precise(model: Any) -> Iterator[None]:
-    """Have the ``hf`` backend take and sum log-probabilities in float32 while a request runs, as others do.
+    """Make the ``hf`` backend take and sum log-probabilities in float32, as others do.
 
     By itself it does so in the model's dtype: a sum of bfloat16 numbers near -60 is rounded to a quarter, and different
     candidates come out equal. A ``softmax_dtype`` that the user chose stays.
@@ -102,7 +102,7 @@ def in_step(
     ask: Callable[[list[int | None]], list[Any]],
     divide: Callable[[list[int]], list[list[int]]] | None = None,
 ) -> list[Any]:
-    """Answers from the cache of ``--use_cache`` where it has them; the others are asked and go into it at once.
+    """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
 
     Args:
         model: The model; ranks ask as often and as much as the one with most to ask.
@@ -171,7 +171,7 @@ def encoded_once(model: TemplateLM, pairs: Sequence[tuple[str, str]]) -> Iterato
 
 
 def encoded_together(model: TemplateLM, texts: Sequence[str]) -> dict[str, list[int]]:
-    """The ids of texts, if encoding them together gives what encoding them one by one does; empty where it doesn't."""
+    """Encode texts together, if that gives the same ids as one by one; empty if it doesn't."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     if not getattr(tokenizer, "is_fast", False):
         return {}
@@ -192,7 +192,7 @@ def encoded_together(model: TemplateLM, texts: Sequence[str]) -> dict[str, list[
 
 
 def lead(model: TemplateLM) -> list[int]:
-    """What a model's tokenizer puts in front of every text by itself: mostly nothing or a start token.
+    """What a model's tokenizer puts in front of every text: mostly nothing or a start token.
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
     """

@@ -220,7 +220,7 @@ def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transf
 
 
 def _claim(folder: Path, settings: TrainingSettings) -> None:
-    """Take a working folder for these settings, or go on with it where its training was begun with the same."""
+    """Take a working folder for these settings, or go on with a training that began with the same ones."""
     path, current = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class Cost:
 
 
 def even(width: int) -> int:
-    """Up to a multiple of 8: what attention kernels want of a mask."""
+    """Round up to a multiple of 8, as attention kernels want masks."""
     return -(-width // 8) * 8
 
 
@@ -61,7 +61,7 @@ class Layout:
 
 
 def cut_strands(sequences: Sequences, count: int) -> Ints:
-    """First sequences of at most so many strands of about the same length, cut where few tokens are run again."""
+    """Cut the trie into up to ``count`` strands of similar length, where few tokens are run again."""
     heads, part = sequences.heads, sequences.trie_size / count
     starts = [0]
     for i in range(1, count):
@@ -73,7 +73,7 @@ def cut_strands(sequences: Sequences, count: int) -> Ints:
 
 
 def strands_of(sequences: Sequences, count: int, width: int, cost: Cost) -> Layout:
-    """At most so many strands, with windows of so many nodes."""
+    """Lay out at most ``count`` strands with windows of ``width`` nodes."""
     heads, size = sequences.heads, sequences.trie_size
     firsts = cut_strands(sequences, count)
     repeated = np.where(firsts > 0, sequences.shared[firsts], 0)
@@ -93,7 +93,7 @@ def strands_of(sequences: Sequences, count: int, width: int, cost: Cost) -> Layo
 def cheapest_strands(
     sequences: Sequences, needed: Ints, cost: Cost, budget: int, most: int, widest: int
 ) -> Layout | None:
-    """The cheapest strands and windows within some limits; ``None`` if there are none.
+    """Find the cheapest strands and windows within limits; ``None`` if there are none.
 
     Args:
         sequences: What to run.
@@ -166,7 +166,7 @@ def cut_pieces(lengths: Sequence[int], shared: Sequence[int], width: int) -> lis
 
 
 def batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
-    """Neighbours together, the longest first, up to a budget of tokens, padding included, and of needed ones."""
+    """Group neighbours, longest first, up to a budget of tokens with padding and ``most`` needed ones."""
     batch: list[int] = []
     width = count = 0
     for i, size in enumerate(sizes):
@@ -208,7 +208,7 @@ def pieces_of(sequences: Sequences, cost: Cost, budget: int, widest: int = WIDES
 
 
 def price(pieces: Sequence[Piece], cost: Cost, budget: int) -> float:
-    """Floating-point operations of pieces, widest first, as estimated, with what pads them in forwards."""
+    """Estimate the floating-point operations of pieces, widest first, with their padding."""
     widths = [even(piece.size) for piece in pieces]
     forwards = ((len(batch), widths[batch[0]]) for batch in batches(widths, [0] * len(widths), budget, 0))
     return sum(count * width * (cost.token + cost.pair * width) for count, width in forwards)

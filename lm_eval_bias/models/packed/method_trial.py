@@ -1,4 +1,4 @@
-"""Which method of sharing a model does right, found out on the model itself."""
+"""Finds out on the model itself which method of sharing it does right."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MethodVerdict:
 
 
 def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
-    """Sequences with beginnings in common (fewer tokens than ``stem`` if need be), and how many last ones count."""
+    """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count."""
     rng = np.random.default_rng(20261122)
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
     stem = max(1, min(stem, limit - max(tails)))
@@ -116,7 +116,7 @@ def _size(deviations: torch.Tensor) -> float:
 
 
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
-    """The first method that gives the logits of plain forwards, and for :class:`Walk` the next, as its alternative.
+    """Find the first method that gives plain forwards' logits, and for :class:`Walk` the next one as its alternative.
 
     Args:
         network: The model.

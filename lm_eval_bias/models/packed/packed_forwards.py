@@ -62,7 +62,7 @@ class Network:
 
 @contextlib.contextmanager
 def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
-    """Have the output projection run at some places only; what follows it (soft-caps, scales) is untouched.
+    """Run the output projection at some places only; what follows it (soft-caps, scales) is untouched.
 
     Places are indices into the flattened rows of ``width`` tokens; a model may put virtual ones in front. The list is
     no longer empty once the projection ran so.
@@ -125,7 +125,7 @@ class ForwardOutput:
 
 
 def numbered(nodes: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
-    """Places that several sequences need, once each, and where each sequence finds its own."""
+    """Number the places that sequences need, once each, and tell each sequence where its own are."""
     places, back = np.unique(np.concatenate(list(nodes.values())), return_inverse=True)
     ends = np.cumsum([len(part) for part in nodes.values()])
     return places, dict(zip(nodes, np.split(back, ends[:-1]), strict=True))
@@ -140,7 +140,7 @@ def _forward(network: Network, ids: Ints, nodes: dict[int, Ints], tokens: int, *
 def _padded(
     sequences: Sequences, needed: Ints, runs: Sequence[tuple[int, int]], skipped: int = 0
 ) -> tuple[Ints, dict[int, Ints]]:
-    """Rows padded on the right, and where sequences' needed tokens stand in them, flattened.
+    """Pad rows on the right, and find where sequences' needed tokens stand in them, flattened.
 
     A row is the last sequence of a run ``(first, last)``, in which each begins the next one, from token ``skipped`` on.
     """
@@ -178,7 +178,7 @@ class Method(ABC):
         self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
 
     def price(self, sequences: Sequences, budget: int) -> float:
-        """Floating-point operations, as estimated, of running sequences; infinite where nobody has to know."""
+        """Estimate the floating-point operations of running sequences; infinite if nobody has to know."""
         return math.inf
 
     @abstractmethod
@@ -287,7 +287,7 @@ class Group(NamedTuple):
 
 
 def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[int]) -> list[Group]:
-    """Neighbours that save most with one common beginning, found by going on while the saving grows.
+    """Group neighbours that save most with one common beginning: a group grows while its saving does.
 
     No needed token is part of a common beginning, and every sequence goes on after it.
 

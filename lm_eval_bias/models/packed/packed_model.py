@@ -125,7 +125,7 @@ class HFPacked(HFLM):
         return config is not None and str(getattr(method, "value", method)) != "gguf"
 
     def _unfit(self) -> str | None:
-        """Why nothing but the ``hf`` backend's own way will do; ``None`` where the model may show what it can."""
+        """Why only the ``hf`` backend's own way will do; ``None`` if the model may be tried."""
         accelerator = getattr(self, "accelerator", None)
         if accelerator is not None and str(accelerator.distributed_type).endswith("FSDP"):
             return "a model sharded over several processes needs the same forward passes on each"
@@ -184,8 +184,8 @@ class HFPacked(HFLM):
             alone = job.sequences.lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
             one_by_one = Plain(self._method.network, alone=True)  # where the length changes the model's positions
             for method, indices in ((self._method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
-                for tokens, part_answers in self._run(method, job, indices):
-                    run += tokens
+                for part_size, part_answers in self._run(method, job, indices):
+                    run += part_size
                     for i, answer in part_answers:
                         answers[i] = answer
                         if requests[i][0] is not None:  # rolling ones are kept as a whole
@@ -203,7 +203,7 @@ class HFPacked(HFLM):
     def _run(
         self, method: Method, job: _SequenceRequests, remaining: Ints
     ) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
-        """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""
+        """Run sequences: tokens and answers of each forward; forwards shrink when memory runs out."""
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
         most = max(64, size // (4 * method.network.vocabulary))
         while len(remaining):

@@ -42,7 +42,7 @@ class _Paths:
 
 
 class _Layer(DynamicLayer):
-    """Keys and values of each row's path, at their positions, and of the windows behind them, in one place."""
+    """Keys and values of each row's path, at their positions, with the windows' behind them."""
 
     def __init__(self, paths: _Paths) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class _Layer(DynamicLayer):
         return self.paths.columns
 
     def move(self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor) -> None:
-        """Put tokens of the windows at their positions in the paths."""
+        """Move tokens of the windows to their positions in the paths."""
         for states in (self.keys, self.values):
             states[rows, :, targets] = states[rows, :, sources]
 
@@ -222,7 +222,7 @@ class TrieMethod(Method):
         return network.logits_at(np.concatenate(places), ids, use_cache=cache is not None, **inputs)
 
     def _move(self, active: list[Strand], ends: list[int], columns: int, cache: Cache) -> None:
-        """Have the paths to the next windows' first nodes stand in front."""
+        """Move the paths to the next windows' first nodes to the front."""
         paths = [strand.on_path(end) for strand, end in zip(active, ends, strict=True)]
         rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
         if not len(rows):
@@ -235,7 +235,7 @@ class TrieMethod(Method):
 
 
 class Trie(TrieMethod):
-    """Common beginnings once a piece of the trie, several pieces in a forward."""
+    """Pieces of the trie, several in a forward; each runs its common beginnings once."""
 
     name = "trie"
     description = "every shared prefix runs once"
@@ -288,7 +288,7 @@ class Walk(TrieMethod):
 
 
 def _pick(pending: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
-    """Rows of two tensors, numbered one after the other."""
+    """Pick rows of two tensors, numbered one after the other."""
     count = 0 if pending is None else len(pending)
     picked = logits.new_empty((len(places), logits.shape[-1]))
     is_pending = places < count
