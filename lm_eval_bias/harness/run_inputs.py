@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypedDict
@@ -98,17 +98,3 @@ def _same(packaged: Any, value: Any) -> bool:
         return bool(packaged == value)
     module, _, name = str(packaged).rpartition(".")
     return bool(module) and getattr(importlib.import_module(module), name, None) is value
-
-
-def add_documents(inputs: Inputs, hashes: Sequence[str], scored: Sequence[int]) -> None:
-    """Add the hashes of the documents once it is known which are run.
-
-    Args:
-        inputs: Where to.
-        hashes: Of all documents, see :func:`lm_eval_bias.core.content_hashes.of_document`.
-        scored: The places of those that are run.
-    """
-    inputs["documents"] = content_hashes.of_all(hashes)
-    inputs.pop("scored", None)
-    if len(scored) < len(hashes):
-        inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)

@@ -188,8 +188,15 @@ class BiasTask(ConfigurableTask):
         The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
         prompts; the tokenizer's name is the part of the key that a task can add to.
         """
-        self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
-        self._ask_likeliest_once()
+        flags = {f"--{name}": kwargs.get(name) for name in ("apply_chat_template", "system_instruction")}
+        flags["--num_fewshot"] = self.config.num_fewshot
+        misplaced = [flag for flag, value in flags.items() if value]
+        if misplaced and self.config.metadata.get("asks"):  # nothing belongs to its questions but their own sentences
+            raise BiasError(f"{self.config.task} scores plain sentences: run it without {misplaced[0]}")
+        options, may_sample = self.config.generation_kwargs, self.benchmark.samples_texts == "by default"
+        if self.OUTPUT_TYPE == "generate_until" and may_sample and internals.is_greedy(options):
+            options |= {"do_sample": False, "temperature": 0.0}
+            self.config.repeats = 1  # the likeliest text will do
         self._choose_beginning(kwargs.get("chat_template") if kwargs.get("apply_chat_template") else None)
         self._record_inputs(kwargs.get("limit"), kwargs.get("samples"), bool(kwargs.get("apply_chat_template")))
         if kwargs.get("cache_requests"):
@@ -211,17 +218,6 @@ class BiasTask(ConfigurableTask):
         else:
             super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(**shared, world_size=self._world_size)
-
-    def _ask_likeliest_once(self) -> None:
-        """Ask for one text per document if the likeliest is asked for and will do."""
-        options = self.config.generation_kwargs
-        if (
-            self.OUTPUT_TYPE == "generate_until"
-            and self.benchmark.samples_texts == "by default"
-            and internals.is_greedy(options)
-        ):
-            options |= {"do_sample": False, "temperature": 0.0}
-            self.config.repeats = 1
 
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
         """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
@@ -251,11 +247,15 @@ class BiasTask(ConfigurableTask):
         """Record which documents are run, what is asked of them, and what is put around that."""
         hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in self.eval_docs]
         scored = sorted(set(samples)) if samples else range(min(int(limit or len(hashes)), len(hashes)))
-        run_inputs.add_documents(self.config.metadata["inputs"], hashes, scored)
+        inputs: run_inputs.Inputs = self.config.metadata["inputs"]
+        inputs["documents"] = content_hashes.of_all(hashes)
+        inputs.pop("scored", None)
+        if len(scored) < len(hashes):
+            inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)
         if self.config.num_fewshot:
-            self.config.metadata["inputs"]["num_fewshot"] = self.config.num_fewshot
+            inputs["num_fewshot"] = self.config.num_fewshot
         if chat_template:
-            self.config.metadata["inputs"]["chat_template"] = True
+            inputs["chat_template"] = True
 
     def _asked(self, doc: dict[str, Any]) -> list[Any]:
         """What is asked of a document, but for the arguments of a generation, which the result file has anyway."""
@@ -313,14 +313,6 @@ class BiasTask(ConfigurableTask):
         self._instances += [filler for kind, filler in fillers.items() if kind not in kinds]
         order = list(fillers)
         self._instances.sort(key=lambda instance: order.index(instance.request_type))
-
-    def _refuse_prompts(self, chat_template: Any, system: Any) -> None:
-        """Refuse flags that put text around plain sentences."""
-        flags = {"--apply_chat_template": chat_template, "--system_instruction": system}
-        flags["--num_fewshot"] = self.config.num_fewshot
-        misplaced = [flag for flag, value in flags.items() if value]
-        if misplaced and self.config.metadata.get("asks"):
-            raise BiasError(f"{self.config.task} scores plain sentences: run it without {misplaced[0]}")
 
     def dump_config(self) -> dict[str, Any]:
         """The harness's, with functions by name."""
