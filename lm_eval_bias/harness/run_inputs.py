@@ -1,11 +1,11 @@
-"""What a task reads and asks, as hashes for its results file: no benchmark has to do anything for them."""
+"""Hashes of what a task reads and asks, for its results file; benchmarks need do nothing for them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypedDict
@@ -52,7 +52,7 @@ class Inputs(TypedDict, total=False):
 def of_task(
     benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any], read: Mapping[str, str]
 ) -> Inputs:
-    """What is known of a task's inputs once it is built.
+    """Collect what is known of a task's inputs once it is built.
 
     Args:
         benchmark: Its benchmark.
@@ -98,17 +98,3 @@ def _same(packaged: Any, value: Any) -> bool:
         return bool(packaged == value)
     module, _, name = str(packaged).rpartition(".")
     return bool(module) and getattr(importlib.import_module(module), name, None) is value
-
-
-def add_documents(inputs: Inputs, hashes: Sequence[str], scored: Sequence[int]) -> None:
-    """Add what is known once it is clear which documents are run.
-
-    Args:
-        inputs: Where to.
-        hashes: Of all documents, see :func:`lm_eval_bias.core.content_hashes.of_document`.
-        scored: The places of those that are run.
-    """
-    inputs["documents"] = content_hashes.of_all(hashes)
-    inputs.pop("scored", None)
-    if len(scored) < len(hashes):
-        inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)

@@ -182,7 +182,7 @@ def _head(folder: Path, body: str) -> str:
     import torch
     import transformers
 
-    from lm_eval_bias.models.next_sentence.nsp_checkpoint import make_head
+    from lm_eval_bias.models.next_sentence.nsp_model import make_head
 
     model = transformers.AutoModel.from_pretrained(body)
     weights = {f"module.core_model.{name}": value for name, value in model.state_dict().items()}

@@ -22,7 +22,7 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.harness import distributed, running
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
-from lm_eval_bias.models.next_sentence import nsp_checkpoint
+from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifiers import classifier
@@ -249,8 +249,8 @@ def model_of(kind, folder):
     if kind == "hf-nsp":
         body, made = transformers.AutoModel.from_pretrained(made), folder.with_name("nsp")
         torch.manual_seed(20261122)
-        head = nsp_checkpoint.make_head(body.config.hidden_size)
-        nsp_checkpoint.save(made, body, tiny.gpt2_tokenizer(), nsp_checkpoint.NSPConfig("causal"), head)
+        head = nsp_model.make_head(body.config.hidden_size)
+        nsp_model.save(made, body, tiny.gpt2_tokenizer(), nsp_model.NSPConfig("causal"), head)
     return ["--model", kind, "--model_args", f"pretrained={made}"]
 
 
