@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.published_scores import PublishedCell as PublishedCell
     from lm_eval_bias.core.questions import Cloze as Cloze
     from lm_eval_bias.core.questions import NextSentence as NextSentence
+    from lm_eval_bias.core.run_data import Remark as Remark
     from lm_eval_bias.custom_metrics.clusters import clustered_mean as clustered_mean
     from lm_eval_bias.custom_metrics.crossed import crossed_mean as crossed_mean
     from lm_eval_bias.custom_metrics.score import Estimate as Estimate
@@ -46,6 +47,7 @@ _HOMES = {
     "core.planting": ("Planting",),
     "core.published_scores": ("Published", "PublishedCell"),
     "core.questions": ("Cloze", "NextSentence"),
+    "core.run_data": ("Remark",),
     "custom_metrics.clusters": ("clustered_mean",),
     "custom_metrics.crossed": ("crossed_mean",),
     "custom_metrics.score": ("Estimate", "Score"),

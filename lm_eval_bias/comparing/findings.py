@@ -13,6 +13,7 @@ from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
+from lm_eval_bias.runs.remarks import before_scores
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,10 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
             items = len(pair.shared)
             unmatched = max(len(pair.base.records), len(pair.other.records)) - items
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
-        note = joined(note, beside_the_model(pair))
+        said = {side.label: before_scores(side.run, side.task) for side in (pair.base, pair.other)}
+        alike = len(set(said.values())) == 1
+        first = [one if alike else f"{label}: {one}" for label, one in said.items() if one]
+        note = joined(note, beside_the_model(pair), *dict.fromkeys(first))
         labels = pair.subject, pair.base.label, pair.other.label
         for score in (defined[name] for name in chosen if name in defined):
             compared = _unpaired(pair, score) if reason else _paired(pair, score)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from lm_eval_bias.boards.building import PUBLISHED, Board, BoardRow, RankedScore, rule
+from lm_eval_bias.boards.building import Board, RankedScore, rule
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
-from lm_eval_bias.runs.harness_results import presentable
+from lm_eval_bias.report import board_pages, captions, tables, templates
 
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
@@ -79,22 +77,6 @@ def _board_data(board: Board) -> Mapping[str, object]:
     }
 
 
-def _with_caveats(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
-    """The boards with what has to be read before each run's scores, and in what runs of one model differ."""
-    tasks = {
-        (task.base, f"{run.name} {task.remark}".strip()): (run, task) for run in runs for task in run.tasks.values()
-    }
-
-    def annotated(board: Board, row: BoardRow) -> BoardRow:
-        if row.kind == PUBLISHED:
-            return row
-        run, task = tasks[board.task, row.model]
-        differs = (f"differs from {run.differs}",) if run.differs else ()
-        return replace(row, caveat=caveats.of(run, task), deviations=row.deviations + differs)
-
-    return [replace(board, rows=[annotated(board, row) for row in board.rows]) for board in boards]
-
-
 def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     """The boards of some runs.
 
@@ -105,7 +87,6 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         runs: The runs.
         problems: Files that were passed over.
     """
-    boards = _with_caveats(boards, presentable(runs))
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":

@@ -16,10 +16,11 @@ from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import cautions, caveats, comparison_reports, overview, parts, sentences
-from lm_eval_bias.report.cautions import Caution
+from lm_eval_bias.report import comparison_reports, overview, parts, sentences
 from lm_eval_bias.report.item_pages import ItemPages
+from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
+from lm_eval_bias.runs.remarks import PlacedRemark
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Report:
     runs: Sequence[str]
     overview: overview.Overview
     summary: Sequence[Part]
-    cautions: Sequence[cautions.Caution]
+    cautions: Sequence[PlacedRemark]
     problems: Sequence[str]
     sections: Sequence[Section]
     origins: Sequence[Origin]
@@ -96,10 +97,10 @@ class Report:
         return _languages([task for section in self.sections for task in section.tasks])
 
     @property
-    def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
+    def warnings(self) -> list[tuple[str, bool, list[PlacedRemark]]]:
         """What to beware of by weight, with whether it is folded away."""
-        by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in cautions.KINDS}
-        return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
+        by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in remarks.HEADINGS}
+        return [(kind, kind != remarks.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 
 SENTENCES = 120  # tasks that a page puts into words: nobody reads more
@@ -175,9 +176,9 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         [
             Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
             for item in tasks
-            for caveat in [caveats.of(item.run, item.task)]
+            for caveat in [remarks.before_scores(item.run, item.task)]
         ],
-        cautions.of(runs),
+        remarks.of_runs(runs),
         list(map(str, problems)),
         sections,
         origins,
@@ -212,7 +213,7 @@ def main_tables(section: Section) -> list[Table]:
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
         if scores:
-            caveat = [caveats.of(item.run, item.task) for item in members]
+            caveat = [remarks.before_scores(item.run, item.task) for item in members]
             labels = [f"{item.label} ({own})" if own else item.label for item, own in zip(members, caveat, strict=True)]
             rows = [
                 [Cell(label), *(value_cell(item.task.scores.get(score)) for score in scores)]

@@ -7,11 +7,11 @@ from functools import partial
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, ReportTask, Table
-from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.registry import main_names as main_names
+from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.score_cells import score_cell, score_column, score_label, value_cell
 from lm_eval_bias.core.wording import short
-from lm_eval_bias.report import caveats
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import remarks, sample_logs
 
 FIGURES = 4  # of one kind, one a task: more of them nobody looks at
 MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
@@ -37,12 +37,6 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     order = {name: place for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))}
     families = {name: place for place, name in enumerate(registry.by_name())}
     return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
-
-
-def main_names(task: TaskRun) -> list[str]:
-    """A task's main scores, as far as it has them; all where its benchmark names none."""
-    benchmark = registry.by_name().get(task.benchmark)
-    return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
 
 
 def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part:
@@ -71,7 +65,7 @@ def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part
         columns,
         [
             [
-                Cell(item.label, note=caveats.of(item.run, item.task)),
+                Cell(item.label, note=remarks.before_scores(item.run, item.task)),
                 Cell(f"{item.task.documents:,}", item.task.documents),
                 *(value_cell(item.task.scores.get(name), item.items.get(name, "")) for name in names),
             ]

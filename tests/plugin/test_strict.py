@@ -15,7 +15,7 @@ from tests.conftest import make_tiny_mirror
 TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en,regard_en"
 POLICY = """
 bounds: [{task: stereoset_en, score: ss, max: 99.9, on: point}]
-allow: [limit, samples, inputs, seeds, repeats, classifier]
+allow: [limit, samples, inputs, seeds, repeats, classifier, chance_level]
 """
 
 
