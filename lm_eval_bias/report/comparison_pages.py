@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.comparing.comparison import Refusal
-from lm_eval_bias.comparing.findings import Finding
+from lm_eval_bias.comparing.findings import Finding, Refusal
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import NONE, bound, count, few, p_value

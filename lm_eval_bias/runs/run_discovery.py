@@ -138,18 +138,6 @@ def run_of(path: Path) -> Run | None:
     return run
 
 
-def problems_beside(logs: Sequence[Path]) -> list[Problem]:
-    """What is wrong with the results files of the runs that some sample logs are of, where they lie beside these."""
-    problems = []
-    for path in dict.fromkeys(log.with_name(f"results_{log.stem.rpartition('_')[2]}.json") for log in logs):
-        try:
-            if path.is_file():
-                run_of(path)
-        except BiasError as error:
-            problems.append(Problem(path, str(error)))
-    return problems
-
-
 def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
