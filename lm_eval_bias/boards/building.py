@@ -152,7 +152,8 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         else RankedScore(note=ABSENT)
         for name, v in given.items()
     }
-    warning = str((task.metadata.get("classifier_used") or {}).get("warning") or "")
+    used = task.metadata.get("classifier_used")
+    warning = str(used.get("warning") or "") if isinstance(used, Mapping) else ""
     departures = [one for one in (settings.part(task), settings.old_version(task), warning, withheld) if one]
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():

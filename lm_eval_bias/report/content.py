@@ -99,7 +99,7 @@ class Report:
     @property
     def warnings(self) -> list[tuple[str, bool, list[PlacedRemark]]]:
         """What to beware of by weight, with whether it is folded away."""
-        by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in remarks.HEADINGS}
+        by_kind = {kind: [one for one in self.cautions if one.heading == kind] for kind in remarks.HEADINGS}
         return [(kind, kind != remarks.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lm_eval_bias.core import numbers, registry
@@ -40,7 +40,8 @@ _EXPECTED = {
 def _about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     """What the benchmark says itself, and whether the answers are too few, guesses or missing."""
     benchmark = registry.by_name().get(task.benchmark)
-    for own in () if benchmark is None else ask((), benchmark, lambda: list(benchmark.cautions(task))):
+    cautions: Iterable[str | Remark] = ask((), benchmark, benchmark.cautions, task) if benchmark else ()
+    for own in cautions:
         yield own if isinstance(own, Remark) else Remark("of_benchmark", own)
     samples = "{} of {} samples per prompt".format(*task.fewer_samples) if task.fewer_samples else ""
     if part := ", ".join(filter(None, (settings.part(task), samples))):
@@ -134,13 +135,13 @@ class PlacedRemark:
 
     Attributes:
         text: What it is.
-        kind: Its heading.
+        heading: One of :data:`HEADINGS`.
         places: Where it holds: tasks, with their run where there are several.
         scores: The scores that it is about, if not all.
     """
 
     text: str
-    kind: str = SERIOUS
+    heading: str = SERIOUS
     places: list[str] = field(default_factory=list)
     scores: list[str] = field(default_factory=list)
 
@@ -160,7 +161,7 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
     for remark, place in sorted(placed, key=lambda one: one[0].kind == "score_note"):
         heading = _HEADINGS.get(remark.kind, SERIOUS)
         one = found.setdefault(remark.text, PlacedRemark(remark.text, heading))
-        if one.kind == heading:
+        if one.heading == heading:
             one.places.extend({place}.difference(one.places))
             one.scores.extend({remark.score}.difference(one.scores, [""]))
-    return sorted(found.values(), key=lambda one: HEADINGS.index(one.kind))
+    return sorted(found.values(), key=lambda one: HEADINGS.index(one.heading))

@@ -63,11 +63,6 @@ def _default_metadata(task: str) -> Mapping[str, Any]:
     return entry.metadata if entry else {}
 
 
-def _classifier(task: TaskRun) -> Mapping[str, Any]:
-    classifier = task.metadata.get("classifier_used")
-    return classifier if isinstance(classifier, Mapping) else {}
-
-
 def file_hash(task: TaskRun, option: str) -> str:
     """SHA-256 of the file that an option names; empty where it names none, or none that is known to have been read."""
     value = task.metadata.get(option)
@@ -96,8 +91,8 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         and task.metadata.get(option) is not None
         and task.metadata[option] != defaults.get(option)
     }
-    if _classifier(task):
-        options["classifier"] = str(_classifier(task).get("name"))
+    if (used := task.metadata.get("classifier_used")) and isinstance(used, Mapping):
+        options["classifier"] = str(used.get("name"))
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
         options["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
