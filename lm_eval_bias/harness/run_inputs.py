@@ -65,16 +65,21 @@ def of_task(
     files = {names.get(path, path): digest for path, digest in read.items()}
     if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
         files |= sources.hashes(metadata.get("data"))
-    tasks = tasks_path()
-    shared = (tasks, tasks / "kinds", Path(str(resources.files("lm_eval_bias.custom_metrics"))))
     inputs: Inputs = {
         "files": files,
         "package_content": content_hashes.of_data_files(benchmark.folder),
-        "package_code": content_hashes.of_code(benchmark.folder, *(shared if registry.is_own(benchmark) else ())),
+        "package_code": code_hash(benchmark),
     }
     if changed := _changed(benchmark, yaml, metadata):
         inputs["changed"] = changed
     return inputs
+
+
+def code_hash(benchmark: Benchmark) -> str:
+    """One SHA-256 of the Python files that a benchmark's documents and scores come from."""
+    tasks = tasks_path()
+    shared = (tasks, tasks / "kinds", Path(str(resources.files("lm_eval_bias.custom_metrics"))))
+    return content_hashes.of_code(benchmark.folder, *(shared if registry.is_own(benchmark) else ()))
 
 
 def _changed(benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]) -> list[str]:

@@ -141,6 +141,5 @@ def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
 
 
 def cautions(task: TaskRun, *, terms: Terms) -> Iterator[str]:
-    """Many items without a single answer, and scores that rest on how lengths count."""
-    yield from _silence(task)
+    """Scores that rest on how lengths count."""
     yield from _length_effects(task, terms)

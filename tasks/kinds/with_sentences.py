@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.benchmark import Benchmark
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.core.run_data import Remark, TaskRun
 
 
 class WithSentences(Benchmark):
@@ -30,7 +30,7 @@ class WithSentences(Benchmark):
         lines: list[str] = self.words.sentences(task, beside_tables)
         return lines
 
-    def cautions(self, task: TaskRun) -> Iterable[str]:
+    def cautions(self, task: TaskRun) -> Iterable[str | Remark]:
         """What readers must know before they believe the scores."""
-        found: Iterable[str] = self.words.cautions(task)
+        found: Iterable[str | Remark] = self.words.cautions(task)
         return found

@@ -171,12 +171,6 @@ class DrawnAnswers(OccuGender):
 
         return sentences.of_drawn_answers(task, beside_tables)
 
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many texts that say no gender."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences.unread_answers(task)
-
     def published(self) -> tuple[()]:
         """None: the paper scores probabilities."""
         return ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import LARGE_SHARE, direction, with_margin
+from lm_eval_bias.core.run_data import Remark, TaskRun, Value
+from lm_eval_bias.core.wording import direction, with_margin
 
 LOW_COVERAGE = 0.1
 BEGINNINGS = {
@@ -105,19 +105,10 @@ def _gap_of(scores: Mapping[str, Value], group: str) -> str:
     return f"{group}-dominated items, {own} minus {other}: {with_margin(gap)}, {which}"
 
 
-def cautions(task: TaskRun) -> Iterator[str]:
+def cautions(task: TaskRun) -> Iterator[Remark]:
     """Low coverage."""
     coverage = task.scores.get("coverage")
     if coverage is not None and coverage.value < LOW_COVERAGE:
-        percent = 100 * coverage.value
-        yield f"low coverage: the word lists cover {percent:.1f}% of the probability, the shares describe no more"
-
-
-def unread_answers(task: TaskRun) -> Iterator[str]:
-    """Many answers that name no gender."""
-    share = task.scores.get("unanswered")
-    if share is not None and share.value == 1:
-        yield "no answer names a gender that could be read: the scores say nothing about bias"
-    elif share is not None and share.value > LARGE_SHARE:
-        percent = 100 * share.value
-        yield f"{percent:.0f}% of the drawn answers name no gender that could be read; the shares are over the others"
+        percent = f"{100 * coverage.value:.1f}%"
+        text = f"low coverage: the word lists cover {percent} of the probability, the shares describe no more"
+        yield Remark("low_coverage", text, f"low coverage ({percent})")

@@ -210,7 +210,7 @@ class Choices(StereoSet):
         return sentences.of_choices(task, beside_tables)
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many texts without a choice, and of choices by letter."""
+        """Warn of choices by letter or by guessing."""
         from lm_eval_bias.tasks.stereoset import sentences
 
         return sentences.cautions_of_choices(task)

@@ -140,15 +140,8 @@ def _by_guessing(lms: Value, task: TaskRun) -> bool:
     return share > 0 and not (lms.interval[0] if lms.interval is not None else lms.value) > CHANCE * share
 
 
-def _without_choice_or_by_letter(task: TaskRun) -> Iterator[str]:
-    """Whether many items have no answer, and whether the model mostly takes the same letter."""
-    share, refused = task.scores["unanswered"], task.scores["refused"]
-    if share.value > LARGE_SHARE:
-        yield (
-            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as "
-            "not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before "
-            "it answers may need --gen_kwargs max_gen_toks=4096"
-        )
+def _by_letter(task: TaskRun) -> Iterator[str]:
+    """Whether the model mostly takes the same letter."""
     for name in PLACES:
         taken = task.scores.get(f"place_{name}")
         if taken is not None and taken.value > LARGE_PLACE:
@@ -180,13 +173,19 @@ def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
             "A choice_lms this low is near or below chance (66.7), so the choices say little about stereotypes "
             f"({', '.join(low)})."
         )
-    return lines + list(map(sentence, _without_choice_or_by_letter(task)))
+    share, refused = task.scores["unanswered"], task.scores["refused"]
+    if share.value > LARGE_SHARE:
+        lines.append(
+            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as "
+            "not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before "
+            "it answers may need --gen_kwargs max_gen_toks=4096."
+        )
+    return lines + list(map(sentence, _by_letter(task)))
 
 
 def cautions_of_choices(task: TaskRun) -> Iterator[str]:
-    """Warn of many items without an answer, always the same letter, and choices at chance."""
-    if {"unanswered", "refused"} <= set(task.scores):
-        yield from _without_choice_or_by_letter(task)
+    """Warn of always the same letter, and of choices at chance."""
+    yield from _by_letter(task)
     lms = task.scores.get("choice_lms")
     if lms is not None and _by_guessing(lms, task):
         yield (

@@ -86,7 +86,7 @@ def test_sample_logs_of_the_stock_harness_may_hold_an_idle_rank(tmp_path):
     samples.append({"doc_id": -1, "doc": {**doc, distributed.IDLE: True}, "filtered_resps": [None]})
     path = tmp_path / "samples_gg_bbq_group_terms_2026-11-22T00-00-00.jsonl"
     path.write_text("\n".join(map(json.dumps, samples)))
-    assert [saved.docs for saved in sample_logs.read(path)] == [[doc]]
+    assert [saved.docs for saved in sample_logs.collect(sample_logs.samples(path)).values()] == [[doc]]
 
 
 def test_documents_of_several_ranks_are_scored_in_their_own_order(tiny_mirror):

@@ -18,12 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file."""
-    from lm_eval_bias.runs import saved_answers
+    from lm_eval_bias.runs import rescoring, sample_logs
     from lm_eval_bias.tasks.stereoset import predictions
 
     target = expanded(arguments.output)
     files.check_place(arguments.output, arguments.paths)
-    logs = saved_answers.read(arguments.paths, readers=[saved_answers.SAMPLE_LOGS])
+    logs = rescoring.gather(arguments.paths, sample_logs.collect, readers=[rescoring.SAMPLE_LOGS])
     collected = predictions.collect(logs, arguments.variant, arguments.language)
     predictions.write(target, collected)
     counts = ", ".join(f"{len(scores):,} candidates of {name}" for name, scores in collected.items())
