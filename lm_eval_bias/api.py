@@ -350,6 +350,7 @@ def export(
     organization: str | None = None,
     relationship: str | None = None,
     dataset: str | None = None,
+    allow_trial: bool = False,
 ) -> Export:
     """Write runs in a format that others read, as ``export`` does. Nothing is ever uploaded.
 
@@ -363,6 +364,7 @@ def export(
         organization: ``eee``: who evaluated.
         relationship: ``eee``: theirs to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
         dataset: ``hf-eval-results``: the leaderboard's data set.
+        allow_trial: The Hub's formats: write runs of a part of the items, too.
 
     Returns:
         What was written: ``.files``, how many ``.scores``, and what was ``.left_out``, with reasons.
@@ -378,7 +380,7 @@ def export(
     _one_of("relationship", relationship, exporting.RELATIONSHIPS)
     options = {
         "name": name, "scores": scores, "no_items": no_items, "organization": organization,
-        "relationship": relationship, "dataset": dataset,
+        "relationship": relationship, "dataset": dataset, "allow_trial": allow_trial,
     }  # fmt: skip
     given = {key: value for key, value in options.items() if value not in (None, False)}
     exporting.check(to, given, {}, place, _inputs(several), "path")

@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scores", choices=["main", "all"], help="which scores (default: main for the Hub's formats, else all)"
     )
+    parser.add_argument(
+        "--allow-trial", action="store_true", help="the Hub's formats: write runs of a part of the items, too"
+    )
     parser.add_argument("--no-items", action="store_true", help="eee: leave out the records of individual items")
     parser.add_argument("--organization", metavar="NAME", help="eee: the organization that ran the evaluation")
     parser.add_argument(

@@ -10,6 +10,10 @@ from lm_eval_bias.core.errors import BiasError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="benchmark, task or group whose benchmark's tasks and scores are listed"
+    )
+    parser.add_argument("--all", action="store_true", help="list every task, the harness's own included")
     parser.add_argument("--json", action="store_true", help="print JSON, with each score's range and neutral value")
     parser.add_argument(
         "--suites", action="store_true", help="list the suites of run --suite with their tasks, items and requests"
@@ -25,14 +29,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the list.
 
     Raises:
-        BiasError: No such card, or one beside suites.
+        BiasError: No such benchmark or card, or what can't be listed together.
     """
-    from lm_eval_bias.core import catalog
+    from lm_eval_bias.core import catalog, registry
     from lm_eval_bias.report import cards, listings
 
+    asked = {"NAME": arguments.name, "--all": arguments.all, "--suites": arguments.suites, "--card": arguments.card}
+    given = [flag for flag, value in asked.items() if value not in (None, False)]
+    if len(given) > 1:
+        raise BiasError(f"{' and '.join(given)} can't be combined: give one of them")
     if arguments.card is not None:
-        if arguments.suites:
-            raise BiasError("--card and --suites can't be combined: give one of them")
         benchmark = cards.of(arguments.card)
         data = json.dumps(cards.as_data(benchmark), indent=2, ensure_ascii=False) + "\n"
         print(data if arguments.json else cards.text(benchmark), end="")
@@ -42,7 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         listing = suites.listing()
         print(listings.suites(listing) if not arguments.json else json.dumps(listing, indent=2))
     elif arguments.json:
-        print(json.dumps(catalog.listing(), indent=2, ensure_ascii=False))
+        entries = catalog.listing()
+        if arguments.name is not None:
+            family = cards.family_of(arguments.name)
+            entries = [one for one in entries if registry.family(one["benchmark"]) is family]
+        print(json.dumps(entries, indent=2, ensure_ascii=False))
+    elif given:
+        print(listings.tasks(arguments.name or ""))
     else:
-        print(listings.tasks())
+        print(listings.benchmarks())
     return 0

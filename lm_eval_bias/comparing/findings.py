@@ -54,6 +54,12 @@ class Finding:
         return self.adjusted <= LEVEL
 
     @property
+    def detectable(self) -> float:
+        """The smallest true difference that the items would detect; ``nan`` where that is more than the range."""
+        smallest = self.difference.detectable(self.level)
+        return smallest if smallest <= self.score.high - self.score.low else math.nan
+
+    @property
     def verdict(self) -> str:
         """What it says, in words."""
         d = self.difference

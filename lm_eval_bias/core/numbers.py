@@ -48,6 +48,12 @@ def bound(value: float | None) -> str:
     return NONE if value is None else f"{value:g}".replace("inf", "∞")
 
 
+def aim(score: Score | Value) -> str:
+    """What a score is read against: ``neutral 0``, ``best 1``, or that there is neither."""
+    word = "neutral" if score.higher_is_better is None else "best"
+    return "no neutral value" if score.neutral is None else f"{word} {bound(score.neutral)}"
+
+
 def count(items: int | None) -> str:
     """A number of items or requests.
 

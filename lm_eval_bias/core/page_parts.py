@@ -86,15 +86,11 @@ class DotRow:
         label: What stands at its left.
         values: One per panel; ``None`` where there is none.
         series: Number of its colour and mark, from 0.
-        significant: Of differences, per panel: whether it can be told from 0. Those that can't have hollow marks.
-        bands: Of differences, per panel: how large one must be to be detected; ``nan`` where that isn't known.
     """
 
     label: str
     values: Sequence[Value | None]
     series: int = 0
-    significant: Sequence[bool] = ()
-    bands: Sequence[float] = ()
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ class MeasureSettings(NamedTuple):
     organization: str = "unknown"
     relationship: str = "other"
     dataset: str = ""
+    allow_trial: bool = False
 
 
 def directed(task: TaskRun, value: Value) -> Directed | Omitted:

@@ -30,8 +30,10 @@ FORMATS = {
         "Every Eval Ever 0.3.0, with items where there are sample logs", "all",
         ("name", "scores", "no_items", "organization", "relationship"), is_folder=True,
     ),
-    "model-card": Format("a section for a model card, with the Hub's model-index", "main", ("name", "scores")),
-    "hf-eval-results": Format("the Hub's .eval_results/*.yaml", "main", ("name", "scores", "dataset")),
+    "model-card": Format(
+        "a section for a model card, with the Hub's model-index", "main", ("name", "scores", "allow_trial")
+    ),
+    "hf-eval-results": Format("the Hub's .eval_results/*.yaml", "main", ("name", "scores", "dataset", "allow_trial")),
 }  # fmt: skip
 
 

@@ -31,11 +31,11 @@ def folded(card: Card) -> list[tuple[str, Sequence[str]]]:
     return [(_LABELS[field], lines(card, field)) for field in _FOLDED if lines(card, field)]
 
 
-def of(name: str) -> Benchmark:
+def family_of(name: str) -> Benchmark:
     """The benchmark of that name, or the one that a variant, task or group of that name belongs to.
 
     Raises:
-        BiasError: There is none, or it has no card.
+        BiasError: There is none.
     """
     entry = catalog.entries().get(name)
     benchmark = registry.family(entry.benchmark if entry is not None else name)
@@ -43,6 +43,16 @@ def of(name: str) -> Benchmark:
         names = dict.fromkeys([*registry.by_name(), *catalog.entries()])
         known = ", ".join(benchmark.name for benchmark in registry.benchmarks())
         raise BiasError(f"no benchmark or task is called {name!r}.{did_you_mean(name, names)} Benchmarks: {known}")
+    return benchmark
+
+
+def of(name: str) -> Benchmark:
+    """The benchmark of that name, as :func:`family_of`.
+
+    Raises:
+        BiasError: There is none, or it has no card.
+    """
+    benchmark = family_of(name)
     if benchmark.card is None:
         raise BiasError(f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded")
     return benchmark

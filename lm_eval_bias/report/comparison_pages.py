@@ -1,29 +1,24 @@
-"""Comparisons as one page: what differs in words, and per benchmark a picture, its table, and what isn't compared."""
+"""Comparisons as one page: a picture of all differences, what each benchmark says, one table, and what is refused."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.comparing.comparison import Refusal
 from lm_eval_bias.comparing.findings import Finding
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import NONE, bound, count, few, p_value
-from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, Table
-from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core import pen, registry
+from lm_eval_bias.core.numbers import NONE, aim, count, few, p_value
+from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.score_cells import named
 from lm_eval_bias.core.wording import shortened, shortened_apart
-from lm_eval_bias.report import captions, comparison_reports, templates
+from lm_eval_bias.report import captions, comparison_reports, dots, overview, templates
+from lm_eval_bias.report.overview import Strip, TaskStrips
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
-_CAPTION = (
-    "Marks are differences from {base}, lines their 95% intervals; right of 0 the score is higher than with {base}. "
-    "Filled marks are significant differences, hollow marks are not. The band around 0 reaches to the smallest "
-    "difference that this number of items would detect with 80% probability."
-)
-_MOST_PANELS = 12  # scores that a picture shows; the table has all
+_MOST = 60  # rows of the picture; the table has all
 _NAME, _HEADING = 40, 24  # characters of a name in tables and sentences, and in a column's heading
 
 
@@ -33,6 +28,21 @@ class Member:
 
     benchmark: str
     finding: Finding
+
+
+@dataclass(frozen=True)
+class BenchmarkDifferences:
+    """A benchmark in the page.
+
+    Attributes:
+        title: Its name.
+        sentences: What differs.
+        rows: Of the picture.
+    """
+
+    title: str
+    sentences: Sequence[str]
+    rows: Sequence[TaskStrips]
 
 
 def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
@@ -53,93 +63,72 @@ def _verdict(finding: Finding) -> str:
     return replace(finding, base=shorts[finding.base], other=shorts[finding.other]).verdict
 
 
-def _words(members: Sequence[Member]) -> list[str]:
-    """The differences that can be told, the clearest first."""
-    told = sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted)
-    if not told:
-        return [
-            "No significant difference. That doesn’t mean that there is none: with so few items, differences within "
-            "the bands of the figures are likely to go undetected."
-        ]
-    lines = []
-    for member in told:
-        finding, (label, _) = member.finding, named(member.benchmark, member.finding.score.name)
-        _, _, difference, ends = comparison_reports.values(finding)
-        numbers = f"{difference} {ends}".rstrip()
-        lines.append(f"{finding.subject}, {label}: {_verdict(finding)} ({numbers}, p {p_value(finding.adjusted)}).")
-    return lines
+def _sentences(members: Sequence[Member]) -> list[str]:
+    """What of a benchmark differs, alike verdicts together, the clearest first."""
+    tests = sum(not math.isnan(member.finding.adjusted) for member in members)
+    if not tests:
+        return ["nothing could be tested: the table says why"]
+    places: dict[str, list[str]] = {}
+    for member in sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted):
+        label, _ = named(member.benchmark, member.finding.score.name)
+        places.setdefault(_verdict(member.finding), []).append(f"{label} ({member.finding.subject})")
+    if not places:
+        return [f"no significant difference in {tests:,} tests, which doesn’t mean that there is none"]
+    told = sum(map(len, places.values()))
+    lines = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
+    return [f"{told:,} of {tests:,} differences are significant", *lines]
 
 
-def _scores(members: Sequence[Member]) -> dict[str, str]:
-    """What people call the scores, by technical name."""
-    return {m.finding.score.name: named(m.benchmark, m.finding.score.name)[0] for m in members}
+def _row(label: str, name: str, findings: Sequence[Finding], series: dict[str, int], reach: float) -> Strip:
+    """The differences of one score of a task, a lane for each side that is compared."""
+    lane = overview.LANE
+    points, values = [], []
+    for number, finding in enumerate(findings):
+        value, ends = finding.difference.value, finding.difference.interval
+        text = " ".join([f"{value:+.3g}", *([f"[{ends[0]:+.3g}, {ends[1]:+.3g}]"] if ends else [])])
+        told = "significant" if finding.significant else "not significant"
+        at, *bar = (round(min(max(50 + 50 * one / reach, 0.0), 100.0), 2) for one in (value, *(ends or ())))
+        low, high = bar or (None, None)
+        colour, shape = pen.series(series[finding.other])
+        said = f"{finding.subject}, {label}, {finding.other}: {text}, {told}"
+        place = (at, low, high, (number + 0.5) * lane + 4)
+        points.append(dots.PlacedMark(said, colour, shape, *place, hollow=not finding.significant))
+        values.append((text, ""))
+    return Strip(label, name, points, values, len(findings) * lane + 8)
 
 
-def _comparisons(members: Sequence[Member]) -> dict[tuple[str, str], dict[str, Finding]]:
-    """Each subject's and other side's findings by score."""
-    found: dict[tuple[str, str], dict[str, Finding]] = {}
-    for member in members:
-        finding = member.finding
-        found.setdefault((finding.subject, finding.other), {})[finding.score.name] = finding
-    return found
-
-
-def _ordered(members: Sequence[Member]) -> list[tuple[str, str]]:
-    """The comparisons from the largest difference of the first score down; several of one subject stay together."""
-    comparisons = _comparisons(members)
-    first = members[0].finding.score.name
-
-    def size(key: tuple[str, str]) -> float:
-        finding = comparisons[key].get(first)
-        return -math.inf if finding is None or math.isnan(finding.difference.value) else finding.difference.value
-
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for key in sorted(comparisons, key=size, reverse=True):
-        groups.setdefault(key[0], []).append(key)
-    return [key for group in groups.values() for key in group]
-
-
-def _figures(ident: str, title: str, members: Sequence[Member], series: Mapping[str, int]) -> list[DotPlot]:
-    """The differences that an axis can show, a row per comparison and a panel per score."""
-    titles = dict(list(_scores(members).items())[:_MOST_PANELS])
-    drawn = [m for m in members if m.finding.score.name in titles and math.isfinite(m.finding.difference.value)]
-    if not drawn:
-        return []
-    names = [score for score in titles if any(m.finding.score.name == score for m in drawn)]
-    bases = list(dict.fromkeys(m.finding.base for m in drawn))
-    caption = _CAPTION.format(base=few(bases, 3))
-    if left_out := len(members) - len(drawn):
-        caption += f" {left_out:,} of {len(members):,} comparisons are only in the table."
-    comparisons, shorts = _comparisons(drawn), shortened_apart(series, 42)
-    subjects = [subject for subject, _ in comparisons]
+def _rows(members: Sequence[Member], series: dict[str, int]) -> list[TaskStrips]:
+    """The differences that an axis can show, by task and score: 0 in the middle, the range on either side."""
+    drawn = [m for m in members if math.isfinite(m.finding.difference.value)][: _MOST * len(series)]
+    tasks: dict[str, dict[str, list[Member]]] = {}
+    for member in drawn:
+        tasks.setdefault(member.finding.subject, {}).setdefault(member.finding.score.name, []).append(member)
+    reaches = {}
+    for name, findings in ((m.finding.score.name, m.finding) for m in drawn):
+        ends = [abs(end) for end in (findings.difference.value, *(findings.difference.interval or ()))]
+        span = findings.score.high - findings.score.low
+        share = max(ends) / span if math.isfinite(span) else 1.0
+        reaches[name] = max(reaches.get(name, 0.0), share)
+    widest = next((one for one in overview.REACHES if max(reaches.values(), default=0.0) <= one), 1.0)
     rows = []
-    for subject, other in _ordered(drawn):
-        findings = [comparisons[subject, other].get(name) for name in names]
-        rows.append(
-            DotRow(
-                f"{subject}: {shorts[other]}" if subjects.count(subject) > 1 else subject,
-                [_difference(finding) if finding else None for finding in findings],
-                series[other],
-                [finding is not None and finding.significant for finding in findings],
-                [finding.difference.detectable(finding.level) if finding else math.nan for finding in findings],
-            )
-        )
-    return [DotPlot(ident, f"Differences: {title}", caption, [titles[name] for name in names], rows)]
-
-
-def _difference(finding: Finding) -> Value:
-    difference, score = finding.difference, finding.score
-    return Value(score.name, difference.value, interval=difference.interval, neutral=0.0, unit=score.unit)
+    for task, scores in tasks.items():
+        strips = []
+        for name, own in scores.items():
+            span = own[0].finding.score.high - own[0].finding.score.low
+            ends = [abs(m.finding.difference.value) for m in own]
+            reach = widest * span if math.isfinite(span) else max(*ends, 1e-12) * 2
+            strips.append(_row(named(own[0].benchmark, name)[0], name, [m.finding for m in own], series, reach))
+        rows.append(TaskStrips(task, f"{own[0].finding.items:,} items", strips))
+    return rows
 
 
 def _value(text: str, value: float, note: str = "") -> Cell:
     return Cell(NONE if math.isnan(value) else text, value, note)
 
 
-def _row(member: Member, several: bool) -> list[Cell]:
+def _cells(member: Member, several: bool) -> list[Cell]:
     finding, (label, name) = member.finding, named(member.benchmark, member.finding.score.name)
     base, other, difference, ends = comparison_reports.values(finding)
-    detectable = finding.difference.detectable(finding.level)
     shorts = shortened_apart((finding.base, finding.other), _NAME)
     sides = f"{shorts[finding.other]}, against {shorts[finding.base]}" if several else ""
     return [
@@ -151,28 +140,23 @@ def _row(member: Member, several: bool) -> list[Cell]:
         Cell(_verdict(finding)),
         Cell(p_value(finding.difference.p), finding.difference.p),
         Cell(p_value(finding.adjusted), finding.adjusted),
-        _value(f"{detectable:.4g}", detectable),
-        Cell(bound(finding.score.neutral), finding.score.neutral),
+        _value(f"{finding.detectable:.4g}", finding.detectable),
+        Cell(aim(finding.score), finding.score.neutral),
         Cell(count(finding.items), finding.items, "" if finding.paired else "independent"),
     ]
 
 
-def _table(title: str, members: Sequence[Member], correction: str) -> Table:
+def _table(members: Sequence[Member], correction: str) -> Table:
     sides = {(m.finding.base, m.finding.other) for m in members}
     first = members[0].finding
     names = ("Base", "Other") if len(sides) > 1 else shortened_apart((first.base, first.other), _HEADING).values()
     columns = [
         Column("Task"), Column("Score"), *(Column(name, True) for name in names), Column("Difference", True),
         Column("Finding"), Column("p", True), Column(f"p ({comparison_reports.CORRECTIONS[correction]})", True),
-        Column("Detectable", True), Column("Neutral", True), Column("Items", True),
+        Column("Detectable", True), Column("Neutral or best"), Column("Items", True),
     ]  # fmt: skip
-    places = {key: place for place, key in enumerate(_ordered(members))}
-    scores = list(_scores(members))
-    ordered = sorted(
-        members, key=lambda m: (scores.index(m.finding.score.name), places[m.finding.subject, m.finding.other])
-    )
-    caption = f"{title}: differences with 95% intervals in brackets"
-    return Table(caption, columns, [_row(member, len(sides) > 1) for member in ordered])
+    rows = [_cells(member, len(sides) > 1) for member in members]
+    return Table("Differences with 95% intervals in brackets", columns, rows)
 
 
 def _notes(members: Sequence[Member]) -> list[str]:
@@ -200,27 +184,25 @@ def render(
         refused: Pairs that can't be compared.
     """
     benchmarks = {(p.subject, p.base.label, p.other.label): p.base.task.benchmark for p in pairs}
-    members = [Member(benchmarks[f.subject, f.base, f.other], f) for f in findings]
+    found = [Member(benchmarks[f.subject, f.base, f.other], f) for f in findings]
+    order = {name: place for place, name in enumerate(registry.by_name())}
+    members = sorted(found, key=lambda member: order.get(member.benchmark, len(order)))
     series = {label: i for i, label in enumerate(dict.fromkeys(m.finding.other for m in members))}
-    sections = []
+    groups = []
     for benchmark in registry.benchmarks():
-        own = [member for member in members if registry.family(member.benchmark) is benchmark]
-        if not own:
-            continue
-        title = benchmark.title or benchmark.name
-        figures = _figures(f"differences-{benchmark.name}", title, own, series)
-        sections.append(Part(title, _notes(own), figures, [_table(title, own, correction)]))
+        if own := [member for member in members if registry.family(member.benchmark) is benchmark]:
+            title = benchmark.title or benchmark.name
+            groups.append(BenchmarkDifferences(title, _sentences(own), _rows(own, series)))
     runs = list({id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}.values())
-    models = list(dict.fromkeys(run.name for run in runs))
     return templates.render(
         "comparison.html.j2",
-        ("board.css",),
-        title=_title([member.finding for member in members], by, models),
+        title=_title([member.finding for member in members], by, list(dict.fromkeys(run.name for run in runs))),
         bases=list(dict.fromkeys(member.finding.base for member in members)),
         others=list(series),
-        words=_words(members),
+        groups=groups,
         legend=comparison_reports.legend(findings, correction),
         refused=list(map(str, refused)),
-        sections=sections,
+        table_of_all=_table(members, correction),
+        notes=_notes(members),
         origins=captions.origins(runs),
     )

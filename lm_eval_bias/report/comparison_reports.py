@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding
-from lm_eval_bias.core.numbers import NONE, bound, p_value
+from lm_eval_bias.core.numbers import NONE, aim, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.tables import csv_text, json_text, titled
@@ -33,7 +33,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
         "p_adjusted": finding.adjusted,
         "correction": correction,
         "test": difference.test,
-        "smallest_detectable": difference.detectable(finding.level),
+        "smallest_detectable": finding.detectable,
         "detectable_at": finding.level,
         "paired": finding.paired,
         "items": finding.items,
@@ -74,14 +74,13 @@ def values(finding: Finding) -> tuple[str, str, str, str]:
 
 def _row(finding: Finding) -> list[Cell]:
     difference = finding.difference
-    detectable = difference.detectable(finding.level)
     texts = [
         finding.score.name,
         *values(finding),
         p_value(difference.p),
         p_value(finding.adjusted),
-        NONE if math.isnan(detectable) else _number(detectable),
-        bound(finding.score.neutral),
+        NONE if math.isnan(finding.detectable) else _number(finding.detectable),
+        aim(finding.score),
         finding.verdict,
     ]
     return list(map(Cell, texts))
@@ -93,8 +92,13 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
     pairing = "the same items" if first.paired else "independent"
     title = f"{first.subject}: {first.other} against {first.base} ({first.items:,} items, {pairing})"
     numeric = [first.base, first.other, "Difference", "95% interval", "p", f"p ({CORRECTIONS[correction]})",
-               "Detectable", "Neutral"]  # fmt: skip
-    columns = [Column("Score"), *(Column(label, True) for label in numeric), Column("Finding")]
+               "Detectable"]  # fmt: skip
+    columns = [
+        Column("Score"),
+        *(Column(label, True) for label in numeric),
+        Column("Neutral or best"),
+        Column("Finding"),
+    ]
     return Table(title, columns, list(map(_row, findings)))
 
 

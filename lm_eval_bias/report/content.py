@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.core import catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
-from lm_eval_bias.core.errors import BiasError, ask
+from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
+from lm_eval_bias.core.score_cells import score_label, value_cell
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import cautions, caveats, comparison_reports, overview, parts, sentences
+from lm_eval_bias.report import cautions, caveats, overview, parts, sentences
 from lm_eval_bias.report.cautions import Caution
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs.harness_results import presentable
@@ -31,8 +30,9 @@ class Section:
         title: Its heading.
         card: What readers must know of it; ``None`` where nothing was written, or this version doesn't know it.
         data: Revisions of its data.
-        scores: Per main score its range and neutral value.
+        scores: Per main score its range and neutral or best value.
         tasks: What of it was run.
+        words: Per task what its scores say.
         is_own_data: Whether its data are a file of the user's.
         is_harness_data: Whether the harness downloads its data.
         source: The distribution that it comes from, where that isn't this package.
@@ -44,6 +44,7 @@ class Section:
     data: Sequence[str]
     scores: Sequence[str]
     tasks: Sequence[ReportTask]
+    words: Sequence[Part]
     is_own_data: bool = False
     is_harness_data: bool = False
     source: str = ""
@@ -55,11 +56,17 @@ class Origin:
 
     Attributes:
         name: The run.
+        date: When it was run.
+        version: Of the package that ran it.
+        file: Its results file and the beginning of the file's SHA-256.
         facts: What its file says, label and value.
         command: What repeats it; empty where the file doesn't say.
     """
 
     name: str
+    date: str
+    version: str
+    file: str
     facts: Sequence[tuple[str, str]]
     command: str
 
@@ -72,7 +79,6 @@ class Report:
         title: Heading.
         runs: Names of the runs.
         overview: The first screen of a page.
-        summary: Per task what its scores say.
         cautions: What to beware of.
         problems: Files that were passed over.
         sections: Benchmark families in a fixed order.
@@ -83,17 +89,25 @@ class Report:
     title: str
     runs: Sequence[str]
     overview: overview.Overview
-    summary: Sequence[Part]
     cautions: Sequence[cautions.Caution]
     problems: Sequence[str]
     sections: Sequence[Section]
     origins: Sequence[Origin]
     version: str = __version__
 
-    @cached_property
-    def languages(self) -> Part | None:
-        """Scores by language, over all sections; ``None`` where nothing was asked in two."""
-        return _languages([task for section in self.sections for task in section.tasks])
+    @property
+    def table(self) -> Table:
+        """The main scores of all tasks."""
+        return parts.main_table([item for section in self.sections for item in section.tasks])
+
+    @property
+    def trial(self) -> str:
+        """The tasks of which a part was run, with that part; empty where all were run whole."""
+        places: dict[str, list[str]] = {}
+        for item in (item for section in self.sections for item in section.tasks):
+            if part := caveats.trial(item.task):
+                places.setdefault(part.removeprefix("trial run, "), []).append(item.task.task)
+        return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
 
     @property
     def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
@@ -102,7 +116,6 @@ class Report:
         return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 
-SENTENCES = 120  # tasks that a page puts into words: nobody reads more
 BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
@@ -122,10 +135,18 @@ def _scores(tasks: Sequence[ReportTask]) -> list[str]:
     for item in tasks:
         for name in parts.main_names(item.task):
             value = item.task.scores[name]
-            neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
             label = score_label(item.task.benchmark, name)
-            lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {neutral}"
+            lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
     return list(lines.values())
+
+
+def _words(tasks: Sequence[ReportTask]) -> list[Part]:
+    """What the scores of tasks say, behind what has to be known before."""
+    return [
+        Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
+        for item in tasks
+        for caveat in [caveats.of(item.run, item.task)]
+    ]
 
 
 def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
@@ -138,11 +159,14 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
             from_harness = all(entry is not None and entry.path is None for entry in entries)
             title = benchmark.title or benchmark.name
             is_own, about = bool(options_for(benchmark, REQUIRED)), (benchmark.card, _data_of(names), _scores(members))
+            words = _words(members)
             foreign = "" if registry.is_own(benchmark) else registry.distribution(benchmark.name) or "another package"
-            sections.append(Section(benchmark.name, title, *about, members, is_own, from_harness, foreign))
+            sections.append(Section(benchmark.name, title, *about, members, words, is_own, from_harness, foreign))
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
-        sections.append(Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown))
+        sections.append(
+            Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown, _words(unknown))
+        )
     return sections
 
 
@@ -167,16 +191,19 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         values = {**dict.fromkeys(LABELS), **run.provenance}
         facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
         versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
-        origins.append(Origin(run.name, [*facts, ("Task versions", versions), ("File", run.path.name)], run.command))
+        file = (
+            f"{run.path.name}, SHA-256 {hashlib.sha256(run.path.read_bytes()).hexdigest()[:12]}"
+            if run.path.is_file()
+            else run.path.name
+        )
+        date = str(run.provenance.get("date") or "no date")[:10]
+        version = readable(run.provenance.get("lm-eval-bias"))
+        facts += [("Task versions", versions), ("File", file)]
+        origins.append(Origin(run.name, date, version, file, facts, run.command))
     return Report(
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
-        [
-            Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
-            for item in tasks
-            for caveat in [caveats.of(item.run, item.task)]
-        ],
         cautions.of(runs),
         list(map(str, problems)),
         sections,
@@ -192,10 +219,7 @@ def _names(section: Section) -> list[str]:
 def breakdowns(section: Section) -> list[Part]:
     """A section's figures and tables for a page."""
     names = _names(section)
-    contents = []
-    for name in names:
-        members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
-        contents.append(parts.main_scores(name, members, f"Scores of {name}" if len(names) > 1 else "Scores"))
+    contents = [Part("", text)] if (text := parts.about_items(section.tasks)) else []
     if names:
         own = registry.get(names[0])
         contents += ask([], own, own.figures, section.tasks[:BREAKDOWNS])
@@ -205,27 +229,44 @@ def breakdowns(section: Section) -> list[Part]:
     return [*contents, parts.every_score(section.tasks)]
 
 
-def main_tables(section: Section) -> list[Table]:
-    """A section's main scores, one table a benchmark or variant, for formats without figures."""
+def paper_tables(section: Section) -> list[tuple[str, Table]]:
+    """A section's main scores for a paper, models by scores: one table a benchmark or variant, by name."""
     tables = []
     for name in _names(section):
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
         scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
         if scores:
-            caveat = [caveats.of(item.run, item.task) for item in members]
-            labels = [f"{item.label} ({own})" if own else item.label for item, own in zip(members, caveat, strict=True)]
-            rows = [
-                [Cell(label), *(value_cell(item.task.scores.get(score)) for score in scores)]
-                for label, item in zip(labels, members, strict=True)
-            ]
-            tables.append(
-                Table(
-                    f"{section.title} ({name}): main scores with 95% intervals in brackets",
-                    [Column("Task"), *(Column(score, True) for score in scores)],
-                    rows,
-                )
-            )
+            rows = []
+            for item in members:
+                caveat = caveats.of(item.run, item.task)
+                values = [value_cell(item.task.scores.get(score)) for score in scores]
+                rows.append([Cell(item.run.name, note=caveat), Cell(item.task.task), *values])
+            labels = [Column(score_label(name, score), True) for score in scores]
+            tables.append((name, Table(f"{section.title}", [Column("Model"), Column("Task"), *labels], rows)))
     return tables
+
+
+_CITATION = re.compile(r"(?P<authors>[^()]+) \((?P<year>\d{4})\), (?P<title>.+)")
+
+
+def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]]:
+    """The papers of some sections as BibTeX has them: key and fields.
+
+    >>> _CITATION.fullmatch("Kim & Oh (2024), KoBBQ, TACL 12")["authors"]
+    'Kim & Oh'
+    """
+    entries = []
+    for section in sections:
+        if section.card is not None and section.card.paper:
+            found = _CITATION.fullmatch(section.card.paper.partition("; ")[0])
+            fields = {"title": section.card.paper}
+            if found and not found["authors"].startswith("After "):
+                authors = " and ".join(re.split(r", | & ", found["authors"]))
+                fields = {"author": authors, "year": found["year"], "title": found["title"]}
+            entries.append(
+                (section.ident.replace("_", "-"), fields | ({"url": section.card.link} if section.card.link else {}))
+            )
+    return entries
 
 
 def _data_of(tasks: Sequence[str]) -> list[str]:
@@ -245,63 +286,3 @@ def _data_of(tasks: Sequence[str]) -> list[str]:
         f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
         for (repository, commit, licence), files in files_by_source.items()
     ]
-
-
-_BY_LANGUAGE = "Scores by language"
-
-
-def _languages(tasks: Sequence[ReportTask]) -> Part | None:
-    """Compare a model's answers in several languages.
-
-    Args:
-        tasks: Of all benchmarks.
-
-    Returns:
-        Pairs that have sample logs as a table, those that have none in words; ``None`` where nothing was asked in two.
-    """
-    runs = {item.run.name: replace(item.run, tasks={}) for item in tasks}
-    for item in tasks:
-        runs[item.run.name] = replace(item.run, tasks={**runs[item.run.name].tasks, item.task.task: item.task})
-    try:
-        pairs = pairing.pairs(list(runs.values()), pairing.LANGUAGE)
-    except BiasError:  # there are none
-        return None
-    with_logs = [pair for pair in pairs if pair.base.task.samples and pair.other.task.samples]
-    text = [
-        f"{pair.subject}: {pair.other.label} and {pair.base.label} can't be compared without the sample logs of both "
-        "(--log_samples)."
-        for pair in pairs
-        if pair not in with_logs
-    ]
-    if not with_logs:
-        return Part(_BY_LANGUAGE, text)
-    try:
-        findings = find(with_logs, Choice(by=pairing.LANGUAGE))
-    except BiasError as error:
-        return Part(_BY_LANGUAGE, [*text, f"Not compared: {error}."])
-    notes = dict.fromkeys(f"{f.subject}, {f.other} and {f.base}: {f.note}." for f in findings if f.note)
-    text += [*notes, comparison_reports.legend(findings, "holm")]
-    return Part(_BY_LANGUAGE, text, [], [_language_table(findings, with_logs)])
-
-
-def _language_table(findings: Sequence[Finding], pairs: Sequence[pairing.Pair]) -> Table:
-    benchmarks = {(pair.subject, pair.other.label): pair.base.task.benchmark for pair in pairs}
-    columns = [
-        Column("Task"), Column("Score"), Column("First language", True), Column("Second language", True),
-        Column("Difference", True), Column("p (Holm)", True), Column("Finding"),
-    ]  # fmt: skip
-    rows = []
-    for finding in findings:
-        base, other, difference, ends = comparison_reports.values(finding)
-        rows.append(
-            [
-                Cell(finding.subject, note=f"{finding.base}, then {finding.other}"),
-                score_cell(benchmarks[finding.subject, finding.other], finding.score.name),
-                Cell(base, finding.base_value),
-                Cell(other, finding.other_value),
-                Cell(difference, finding.difference.value, ends),
-                Cell(numbers.p_value(finding.adjusted), finding.adjusted),
-                Cell(finding.verdict),
-            ]
-        )
-    return Table(f"{_BY_LANGUAGE}, differences with 95% intervals in brackets", columns, rows)

@@ -33,7 +33,6 @@ class PlacedMark:
         y: Its lane.
         link: To its items; empty where there are none.
         hollow: Whether the mark isn't filled.
-        band: Where a band around the neutral value begins, and how wide it is; ``None`` where there is none.
     """
 
     text: str
@@ -45,7 +44,6 @@ class PlacedMark:
     y: float
     link: str = ""
     hollow: bool = False
-    band: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,15 +69,14 @@ class Panel:
     note: str
 
 
-def limits(values: Sequence[Value], bands: Sequence[float] = ()) -> tuple[float, float]:
-    """What an axis shows: the values, their intervals, the neutral value and bands around 0, within the range.
+def limits(values: Sequence[Value]) -> tuple[float, float]:
+    """What an axis shows: the values, their intervals and the neutral value, within the range.
 
     >>> limits([Value("x", 0.5, interval=(0.4, 0.6), low=0.0, high=1.0, neutral=0.5)])
     (0.37, 0.63)
     """
     ends = [end for v in values for end in (v.value, *(v.interval or ()))]
     ends += [v.neutral for v in values if v.neutral is not None]
-    ends += [end for band in bands if math.isfinite(band) for end in (-band, band)]
     low, high = min(v.low for v in values), max(v.high for v in values)
     ends = [min(max(end, low), high) for end in ends]
     span = high - low if math.isfinite(high - low) else 0.0
@@ -113,8 +110,7 @@ def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
     labels = [row.label for row in rows]
     if not values:
         return Panel(title, labels, len(rows) * _ROW, [], None, [], "nothing to show")
-    bands = [row.bands[column] for _, row, _ in own if row.bands]
-    low, high = limits(values, bands)
+    low, high = limits(values)
 
     def at(number: float) -> float:
         return round(100 * (min(max(number, low), high) - low) / (high - low), 2)
@@ -122,33 +118,24 @@ def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
     points = []
     for place, row, value in own:
         if value is not None:
-            text = f"{row.label}, {title}: {numbers.cell(value)}{_told(row, column)}"
+            text = f"{row.label}, {title}: {numbers.cell(value)}"
             low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
             colour, shape = pen.series(row.series)
-            reach = row.bands[column] if row.bands else math.nan
-            band = (at(-reach), round(at(reach) - at(-reach), 2)) if math.isfinite(reach) else None
-            hollow = bool(row.significant) and not row.significant[column]
             y = (place + 0.5) * _ROW
-            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, y, "", hollow, band))
+            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, y))
     neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
-    if any(row.significant for row in rows):
-        note = "difference in percentage points" if values[0].unit.startswith("percent") else "difference"
-    elif neutral is not None:
-        note += f", neutral {numbers.bound(neutral)} (dashed)"
+    if neutral is not None:
+        note += f", {numbers.aim(values[0])} (dashed)"
     marked = [(at(number), f"{number:g}") for number in ticks(low, high)]
     return Panel(title, labels, len(rows) * _ROW, marked, None if neutral is None else at(neutral), points, note)
-
-
-def _told(row: DotRow, column: int) -> str:
-    return ("", ", not significant", ", significant")[1 + row.significant[column] if row.significant else 0]
 
 
 def describe(plot: DotPlot) -> str:
     """The plotted numbers in words; of many the first ones, since a table has them all."""
     points = [
-        f"{title}, {row.label}: {numbers.cell(value)}{_told(row, column)}"
+        f"{title}, {row.label}: {numbers.cell(value)}"
         for row in plot.rows
-        for column, (title, value) in enumerate(zip(plot.panels, row.values, strict=True))
+        for title, value in zip(plot.panels, row.values, strict=True)
         if value is not None
     ]
     remainder = f"; and {len(points) - _MOST} more, see the table" if len(points) > _MOST else ""

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
+_MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
 # Excel and its kin take cells that begin so for formulas; guarded texts are guarded again, so that it can be undone
 _FORMULA = re.compile(r"'* *[=+\-@\t\r\n]")
 
@@ -56,16 +57,18 @@ def markdown(raw: object) -> Markup:
 
 
 def latex(raw: object) -> Markup:
-    r"""Text that LaTeX sets as it is, on one line; the rules are tabulate's.
+    r"""Text that LaTeX sets as it is, on one line, negative numbers with a minus; the rules are tabulate's.
 
     >>> print(latex("50% of $x_1$ \\input{x}"))
     50\% of \$x\_1\$ \textbackslash{}input\{x\}
+    >>> latex("-0.5 of gpt-2")
+    '$-$0.5 of gpt-2'
     """
     if isinstance(raw, Markup):
         return raw
     from tabulate import LATEX_ESCAPE_RULES
 
-    return Markup("".join(LATEX_ESCAPE_RULES.get(c, c) for c in one_line(raw)))
+    return Markup(_MINUS.sub("$-$", "".join(LATEX_ESCAPE_RULES.get(c, c) for c in one_line(raw))))
 
 
 def markdown_code(raw: object) -> Markup:

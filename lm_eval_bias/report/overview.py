@@ -1,11 +1,11 @@
-"""The first screen of a page: what was tested, how far each model stands from neutral, and what that says."""
+"""The first screen of a page: bias around its neutral line, abilities from worst to best, and what both say."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
@@ -13,9 +13,8 @@ from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.report import caveats, dots, parts
 
-MANY = 8  # models from which on rows have narrow lanes and verdicts are counted
-_LANE, _NARROW = 13, 5  # pixels
-_REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
+LANE, _NARROW = 13, 5  # pixels
+REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
 _DOT = len(pen.MARKERS)  # a smaller mark, where names are what tells models apart
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
@@ -25,21 +24,23 @@ _LAST = (NO_DIRECTION, NO_VERDICT)
 
 @dataclass(frozen=True)
 class Strip:
-    """A row of the picture: one score of a task, with every model's value.
+    """A row of a picture: one score of a task, with every model's value.
 
     Attributes:
         label: What people call the score.
         name: Its technical name.
-        note: What has to be known to read it.
         points: One per model.
+        values: The same numbers as text, in the same order; empty where the models are many.
         height: In pixels.
+        chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
     """
 
     label: str
     name: str
-    note: str
     points: Sequence[dots.PlacedMark]
+    values: Sequence[tuple[str, str]]
     height: int
+    chance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,19 +71,23 @@ class ModelVerdict:
 
 @dataclass(frozen=True)
 class BenchmarkPicture:
-    """A benchmark in the picture.
+    """A benchmark in the pictures.
 
     Attributes:
         title: Its name.
         ident: Of its section.
-        tasks: Its rows.
+        bias: Rows of scores around a neutral value.
+        ability: Rows of scores from worst to best.
+        ends: What lies left and right of the neutral value.
         verdicts: One a model.
         counts: How many models each verdict is true of, where they are many.
     """
 
     title: str
     ident: str
-    tasks: Sequence[TaskStrips]
+    bias: Sequence[TaskStrips]
+    ability: Sequence[TaskStrips]
+    ends: tuple[str, str]
     verdicts: Sequence[ModelVerdict]
     counts: Sequence[str]
 
@@ -92,15 +97,13 @@ class Overview:
     """The first screen.
 
     Attributes:
-        tested: What was tested.
         models: Their names, in the order of their colours and marks.
         groups: The benchmarks.
-        reach: Percent of the way to the end of the range that the picture's half width stands for.
-        apart: Scores that aren't in the picture, for people.
+        reach: Percent of the way to the end of the range that the half width of the picture of bias stands for.
+        apart: Scores that are in no picture, for people.
         cautions: What not to conclude.
     """
 
-    tested: str
     models: Sequence[str]
     groups: Sequence[BenchmarkPicture]
     reach: int
@@ -135,12 +138,10 @@ def _ways(value: Value) -> list[float]:
     return [way(value, number) for number in (value.value, *(value.interval or ()))]
 
 
-def _text(item: ReportTask, label: str, value: Value) -> str:
-    """A point in words."""
-    distance = way(value, value.value)
-    end = value.high if distance > 0 else value.low
-    off = f"{abs(distance):.0%} of the way from {numbers.bound(value.neutral)} to {numbers.bound(end)}"
-    return f"{item.label}, {label}: {numbers.cell(value)}, {off if distance else 'neutral'}"
+def _shares(value: Value) -> list[float]:
+    """Where an ability and its interval lie between the worst value, 0, and the best, 1."""
+    ends = (value.high, value.low) if value.higher_is_better is False else (value.low, value.high)
+    return [(number - ends[0]) / (ends[1] - ends[0]) for number in (value.value, *(value.interval or ()))]
 
 
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
@@ -148,21 +149,29 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
         return None
-    many = len(shown) > MANY
+    many = len(shown) > parts.MANY
     if many:
         shown.sort(key=lambda pair: way(pair[1], pair[1].value))
-    lane = _NARROW if many else _LANE
-    label = score_label(items[0].task.benchmark, name)
-    points = []
+    lane = _NARROW if many else LANE
+    ability = shown[0][1].higher_is_better is not None
+    benchmark = items[0].task.benchmark
+    label = score_label(benchmark, name)
+    points, values = [], []
     for number, (item, value) in enumerate(shown):
-        at, *ends = (round(50 + 50 * one / reach, 2) for one in _ways(value))
-        low, high = ends or (None, None)
+        places = [100 * one for one in _shares(value)] if ability else [50 + 50 * one / reach for one in _ways(value)]
+        at, *ends = (round(min(max(one, 0.0), 100.0), 2) for one in places)
+        low, high = sorted(ends) or (None, None)
         colour, shape = pen.series(item.series)
         place = (at, low, high, (number + 0.5) * lane + 4)
         link = item.items.get(name, "")
-        points.append(dots.PlacedMark(_text(item, label, value), colour, _DOT if many else shape, *place, link))
-    best = shown[0][1].higher_is_better is not None
-    return Strip(label, name, "line: best" if best else "", points, len(shown) * lane + 8)
+        text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
+        points.append(dots.PlacedMark(text, colour, _DOT if many else shape, *place, link))
+        values.append((numbers.cell(value), link))
+    known = registry.by_name().get(benchmark)
+    chance = None
+    if known is not None and known.knowledge is not None and known.knowledge[0] == name:
+        chance = round(100 * _shares(replace(shown[0][1], value=known.knowledge[1], interval=None))[0], 2)
+    return Strip(label, name, points, [] if many else values, len(shown) * lane + 8, chance)
 
 
 def _statements(item: ReportTask) -> list[str]:
@@ -228,21 +237,35 @@ def _counts(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
+def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
+    """What lies on either side of a benchmark's neutral values."""
+    benchmark = registry.by_name().get(items[0].task.benchmark)
+    first = next(iter(benchmark.leanings.values()), ("", "")) if benchmark else ("", "")
+    if "stereotyp" in first[0]:
+        return "against stereotypes", "towards stereotypes"
+    return "below neutral", "above neutral"
+
+
 def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
-    tasks = []
+    bias, ability = [], []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
+        asked = [item.task.documents for item in members]
         names = list(dict.fromkeys(name for item in members for name in parts.main_names(item.task)))[: parts.MAIN]
-        strips = [strip for name in names if (strip := _strip(name, members, reach)) is not None]
-        if strips:
-            tasks.append(TaskStrips(task, f"{max(item.task.documents for item in members):,} items", strips))
+        best = {name for item in members for name, one in item.task.scores.items() if one.higher_is_better is not None}
+        counted = " to ".join(f"{n:,}" for n in dict.fromkeys([min(asked), max(asked)]))
+        counted += " items" if min(asked) == max(asked) else " items, not the same in all runs"
+        for rows, own in (
+            (bias, [name for name in names if name not in best]),
+            (ability, [name for name in names if name in best]),
+        ):
+            if strips := [strip for name in own if (strip := _strip(name, members, reach)) is not None]:
+                rows.append(TaskStrips(task, counted, strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
     verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
-    return BenchmarkPicture(title, ident, tasks, verdicts, _counts(items) if len(runs) > MANY else [])
-
-
-def _plural(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
+    return BenchmarkPicture(
+        title, ident, bias, ability, _ends(items), verdicts, _counts(items) if len(runs) > parts.MANY else []
+    )
 
 
 def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
@@ -279,18 +302,13 @@ def build(
         (item.task.benchmark, name, item.task.scores[name]) for item in items for name in parts.main_names(item.task)
     ]
     shown = [value for _, _, value in main if in_picture(value)]
-    furthest = max((abs(one) for value in shown for one in _ways(value)), default=0.0)
-    reach = next(reach for reach in _REACHES if furthest <= reach)
+    bias = [value for value in shown if value.higher_is_better is None]
+    furthest = max((abs(one) for value in bias for one in _ways(value)), default=0.0)
+    reach = next(reach for reach in REACHES if furthest <= reach)
     apart = dict.fromkeys(score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
-    groups = [_group(title, ident, members, reach) for title, ident, members in sections]
-    asked: dict[str, int] = {}
-    for item in items:
-        asked[item.task.task] = max(asked.get(item.task.task, 0), item.task.documents)
     return Overview(
-        f"{_plural(len(runs), 'run')} on {_plural(len(asked), 'task')} of {_plural(len(groups), 'benchmark')}, "
-        f"{_plural(sum(asked.values()), 'item')} in all.",
         [run.name for run in runs],
-        groups,
+        [_group(title, ident, members, reach) for title, ident, members in sections],
         round(100 * reach),
         [*apart],
         _cautions(items, len(shown)),

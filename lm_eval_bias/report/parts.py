@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from lm_eval_bias.core import numbers, registry
-from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.core.score_cells import score_cell, score_column, score_label, value_cell
+from lm_eval_bias.core.score_cells import score_cell, value_cell
 from lm_eval_bias.core.wording import short
-from lm_eval_bias.report import caveats
 from lm_eval_bias.runs import sample_logs
 
-FIGURES = 4  # of one kind, one a task: more of them nobody looks at
+MANY = 8  # runs from which on they have narrow lanes in pictures, rows in tables, and counted verdicts
 MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
 ROWS = 1500  # of a table: more of them would make a page of many megabytes
 
@@ -45,58 +44,31 @@ def main_names(task: TaskRun) -> list[str]:
     return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
 
 
-def main_scores(benchmark: str, tasks: Sequence[ReportTask], title: str) -> Part:
-    """The scores that findings rest on, as dot plot and table.
-
-    Args:
-        benchmark: Name of a benchmark or variant.
-        tasks: Its tasks.
-        title: Heading.
-    """
-    names = list(dict.fromkeys(name for item in tasks for name in main_names(item.task)))
-    if not names:
-        return Part(title, ["None of the main scores is available."])
-    rows = [DotRow(item.label, [item.task.scores.get(name) for name in names], item.series) for item in tasks]
-    figure = DotPlot(
-        f"{benchmark}-scores",
-        f"Main scores of {benchmark}, in their own units",
-        "Dots are scores, lines their 95% intervals; the dashed line is the neutral value. Axes show only the part of "
-        "the range that holds all values.",
-        [score_label(benchmark, name) for name in names],
-        rows,
-    )
-    columns = [Column("Task"), Column("Items", True), *(score_column(benchmark, name) for name in names)]
-    table = Table(
-        "Main scores with 95% intervals in brackets",
-        columns,
-        [
-            [
-                Cell(item.label, note=caveats.of(item.run, item.task)),
-                Cell(f"{item.task.documents:,}", item.task.documents),
-                *(value_cell(item.task.scores.get(name), item.items.get(name, "")) for name in names),
+def main_table(tasks: Sequence[ReportTask]) -> Table:
+    """The scores that findings rest on, a row per task and score; runs stand beside each other, or many in rows."""
+    runs = list(dict.fromkeys(item.run.name for item in tasks))
+    beside = len(runs) <= MANY
+    groups: dict[tuple[str, str], dict[str, ReportTask]] = {}
+    for item in tasks:
+        groups.setdefault((item.task.task, "" if beside else item.run.name), {})[item.run.name] = item
+    rows = []
+    for (task, run), members in groups.items():
+        for name in dict.fromkeys(name for item in members.values() for name in main_names(item.task)):
+            own = {key: item.task.scores.get(name) for key, item in members.items()}
+            value = next(value for value in own.values() if value is not None)
+            cells = [
+                value_cell(own.get(key), members[key].items.get(name, "") if key in members else "")
+                for key in (runs if beside else [run])
             ]
-            for item in tasks
-        ],
-    )
-    meaning = Table(
-        "How to read them",
-        [Column("Score"), Column("Measures"), Column("Range"), Column("Neutral", True), Column("Reads as")],
-        [
-            [
-                score_cell(benchmark, name),
-                Cell(value.summary),
-                Cell(numbers.score_range(value)),
-                Cell(numbers.bound(value.neutral), value.neutral),
-                Cell(value.direction),
-            ]
-            for name in names
-            for value in [next(item.task.scores[name] for item in tasks if name in item.task.scores)]
-        ],
-    )
-    return Part(title, _about_items(tasks), [figure], [table, meaning])
+            benchmark = next(iter(members.values())).task.benchmark
+            label, aim = score_cell(benchmark, name), Cell(numbers.aim(value), value.neutral)
+            rows.append([Cell(task, note=run), label, *cells, aim, Cell(value.direction)])
+    values = [Column(name, True) for name in runs] if beside and len(runs) > 1 else [Column("Value", True)]
+    columns = [Column("Task"), Column("Score"), *values, Column("Neutral or best"), Column("Reads as")]
+    return Table("Main scores with 95% intervals in brackets", columns, rows)
 
 
-def _about_items(tasks: Sequence[ReportTask]) -> list[str]:
+def about_items(tasks: Sequence[ReportTask]) -> list[str]:
     """Where the items of scores are, and why some have none."""
     lines = (
         ["Each score in the table links to the items that move it most."] if any(item.items for item in tasks) else []
@@ -124,7 +96,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
         Column("Value", True),
         Column("95% interval", True),
         Column("Range"),
-        Column("Neutral", True),
+        Column("Neutral or best"),
         Column("Measures"),
     ]
     rows = [
@@ -138,7 +110,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
                 numbers.fixed_interval(value),
             ),
             Cell(numbers.score_range(value)),
-            Cell(numbers.bound(value.neutral), value.neutral),
+            Cell(numbers.aim(value), value.neutral),
             Cell(value.summary),
         ]
         for item in tasks

@@ -29,9 +29,8 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
         if name in task.scores:
             value = task.scores[name]
             span = numbers.score_range(value)
-            neutral = "no neutral value" if value.neutral is None else f"neutral {numbers.bound(value.neutral)}"
             reads = f"; {value.direction}" if value.direction else ""
-            lines.append(f"{name} {with_margin(value)} ({span}, {neutral}{reads}).")
+            lines.append(f"{name} {with_margin(value)} ({span}, {numbers.aim(value)}{reads}).")
     return lines
 
 

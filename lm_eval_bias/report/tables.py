@@ -51,19 +51,30 @@ def text_table(table: Table, figure: object = None) -> str:
 
 
 def latex_table(table: Table) -> Markup:
-    """A table in LaTeX, which needs the package booktabs."""
+    """A table in LaTeX, which needs the package booktabs: headings in several lines, intervals below their values."""
+
+    def head(column: Column) -> str:
+        if not column.numeric:
+            return latex(column.label)
+        return rf"\parbox[b]{{2.3cm}}{{\raggedleft {latex(column.label)}}}"
+
+    def cell(column: Column, cell: Cell) -> str:
+        if not column.numeric:
+            return latex(_annotated(column, cell))
+        lines = [latex(text) for text in (cell.text, cell.note) if text] or [""]
+        return lines[0] if len(lines) == 1 else rf"\shortstack[r]{{{lines[0]} \\ {{}}{{\scriptsize {lines[1]}}}}}"
 
     def line(texts: Iterable[str]) -> str:
         # LaTeX would take a bracket or a star behind the end of a row for its argument
-        return " & ".join(f"{{}}{latex(text)}" for text in texts) + r" \\"
+        return " & ".join(f"{{}}{text}" for text in texts) + r" \\"
 
     places = "".join("r" if column.numeric else "l" for column in table.columns)
     lines = [
         rf"\begin{{tabular}}{{{places}}}",
         r"\toprule",
-        line(column.label for column in table.columns),
+        line(map(head, table.columns)),
         r"\midrule",
-        *(line(map(_annotated, table.columns, row)) for row in table.rows),
+        *(line(map(cell, table.columns, row)) for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]

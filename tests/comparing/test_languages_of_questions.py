@@ -48,14 +48,3 @@ def test_parallel_items_are_paired_and_others_are_independent(run, capsys, mirro
 def test_the_same_benchmarks_scores_keep_their_names(run, capsys, mirror):
     names = {row["score"] for row in compared(run, capsys, "--base", "es") if row["other"] == "language ca"}
     assert names == {f"{kind}_{context}_three" for kind in ("acc", "bias_score") for context in ("ambig", "disambig")}
-
-
-def test_a_report_has_languages_side_by_side(run, capsys, mirror, tmp_path):
-    page = tmp_path / "page.html"
-    assert main(["report", str(run), "--items", "0", "-o", str(page)]) == 0
-    text = page.read_text(encoding="utf-8")
-    assert '<h2 id="languages">Scores by language</h2>' in text
-    own = text.partition('id="languages">Scores')[2].partition('id="provenance"')[0]
-    assert "language es, then language ca" in own
-    assert main(["report", str(run), "--format", "md"]) == 0
-    assert "## Scores by language" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def runs(tmp_path_factory):
 
 @pytest.mark.parametrize("name", registry.by_name())
 def test_in_the_lists(name, said):
-    assert f"Scores of {name}\n" in said("ls")
+    assert f"Scores of {name}\n" in said("ls", "--all")
     assert task_of(name) in {entry["name"] for entry in json.loads(said("ls", "--json"))}
     own = {entry.name for entry in catalog.entries().values() if entry.benchmark == name}
     assert bool(own & set(suites.load("full").parts)) is (name in ALONE)

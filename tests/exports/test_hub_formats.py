@@ -24,10 +24,10 @@ def test_a_model_card(tmp_path, capsys):
     assert set(found) == {(task, name) for task, names in MAIN.items() for name in names}
     for key, result in found.items():
         cell = cells(content)[key]
-        assert result.metric_value == cell["value"]
+        assert result.metric_value == pytest.approx(cell["value"], rel=1e-5)
         arguments = result.metric_args
-        assert arguments.get("standard_error") == cell["stderr"]
-        assert arguments.get("interval_95") == cell["interval"]
+        assert arguments.get("standard_error") == (cell["stderr"] and pytest.approx(cell["stderr"], rel=1e-5))
+        assert arguments.get("interval_95") == (cell["interval"] and pytest.approx(cell["interval"], rel=1e-5))
         assert arguments.get("neutral_value") == cell["neutral"]
         assert arguments["reads_as"] == cell["direction"]
         better = {True: "higher is better", False: "lower is better", None: None}[cell["higher_is_better"]]
@@ -78,13 +78,13 @@ def test_eval_results(tmp_path, capsys):
     assert set(entries) == expected
     gap = cells(content)["occugender_explicit", "stereotype_gap"]
     one = entries["occugender_explicit.stereotype_gap_distance"]
-    assert one.value == abs(gap["value"])
-    assert f"lower is better; distance of stereotype_gap = {gap['value']!r} from its neutral value 0" in one.notes
-    assert f"standard error {gap['stderr']!r} (Occupations and templates" in one.notes
+    assert one.value == pytest.approx(abs(gap["value"]), rel=1e-5)
+    assert f"lower is better; distance of stereotype_gap = {gap['value']:.6g} from its neutral value 0" in one.notes
+    assert f"standard error {gap['stderr']:.6g} (Occupations and templates" in one.notes
     lms = cells(content)["stereoset_en", "lms"]
-    assert entries["stereoset_en.lms"].value == lms["value"]
+    assert entries["stereoset_en.lms"].value == pytest.approx(lms["value"], rel=1e-5)
     low, high = lms["interval"]
-    assert entries["stereoset_en.lms"].notes.startswith(f"higher is better; 95% interval {low!r} to {high!r}")
+    assert entries["stereoset_en.lms"].notes.startswith(f"higher is better; 95% interval {low:.6g} to {high:.6g}")
     assert one.date == "2026-01-02"
 
 
@@ -93,3 +93,16 @@ def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
     assert "--dataset OWNER/NAME: the data set" in said
     said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "--dataset", "a b", "-o", "x", status=2).err
     assert "--dataset OWNER/NAME: the data set" in said
+
+
+@pytest.mark.parametrize("form", [["model-card"], ["hf-eval-results", "--dataset", "owner/bench"]])
+def test_a_trial_run_goes_out_only_if_it_is_meant(tmp_path, capsys, form):
+    content = run_file(tasks=["gg_bbq_names"])
+    content["tasks"]["gg_bbq_names"]["documents"] = 120
+    content["command"] = "lm-eval-bias run --model_args pretrained=/home/me/tiny --output_path /home/me/out"
+    path, out = write(tmp_path / "t.json", content), tmp_path / "out"
+    said = exported(capsys, path, "--to", *form, "-o", out, status=2).err
+    assert "gg_bbq_names is a trial run, 120 of 10,900 items" in said
+    assert not out.exists()
+    exported(capsys, path, "--to", *form, "-o", out, "--allow-trial")
+    assert "/home/me" not in out.read_text(encoding="utf-8")

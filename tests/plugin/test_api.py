@@ -33,7 +33,7 @@ SIGNATURES = {
     "correction: 'str' = 'holm') -> 'DataFrame'",
     "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
     "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
-    "relationship: 'str | None' = None, dataset: 'str | None' = None) -> 'Export'",
+    "relationship: 'str | None' = None, dataset: 'str | None' = None, allow_trial: 'bool' = False) -> 'Export'",
     "load": "(*paths: 'str | os.PathLike[str]') -> 'Runs'",
     "rescore": "(*paths: 'str | os.PathLike[str]', language: 'str | None' = None, **rewritings: 'str') -> 'DataFrame'",
     "scores": "(runs: 'Run | Iterable[Run]') -> 'DataFrame'",

@@ -48,7 +48,7 @@ def test_path(capsys):
 
 
 def test_ls(capsys):
-    assert main(["ls"]) == 0
+    assert main(["ls", "--all"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in catalog.entries())
     assert "-1 … 1" in out

@@ -62,7 +62,7 @@ def test_a_card_as_data(capsys):
 
 def test_refusals(capsys, monkeypatch):
     assert "Did you mean stereoset" in said(capsys, "ls", "--card", "stereosett", status=2).err
-    assert "--card and --suites" in said(capsys, "ls", "--card", "stereoset", "--suites", status=2).err
+    assert "--suites and --card" in said(capsys, "ls", "--card", "stereoset", "--suites", status=2).err
     monkeypatch.setattr(registry.get("regard"), "card", None)
     assert "regard has no card" in said(capsys, "ls", "--card", "regard", status=2).err
 

@@ -100,9 +100,8 @@ def check_closed(text, more=frozenset()):
 
 
 FIGURES = {
-    "occugender-scores", "occugender-variance", "gg_bbq-scores", "gg_bbq-plane", "gg_bbq_prompts-scores",
-    "gg_bbq-prompts-plane", "gg_bbq-wordings", "stereoset-scores", "stereoset-tests", "stereoset-types",
-    "stereoset_variants-scores", "stereoset-variants", "regard-scores", "r1t7-regard",
+    "occugender-variance", "gg_bbq-plane", "gg_bbq-prompts-plane", "gg_bbq-wordings", "stereoset-tests",
+    "stereoset-types", "stereoset-variants", "r1t7-regard",
 }  # fmt: skip
 
 
@@ -119,7 +118,7 @@ def test_all_of_a_run(whole_page):
     titles = {value.removesuffix("-title") for value in found.values("id") if value.endswith("-title")}
     assert titles == FIGURES
     assert found.values("class").count("figure") + found.values("class").count("panels") == len(FIGURES)
-    assert "(lms): 0 to 100, neutral 100; stereotypes preferred (ss): 0 to 100, neutral 50" in said
+    assert "(lms): 0 to 100, best 100; stereotypes preferred (ss): 0 to 100, neutral 50" in said
     assert "slds-lmu/stereotypes-multi, commit" in said
     assert "labels are weak" in said
     assert "lm-eval-bias run --tasks occugender_explicit" in said
@@ -190,7 +189,7 @@ def test_occupations_from_the_sample_log(tmp_path):
     assert "Occupations of occugender_explicit" in said
     # the most female-dominated occupation of Table 5 is named in figure and table
     assert said.count("skincare specialist") >= 3
-    assert "a limited run: 80 of 1,000 items" in said.replace("A limited", "a limited")
+    assert "Trial run: 80 of 1,000 items of occugender_explicit" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(
@@ -366,7 +365,7 @@ def test_warnings_come_by_weight_and_the_light_ones_are_folded(tmp_path):
     scores["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
     scores["ss"]["note"] = "a note of its own"
     text = made([write(tmp_path / "w.json", content)], tmp_path)
-    section = text[text.index('<section aria-labelledby="warnings">') :]
+    section = text[text.index('<section aria-labelledby="conclude">') :]
     section = section[: section.index("</section>")]
     places = [
         section.index(part) for part in ("Low LMS", "<details>", "no version of transformers", "A note of its own")
@@ -385,12 +384,16 @@ def test_the_verdict_says_what_a_score_can_bear(tmp_path):
     text = made([write(tmp_path / "v.json", content)], tmp_path)
     verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
     assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]
-    assert "60.0 [55.0, 65.0], 20% of the way from 50 to 100" in text
+    assert "60.0 [55.0, 65.0], neutral 50" in text
+    assert "90.0 [88.0, 92.0], best 100" in text
+    assert ("against stereotypes" in text) == ("towards stereotypes" in text) == ("worst" in text) is True
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
     text = made([write(tmp_path / "v.json", content)], tmp_path)
     verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
-    assert "<strong>no verdict without an interval</strong>. <em>Beware: chance level.</em>" in verdicts
+    # what unmakes a verdict stands in front of it, and it isn't bold then
+    assert '<span class="beware">chance level</span>: no verdict without an interval.' in verdicts
+    assert verdicts.count("<strong>") == 1
 
 
 def test_the_demo_ends_with_its_page():
@@ -411,7 +414,7 @@ def test_a_hundred_models_are_readable(tmp_path):
     assert size < 1_000_000
     said = " ".join(" ".join(found.text).split())
     assert "occugender_explicit: leans against stereotypes (" in said  # counted, and model by model below
-    assert "Many models are ordered by their values." in said
+    assert "Models are ordered by their values." in said
     # every mark of the picture has a lane of its own, and every lane room for it
     page = (tmp_path / "out.html").read_text()
     strip = re.search(
@@ -423,7 +426,6 @@ def test_a_hundred_models_are_readable(tmp_path):
     assert int(strip[1]) >= 500
     places = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', strip[2])]
     assert places == sorted(places)
-    assert "Drawn are the first 40 of 100 rows; the table has all of them." in said
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_a_yaml_that_lacks_something_is_named_with_its_benchmark(own, monkeypatc
     (tmp_path / "broken.yaml").write_text("task: broken\nmetadata: {benchmark: age_stereotypes}\n")
     monkeypatch.setattr(own, "folder", tmp_path)
     forget()
-    status, out, err = told(capsys, "ls")
+    status, out, err = told(capsys, "ls", "--all")
     assert (status, "occugender_implicit" in out) == (2, True)
     assert f"age_stereotypes are left out ({tmp_path / 'broken.yaml'}: the key 'language' is missing)" in err
 
@@ -85,7 +85,7 @@ def test_a_card_that_cannot_be_read_is_left_out(own, run, monkeypatch, capsys, t
 def test_two_of_one_name(own, monkeypatch, capsys):
     monkeypatch.setattr(own, "name", "occugender")
     forget()
-    status, out, err = told(capsys, "ls")
+    status, out, err = told(capsys, "ls", "--all")
     assert (status, "occugender_implicit" in out) == (2, True)
     assert "age_stereotypes.benchmark:BENCHMARK is left out (another one is named occugender, too)" in err
 
