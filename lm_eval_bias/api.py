@@ -8,10 +8,14 @@ Errors are :class:`lm_eval_bias.BiasError`: one line that says what was wrong, w
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import io
 import os
 import re
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +37,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _ENDS = ("interval", "range")  # of which a data frame has the two ends
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
 _COUNTS = ("items", "n", "of")
 _NUMBERS = (
     "value", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral",
@@ -43,7 +48,9 @@ _NUMBERS = (
 
 @dataclass(frozen=True, repr=False)
 class Runs(Sequence[Run]):
-    """Runs that were read together, each with a name of its own; a part of them is a slice.
+    """Runs that were read together, each with a name of its own: ``runs[0]``, ``runs["name"]``; a part is a slice.
+
+    Notebooks and terminals show their main scores as a table.
 
     Attributes:
         runs: The runs.
@@ -58,21 +65,34 @@ class Runs(Sequence[Run]):
     @overload
     def __getitem__(self, index: int) -> Run: ...
     @overload
+    def __getitem__(self, index: str) -> Run: ...
+    @overload
     def __getitem__(self, index: slice) -> Runs: ...
-    def __getitem__(self, index: int | slice) -> Run | Runs:
+    def __getitem__(self, index: int | str | slice) -> Run | Runs:
         if isinstance(index, slice):
             return Runs(self.runs[index], self.problems, self.paths)
+        if isinstance(index, str):
+            names = {run.name: run for run in self.runs}
+            if index not in names:
+                raise BiasError(f"no run is called {index!r}.{did_you_mean(index, names)} Runs: {', '.join(names)}")
+            return names[index]
         return self.runs[index]
 
     def __len__(self) -> int:
         return len(self.runs)
 
-    def __repr__(self) -> str:
-        from lm_eval_bias.core.numbers import few
+    def _table(self) -> DataFrame:
+        frame = scores(self)
+        frame = frame[frame.main]
+        texts = [f"{one.value:.4g} [{one.interval_low:.4g}, {one.interval_high:.4g}]" for one in frame.itertuples()]
+        shown = frame.assign(value=[text.replace(" [nan, nan]", "") for text in texts])
+        return shown.pivot_table("value", ["task", "score"], "run", aggfunc="first", sort=False).fillna("")
 
-        names = few([f"{run.name} ({few(list(run.tasks), 3)})" for run in self.runs])
-        passed_over = f"; skipped: {len(self.problems)}" if self.problems else ""
-        return f"<{len(self)} run{'s' * (len(self) != 1)}: {names}{passed_over}>"
+    def __repr__(self) -> str:
+        return f"{self._table() if self.runs else '<no runs>'}"
+
+    def _repr_html_(self) -> str:
+        return str(self._table().to_html(notebook=True))
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
@@ -159,11 +179,58 @@ def _frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None =
 
 
 @_public
-def load(*paths: str | os.PathLike[str]) -> Runs:
+def evaluate(
+    model: str = "hf",
+    tasks: str | Sequence[str] = (),
+    *,
+    suite: str | None = None,
+    limit: float | None = None,
+    output_path: str | os.PathLike[str] | None = None,
+    flags: Sequence[str] = (),
+    **model_args: object,
+) -> Runs:
+    """Run a model as ``lm-eval-bias run`` does, and read the run.
+
+    Args:
+        model: Model type, such as ``hf``, ``hf-packed`` or ``local-chat-completions``.
+        tasks: Names of tasks and groups; or give a ``suite``.
+        suite: ``quick``, ``standard``, ...
+        limit: The first so many documents of each task.
+        output_path: Where results and sample logs stay; by default in a folder that goes when Python ends.
+        flags: Further flags of the command, such as ``["--apply_chat_template"]``.
+        **model_args: Of the model, such as ``pretrained="gpt2"``.
+
+    Raises:
+        BiasError: Bad usage, or a run that failed.
+    """
+    from lm_eval_bias.cli import run as command
+
+    if output_path is None:
+        _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
+    place = Path(_KEPT[-1].name if output_path is None else output_path)
+    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
+    argv += ["--tasks", ",".join(names)] if names else []
+    argv += ["--suite", suite] if suite is not None else []
+    argv += ["--limit", str(limit)] if limit is not None else []
+    argv += ["--model_args", *(f"{name}={value}" for name, value in model_args.items())] if model_args else []
+    before = set(place.rglob("results_*.json"))
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors if flags else sys.stderr):
+            command.main(argv)
+    except SystemExit as error:
+        raise BiasError(errors.getvalue().strip() or "the flags can't be read") from error
+    return _read([str(path) for path in sorted(set(place.rglob("results_*.json")) - before)])
+
+
+@_public
+def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
     """Read runs, as every command does.
 
     Args:
-        *paths: Run folders (searched to any depth), the harness's ``results_*.json``, or run files of this package.
+        *paths: Run folders (searched to any depth), the harness's ``results_*.json``, run files of this package, or
+            what ``lm_eval.simple_evaluate`` returned.
 
     Returns:
         The runs in the order of the paths, each once. Runs of one model have names that tell them apart. Files that
@@ -172,20 +239,33 @@ def load(*paths: str | os.PathLike[str]) -> Runs:
     Raises:
         BiasError: A path that doesn't exist, a file named itself that can't be read, or no run at all.
     """
-    from lm_eval_bias.runs import run_discovery
-
     if not paths:
         raise BiasError("load() needs a path: a run folder or a file")
-    runs, problems = run_discovery.read([os.fspath(path) for path in paths])
+    return _read([_in_a_folder(path) if isinstance(path, Mapping) else os.fspath(path) for path in paths])
+
+
+def _in_a_folder(results: Mapping[str, object]) -> str:
+    """Results in memory as a folder that goes when Python ends."""
+    from lm_eval_bias.harness import running
+
+    _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
+    running.keep(dict(results), _KEPT[-1].name)
+    return _KEPT[-1].name
+
+
+def _read(paths: Sequence[str]) -> Runs:
+    from lm_eval_bias.runs import run_discovery
+
+    runs, problems = run_discovery.read(paths)
     for problem in problems:
         if not problem.is_copy:
-            warnings.warn(f"skipped: {printable(problem)}", stacklevel=3)
+            warnings.warn(f"skipped: {printable(problem)}", stacklevel=4)
     return Runs(tuple(runs), tuple(problems), tuple(map(Path, paths)))
 
 
 @_public
 def scores(runs: Run | Iterable[Run]) -> DataFrame:
-    """All scores of runs, a row per run, task and score: the rows of ``report --format csv``, and ``dof``.
+    """All scores of runs, a row per run, task and score: those of ``report --format csv`` and more.
 
     ===================================== ============================================================================
     ``run``, ``task``, ``benchmark``,     the run's name, what it ran, and its benchmark or variant
@@ -200,6 +280,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
+    ``main``                              whether it is one of the scores that findings rest on
     ===================================== ============================================================================
 
     Scores that a benchmark withholds (:meth:`Benchmark.withheld`) have no row, as in every report.
@@ -221,7 +302,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     from lm_eval_bias.report import run_reports
 
     rows = list(run_reports.records(_several(runs)))
-    return _frame(rows, (*run_reports.COLUMNS, "dof"))
+    return _frame(rows, (*run_reports.COLUMNS, "dof", "main"))
 
 
 @_public

@@ -175,3 +175,17 @@ def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
         return ""
     groups = make_table(results, "groups") if "groups" in results else ""
     return "\n".join(filter(None, [make_table({**results, "results": shown}), groups]))
+
+
+def keep(results: dict[str, Any], folder: str) -> None:
+    """Write what ``simple_evaluate`` returned into a folder, as its command would have."""
+    from lm_eval.loggers import EvaluationTracker
+
+    tracker = EvaluationTracker(output_path=folder)
+    config = results.get("config", {})
+    given = config.get("model_args") or ""
+    text = given if isinstance(given, str) else ",".join(f"{name}={value}" for name, value in given.items())
+    tracker.general_config_tracker.log_experiment_args(str(config.get("model")), text, "", "", False)
+    samples = results.get("samples")
+    if failures := save(tracker, {key: value for key, value in results.items() if key != "samples"}, samples):
+        raise BiasError(f"results in memory can't be read: {one_line(failures[0])}") from failures[0]

@@ -1,53 +1,95 @@
-// The leaderboard's filters: words in a model's name, its family and source, and the tasks by benchmark and language.
-for (const filters of document.querySelectorAll(".board-filters")) {
-  const table = document.querySelector("table.board");
-  const [groups, heads] = table.tHead.rows;
-  let next = 1;
-  const tasks = [...groups.cells].slice(1).map((head) => {
-    const first = next;
-    next += head.colSpan;
-    return { head, first, last: next, shown: true };
-  });
-  const rows = [...table.tBodies[0].rows].map((row) => ({
-    row,
-    name: row.querySelector(".full").textContent.toLowerCase(),
-    has: tasks.map((task) => row.cells[task.first].hasChildNodes()),
+// The leaderboard: one benchmark at a time, what the reader picks, an address that keeps it, CSV of what is shown.
+{
+  const filters = document.querySelector("[role=search]");
+  const [words, kind] = filters.querySelectorAll("input, select");
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const panels = [...document.querySelectorAll("[role=tabpanel]")].map((panel) => ({
+    panel,
+    name: panel.id.replace("board-", ""),
+    heads: [...panel.querySelector("thead").querySelectorAll(".number")],
+    rows: () => [...panel.querySelector("table").tBodies].flatMap((body) => [...body.rows]),
+    boxes: [...panel.querySelectorAll("input")],
   }));
-  const chosen = (name) => filters.querySelector(`[name=${name}]`).value;
-  const agrees = (given, own) => given === "" || given === own;
-  const show = (task, shown) => {
-    if (shown === task.shown) return;
-    task.shown = shown;
-    task.head.hidden = !shown;
-    for (const row of [heads, ...table.tBodies[0].rows]) {
-      for (let column = task.first; column < task.last; column++) row.cells[column].hidden = !shown;
+  let open = 0;
+  const show = () => {
+    tabs.forEach((tab, number) => {
+      tab.setAttribute("aria-selected", number === open);
+      tab.tabIndex = number === open ? 0 : -1;
+      panels[number].panel.hidden = number !== open;
+    });
+    const { panel, heads, rows, boxes } = panels[open];
+    const asked = words.value.toLowerCase().split(/\s+/);
+    const reach = [heads, ...rows().map((row) => [...row.cells].slice(1))];
+    for (const cells of reach) cells.forEach((cell, place) => { cell.hidden = !boxes[place].checked; });
+    for (const row of rows()) {
+      row.hidden = !row.querySelector("td:not([hidden], .absent)") || !row.parentElement.id.endsWith(kind.value)
+        || !asked.every((word) => row.cells[0].textContent.toLowerCase().includes(word));
     }
+    const columns = boxes.filter((box) => box.checked).length;
+    panel.querySelector("summary").textContent = `Columns: ${columns} of ${boxes.length}`;
+    filters.querySelector("output").textContent =
+      `${rows().filter((row) => !row.hidden).length} of ${rows().length} models`;
   };
   const update = () => {
-    const words = chosen("model").toLowerCase().split(/\s+/);
-    for (const task of tasks) {
-      const { benchmark, language } = task.head.dataset;
-      show(task, agrees(chosen("benchmark"), benchmark) && agrees(chosen("language"), language));
+    show();
+    const state = new URLSearchParams({ tab: panels[open].name, model: words.value, kind: kind.value });
+    for (const { name, boxes } of panels) {
+      const picks = (how) => String(boxes.filter((box) => box[how]).map((box) => box.value));
+      if (picks("checked") !== picks("defaultChecked")) state.set(name, picks("checked"));
     }
-    let count = 0;
-    for (const { row, name, has } of rows) {
-      const shown = words.every((word) => name.includes(word)) && agrees(chosen("family"), row.dataset.family)
-        && agrees(chosen("kind"), row.dataset.kind) && tasks.some((task, place) => task.shown && has[place]);
-      row.hidden = !shown;
-      count += shown;
-    }
-    const across = tasks.filter((task) => task.shown).length;
-    filters.querySelector("output").textContent =
-      `${count} of ${rows.length} rows, ${across} of ${tasks.length} tasks${count ? "" : ": no row matches"}`;
+    history.replaceState(null, "", `#${state}`);
   };
-  filters.addEventListener("input", update);
-  filters.querySelector("button").addEventListener("click", () => {
-    for (const field of filters.querySelectorAll("input, select")) field.value = "";
+  const read = () => {
+    const hash = location.hash.slice(1), state = new URLSearchParams(hash);
+    const found = panels.findIndex(({ panel, name }) => panel.id === hash || name === state.get("tab"));
+    if (found >= 0) open = found;
+    if (state.has("tab")) {
+      words.value = state.get("model");
+      kind.value = state.get("kind");
+      for (const { name, boxes } of panels) {
+        const picked = state.get(name)?.split(",");
+        for (const box of boxes) box.checked = picked?.includes(box.value) ?? box.defaultChecked;
+      }
+    }
+    show();
+  };
+  const choose = (event, number) => {
+    event.preventDefault();
+    open = (number + tabs.length) % tabs.length;
+    tabs[open].focus();
     update();
+  };
+  tabs.forEach((tab, number) => {
+    tab.addEventListener("click", (event) => choose(event, number));
+    tab.addEventListener("keydown", (event) => {
+      const steps = { ArrowRight: number + 1, ArrowLeft: number - 1, Home: 0, End: -1, " ": number };
+      if (event.key in steps) choose(event, steps[event.key]);
+    });
   });
-  // what the tab key reaches isn't covered by the headings, however high they are
-  const box = table.parentElement;
-  new ResizeObserver(() => { box.style.scrollPaddingTop = `${table.tHead.offsetHeight + 8}px`; }).observe(table.tHead);
-  filters.hidden = false;
-  update();  // a browser may keep what was chosen when the page is loaded again
+  const text = (part) => part?.textContent.trim() ?? "";
+  // as escaping.py has it: no spreadsheet takes a text for a formula
+  const quoted = (cell) => `"${/^'* *[=+@\t\r\n-](?!\d*\.?\d+$)/.test(cell) ? "'" : ""}${cell.replaceAll('"', '""')}"`;
+  filters.querySelector("button").addEventListener("click", () => {
+    const { name, heads, rows } = panels[open];
+    const shown = (cells) => cells.filter((cell) => !cell.hidden);
+    const titles = shown(heads).map((head) => `${text(head.firstChild)}: ${head.querySelector("button").title}`);
+    const lines = shown(rows()).map(({ cells: [model, ...cells] }) => [
+      model.title, [...model.querySelectorAll("small")].map(text).join("; "),
+      ...shown(cells).flatMap((cell) => cell.matches(".absent") ? ["", "", ""] : [
+        text(cell.firstChild), text(cell.querySelector("span")), text(cell.querySelector("small")).replace("rank ", ""),
+      ]),
+    ]);
+    lines.unshift(["model", "about", ...titles.flatMap((title) => [title, `${title}, 95% interval`, `${title}, rank`])]);
+    const csv = lines.map((line) => `${line.map(quoted).join()}\n`);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(csv, { type: "text/csv" }));
+    link.download = `${name}.csv`;
+    link.click();
+  });
+  for (const part of [filters, ...document.querySelectorAll(".picker")]) {
+    part.hidden = false;
+    part.addEventListener("input", update);
+  }
+  addEventListener("hashchange", read);
+  read();
 }

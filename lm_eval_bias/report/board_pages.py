@@ -1,252 +1,247 @@
-"""The leaderboard as one page: a table of all models and main scores, and what the page's filters go by."""
+"""What a leaderboard says, and its page: a tab a benchmark, a row a model, a column for each task's main scores."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from lm_eval_bias.boards.building import PUBLISHED, RUN, Board, BoardRow
-from lm_eval_bias.boards.rank_intervals import Rank
+from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
+from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import NONE
+from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.core.score_cells import named
-from lm_eval_bias.core.wording import shortened_apart
-from lm_eval_bias.report import captions
+from lm_eval_bias.core.run_data import Run, Value, readable
+from lm_eval_bias.core.score_cells import named, score_label
 
-READING = (
-    "An empty cell: the model wasn’t run on the task, or its paper doesn’t print the score. A dash: no value, or no "
-    "rank.",
-    "Ranks compare only runs that were made in the same way: “1 of 3” is the first of three such runs.",
-    "The bar beside a rank spans the interval from its best to its worst possible rank, on a line from first to last.",
-    "The number in “made by” says how the scores were made; the list below the table explains it for each task.",
-    "Papers use one name for several checkpoints: a published row may be about different weights in each task.",
+TITLE = "Bias leaderboard"
+NO_SUM = (
+    "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
+    "one neutral value can be far from another."
 )
-OTHER_FAMILY = "other"
-_BAR, _LEAST = 72, 2  # pixels: the line from first to last, and a rank that is settled
+READING = (
+    f"One table per task. {NO_SUM}",
+    "Values have 95% intervals. Published scores are the papers' own, computed by other code with other choices; they "
+    "are shown beside the runs and are not ranked, because the papers print no usable standard errors.",
+    "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
+    f"intervals of a column cover the true ranks at the same time with {LEVEL:.0%} probability. Models with "
+    "overlapping intervals are not ordered.",
+    "Scores with a neutral value in the middle rank by their distance from it, on either side; a neutral value is not "
+    "a goal, and a model that knows nothing can be near it.",
+    "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
+    "sample logs are there. Otherwise they are treated as independent, and the table says so.",
+)
+TRIAL, GUESSING = "trial run", "chance level"  # what a row's caveat begins with
+_MANY = 20  # names that are listed
+FIRST = 6  # tasks that have a column at first
 
 
-@dataclass(frozen=True)
-class BoardColumn:
-    """A column of a task's part of the table.
+def text(row: BoardRow, column: Value) -> str:
+    """A value with the paper's digits, or as many as its unit bears."""
+    cell = row.cells[column.name]
+    return cell.printed or number(cell.value, column.unit)
 
-    Attributes:
-        kind: ``made`` (conventions), ``value`` or ``rank``.
-        label: Its heading.
-        name: The score's technical name, where the heading isn't that.
-        full: Task and score, which tells the column from all others.
-    """
 
-    kind: str
-    label: str
-    name: str = ""
-    full: str = ""
+def uncertainty(row: BoardRow, column: Value) -> str:
+    """A value's interval or printed ±, or that it was derived; empty where there is nothing to say."""
+    cell = row.cells[column.name]
+    if cell.interval is not None:
+        low, high = (number(end, column.unit) for end in cell.interval)
+        return f"[{low},\u00a0{high}]"
+    if cell.plus_minus is not None:
+        return f"±\u00a0{number(cell.plus_minus, column.unit)}"
+    return "derived" if cell.derived else ""
+
+
+def rank(row: BoardRow, column: Value) -> Rank | None:
+    """A row's rank by a score; a model at chance level has none."""
+    return None if GUESSING in row.caveat else row.cells[column.name].rank
+
+
+def sort_key(row: BoardRow, column: Value) -> float:
+    """What rows are sorted by: a value, or its distance from the neutral value; a model at chance level has none."""
+    value = row.cells[column.name].value
+    if column.neutral is None or column.higher_is_better is not None:
+        return value
+    return math.nan if GUESSING in row.caveat else abs(value - column.neutral)
+
+
+def leading(board: Board) -> Value:
+    """The score that stands for a board at first: its first one around a neutral value."""
+    around = (one for one in board.columns if one.neutral is not None and one.higher_is_better is None)
+    return next(around, board.columns[0])
+
+
+def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
+    """The rows of a table, runs first, by the leading score; runs without any score stay, to be seen."""
+    lead = leading(board)
+
+    def place(row: BoardRow) -> tuple[bool, float]:
+        key = sort_key(row, lead)
+        return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if lead.higher_is_better else key
+
+    shown = [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+    return sorted(shown, key=place)
+
+
+def _meaning(board: Board, column: Value) -> str:
+    """How to read a score."""
+    label, name = named(board.benchmark, column.name)
+    span = f"{score_range(column)}, {aim(column)}; {column.direction}"
+    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
+    return f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"
+
+
+def unranked(board: Board) -> list[str]:
+    """Why rows have no rank: each reason with the rows and scores that it is about."""
+    labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = defaultdict(dict)
+    ranked = [column.name for column in board.columns if rule(column)]
+    for row in board.rows:
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for name in ranked:
+            cell = row.cells[name]
+            reasons[GUESSING if cell.rank and GUESSING in row.caveat else cell.unranked].append(name)
+        for reason, names in reasons.items():
+            if reason not in ("", NOT_PUBLISHED):
+                labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
+    return [
+        f"{few(list(models), _MANY)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
+        for (reason, names), models in labels.items()
+    ]
+
+
+def notes(board: Board) -> dict[str, Sequence[str]]:
+    """What has to be said of a board, by heading."""
+    made: dict[str, dict[str, None]] = defaultdict(dict)
+    remarks = []
+    for row in board.rows:
+        made[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
+        said = [row.caveat, *(one for one in row.deviations if one not in row.caveat)]
+        if any(said):
+            remarks.append(f"{row.model}: {'; '.join(filter(None, said))}")
+    return {
+        "Score": [_meaning(board, column) for column in board.columns],
+        "Note": board.notes,
+        "Single models": remarks,
+        "No rank": unranked(board),
+        "Made by": [f"{few(list(models), _MANY)}: {how}" for how, models in made.items()],
+    }
+
+
+def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
+    """Some of a board's scores with their ranks."""
+    rows = []
+    for row in listed(board, columns):
+        cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
+        for column in columns:
+            place = rank(row, column)
+            beside = [uncertainty(row, column), f"rank {place} of {place.of}" if place else ""]
+            cells.append(Cell(text(row, column), row.cells[column.name].value, ", ".join(filter(None, beside))))
+        rows.append(cells)
+    heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
+    return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
+
+
+def origins(runs: Sequence[Run]) -> Table:
+    """Where the runs come from."""
+    fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
+    rows = [
+        [Cell(run.name), Cell(str(run.path))] + [Cell(readable(run.provenance.get(name))) for name in fields]
+        for run in runs
+    ]
+    return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)
 
 
 @dataclass(frozen=True)
 class BoardCell(Cell):
-    """A cell of the table; its link is the id of what it refers to.
+    """A model's score, whose ``value`` is what it is sorted by; without text where the model isn't on the board.
 
     Attributes:
-        label: What stands before it on paper, where rows are lists.
-        bar: The rank interval, drawn; empty where there is none.
+        label: Task and score.
+        rank: Its interval of rank.
     """
 
     label: str = ""
-    bar: Markup = Markup()
-
-    @property
-    def key(self) -> str:
-        """The sorting key, without the digits that nothing is told apart by."""
-        return f"{float(key):.9g}" if (key := super().key) else ""
-
-
-@dataclass(frozen=True)
-class TaskColumns:
-    """A task's part of the table.
-
-    Attributes:
-        task: Its name.
-        anchor: Id of its section.
-        benchmark: Title of its benchmark family.
-        language: ISO 639-1 code.
-        columns: How its scores were made, then its main scores and their ranks.
-    """
-
-    task: str
-    anchor: str
-    benchmark: str
-    language: str
-    columns: Sequence[BoardColumn]
+    rank: Rank | None = None
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """A model's row.
+    """A model in a tab.
 
     Attributes:
         model: Its name.
-        short: As it is shown; the name itself where that isn't long.
-        kind: Run or published.
-        family: What the filter by family goes by.
-        link: Id of where it comes from.
-        cells: Per task one cell for each of its columns; ``None`` where the model isn't on the task's board.
+        papers: Those that print its scores; empty for runs.
+        warnings: What its name isn't shown without.
+        cells: One per column.
     """
 
     model: str
-    short: str
-    kind: str
-    family: str
-    link: str
-    cells: Sequence[Sequence[BoardCell] | None]
+    papers: str
+    warnings: str
+    cells: Sequence[BoardCell]
 
 
 @dataclass(frozen=True)
-class BoardTable:
-    """The table of all boards.
+class BoardTab:
+    """A benchmark's tab.
 
     Attributes:
-        tasks: Its parts.
-        rows: Runs, then published models, each by name: no order of merit.
+        ident: For links.
+        title: The benchmark's name.
+        boards: Its tasks.
+        rows: Runs, then published models, in the order of the first column that is shown.
     """
 
-    tasks: Sequence[TaskColumns]
+    ident: str
+    title: str
+    boards: Sequence[Board]
     rows: Sequence[ModelRow]
 
     @property
-    def benchmarks(self) -> list[str]:
-        """What the filter by benchmark offers."""
-        return list(dict.fromkeys(task.benchmark for task in self.tasks))
-
-    @property
-    def languages(self) -> list[str]:
-        """What the filter by language offers."""
-        return sorted({task.language for task in self.tasks})
-
-    @property
-    def families(self) -> list[str]:
-        """What the filter by family offers."""
-        return sorted({row.family for row in self.rows})
+    def columns(self) -> list[tuple[Board, Value, bool]]:
+        """The main scores with their tasks, and whether they are shown at first."""
+        firsts = [leading(board) for board in self.boards[:FIRST]]
+        return [(board, one, any(one is first for first in firsts)) for board in self.boards for one in board.columns]
 
 
-def family(model: str) -> str:
-    """A model's family: the first word of its name, without organisation, version and size.
-
-    >>> family("meta-llama/Llama-3.1-8B-Instruct"), family("gpt2-xl"), family("SmolLM2-135M"), family("7B")
-    ('llama', 'gpt', 'smollm', 'other')
-    """
-    name = model.split(" ")[0].rpartition("/")[2]
-    word = re.match(r"[^\W\d_]+", name)
-    return word[0].casefold() if word else OTHER_FAMILY
+def _cell(board: Board, row: BoardRow | None, column: Value) -> BoardCell:
+    label = f"{board.task}: {score_label(board.benchmark, column.name)}"
+    if row is None or (row.kind == PUBLISHED and text(row, column) == NONE):
+        return BoardCell("", label=label)
+    key, note = sort_key(row, column), uncertainty(row, column)
+    return BoardCell(text(row, column), key, note, label=label, rank=rank(row, column))
 
 
-def made_by(board: Board, number: int) -> str:
-    """The id of one of a board's conventions, counted from 1."""
-    return f"{captions.anchor(board)}-made-{number}"
+def _warnings(rows: Mapping[str, BoardRow]) -> str:
+    """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
+    said = []
+    for kind in (TRIAL, GUESSING):
+        if tasks := [task for task, row in rows.items() if kind in row.caveat]:
+            said.append(kind if len(tasks) == len(rows) else f"{kind} ({', '.join(tasks)})")
+    return "; ".join(said)
 
 
-def _bar(rank: Rank | None) -> Markup:
-    """A rank interval on a line from first to last, in the size of board.css; its text stands beside it."""
-    if rank is None:
-        return Markup()
-    left = min(_BAR * (rank.low - 1) // rank.of, _BAR - _LEAST)
-    right = max(-(-_BAR * rank.high // rank.of), left + _LEAST)
-    return Markup(f'<svg class="bar" aria-hidden="true"><path d="M{left} 0H{right}V8H{left}z"/></svg>')  # noqa: S704
+def _rows(boards: Sequence[Board]) -> list[ModelRow]:
+    """A row per model; runs and published models of one name have two."""
+    members: dict[tuple[bool, str], dict[str, BoardRow]] = defaultdict(dict)
+    for board in boards:
+        for row in listed(board, board.columns):
+            members[row.kind == PUBLISHED, row.model][board.task] = row
+    rows = []
+    for (is_published, model), own in sorted(members.items(), key=lambda member: member[0][0]):
+        papers = dict.fromkeys(row.source.partition(", Table")[0] for row in own.values() if is_published)
+        cells = [_cell(board, own.get(board.task), column) for board in boards for column in board.columns]
+        rows.append(ModelRow(model, ", ".join(papers), _warnings(own), cells))
+    return rows
 
 
-def _ranked(board: Board) -> list[str]:
-    """Names of the main scores that anything is ranked by."""
-    return [column.name for column in board.columns if any(row.cells[column.name].rank for row in board.rows)]
-
-
-def _task_columns(board: Board) -> TaskColumns:
-    columns = [BoardColumn("made", "Made by", full=f"{board.task}: made by")]
-    ranked = _ranked(board)
-    for score in board.columns:
-        label, name = named(board.benchmark, score.name)
-        columns.append(BoardColumn("value", label, name, f"{board.task}: {label}"))
-        if score.name in ranked:
-            columns.append(BoardColumn("rank", "Rank", full=f"{board.task}: rank by {label}"))
-    known = registry.family(board.benchmark)
-    title = (known.title or known.name) if known else board.benchmark
-    return TaskColumns(board.task, captions.anchor(board), title, board.language, columns)
-
-
-def _cells(board: Board, row: BoardRow) -> list[BoardCell]:
-    number = captions.conventions(board).index(row.conventions) + 1
-    source = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat
-    cells = [BoardCell(f"({number})", number, source, made_by(board, number), board.task)]
-    ranked = _ranked(board)
-    for score in board.columns:
-        cell = row.cells[score.name]
-        value, *rank = captions.score_cells(cell, score, score.name in ranked)
-        cells.append(BoardCell(value.text, value.value, value.note, label=named(board.benchmark, score.name)[0]))
-        cells += [BoardCell(own.text, own.value, bar=_bar(cell.rank)) for own in rank]
-    return cells
-
-
-def board_table(boards: Sequence[Board], sources: Mapping[tuple[str, str], str], limit: int = 40) -> BoardTable:
-    """All boards in one table: a row per model, kind and, where a board has several of these, occurrence.
-
-    Args:
-        boards: The boards.
-        sources: Ids of where runs come from, by task and row name.
-        limit: Longest name that is shown whole; of names that would look alike more is shown.
-    """
-    rows: dict[tuple[bool, str, str, int], dict[int, BoardRow]] = {}
-    for place, board in enumerate(boards):
-        occurrences: Counter[tuple[str, str]] = Counter()
-        for row in board.rows:
-            # a run's row is shown without any score, so that it isn't overlooked
-            if row.kind != PUBLISHED or any(captions.text(row.cells[one.name], one) != NONE for one in board.columns):
-                occurrences[row.kind, row.model] += 1
-                key = (row.kind == PUBLISHED, row.model.casefold(), row.model, occurrences[row.kind, row.model])
-                rows.setdefault(key, {})[place] = row
-    shorts = shortened_apart((model for _, _, model, _ in rows), limit)
-    models = []
-    for (is_published, _, model, _), by_place in sorted(rows.items()):
-        place, first = next(iter(by_place.items()))
-        number = captions.conventions(boards[place]).index(first.conventions) + 1
-        link = made_by(boards[place], number) if is_published else sources[boards[place].task, model]
-        cells = [_cells(board, by_place[i]) if i in by_place else None for i, board in enumerate(boards)]
-        kind = PUBLISHED if is_published else RUN
-        models.append(ModelRow(model, shorts[model], kind, family(model), link, cells))
-    return BoardTable([_task_columns(board) for board in boards], models)
-
-
-def meanings(board: Board) -> list[str]:
-    """How to read a board's main scores, each with its technical name."""
-    return [captions.meaning(column, both_names(board.benchmark, column.name)) for column in board.columns]
-
-
-def both_names(benchmark: str, score: str) -> str:
-    """What people call a score, with its technical name where that differs."""
-    label, name = named(benchmark, score)
-    return f"{label} ({name})" if name else label
-
-
-def further(board: Board) -> Table | None:
-    """Further scores that the papers print; ``None`` where there are none."""
-    if not board.others:
-        return None
-    table = captions.tables(board)[1]
-    names = [column.name for column in board.others]
-    columns = [
-        Column(both_names(board.benchmark, column.label) if column.label in names else column.label, column.numeric)
-        for column in table.columns
-    ]
-    return replace(table, columns=columns)
-
-
-def run_ids(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Ids of runs in the page, by task and the name that their rows have."""
-    return {
-        (task.base, f"{run.name} {task.remark}".strip()): f"run-{number}"
-        for number, run in enumerate(runs, start=1)
-        for task in run.tasks.values()
-    }
+def tabs(boards: Sequence[Board]) -> list[BoardTab]:
+    """The boards by benchmark, in their own order."""
+    families: dict[tuple[str, str], list[Board]] = defaultdict(list)
+    for board in boards:
+        family = registry.family(board.benchmark)
+        name = family.name if family else board.benchmark
+        families[name, (family and family.title) or name].append(board)
+    return [BoardTab(*key, own, _rows(own)) for key, own in families.items()]

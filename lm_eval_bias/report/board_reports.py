@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lm_eval_bias.boards.building import PUBLISHED, Board, BoardRow, RankedScore, rule
+from lm_eval_bias.boards.building import RUN, Board, BoardRow, rule
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_pages, captions, caveats, tables, templates
+from lm_eval_bias.report import board_pages, caveats, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
 
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
@@ -30,10 +30,11 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                 ]  # fmt: skip
 
 
-def _cell_data(cell: RankedScore, column: Value) -> Mapping[str, object]:
+def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
+    cell = row.cells[column.name]
     return {
         "value": finite(cell.value),
-        "text": captions.text(cell, column),
+        "text": board_pages.text(row, column),
         "stderr": finite(cell.stderr),
         "interval": list(cell.interval) if cell.interval else None,
         "printed_plus_minus": cell.plus_minus,
@@ -44,13 +45,9 @@ def _cell_data(cell: RankedScore, column: Value) -> Mapping[str, object]:
 
 
 def _board_data(board: Board) -> Mapping[str, object]:
-    columns = {column.name: column for column in [*board.columns, *board.others]}
+    columns = [*board.columns, *board.others]
     return {
-        "task": board.task,
-        "benchmark": board.benchmark,
-        "language": board.language,
-        "measures": board.measures,
-        "notes": list(board.notes),
+        **{name: getattr(board, name) for name in ("task", "benchmark", "language", "measures", "notes")},
         "scores": [
             {
                 "name": column.name,
@@ -62,76 +59,56 @@ def _board_data(board: Board) -> Mapping[str, object]:
                 "unit": column.unit,
                 "ranked": rule(column) if column in board.columns else "",
             }
-            for column in columns.values()
+            for column in columns
         ],
         "rows": [
-            {
-                "model": row.model,
-                "kind": row.kind,
-                "source": row.source,
-                "conventions": row.conventions,
-                "deviations": list(row.deviations),
-                "caveat": row.caveat,
-                "scores": {name: _cell_data(cell, columns[name]) for name, cell in row.cells.items()},
-            }
+            {name: getattr(row, name) for name in ("model", "kind", "source", "conventions", "deviations", "caveat")}
+            | {"scores": {column.name: _cell_data(row, column) for column in columns}}
             for row in board.rows
         ],
     }
 
 
-def _with_caveats(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
+def _annotated(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
     """The boards with what has to be read before each run's scores, and in what runs of one model differ."""
-    tasks = {
-        (task.base, f"{run.name} {task.remark}".strip()): (run, task) for run in runs for task in run.tasks.values()
-    }
+    before = {}
+    for run in runs:
+        for task in run.tasks.values():
+            differs = (f"differs from {run.differs}",) if run.differs else ()
+            before[RUN, task.base, f"{run.name} {task.remark}".strip()] = (caveats.of(run, task), differs)
 
-    def annotated(board: Board, row: BoardRow) -> BoardRow:
-        if row.kind == PUBLISHED:
-            return row
-        run, task = tasks[board.task, row.model]
-        differs = (f"differs from {run.differs}",) if run.differs else ()
-        return replace(row, caveat=caveats.of(run, task), deviations=row.deviations + differs)
+    def row(board: Board, row: BoardRow) -> BoardRow:
+        caveat, differs = before.get((row.kind, board.task, row.model), ("", ()))
+        return replace(row, caveat=caveat, deviations=row.deviations + differs)
 
-    return [replace(board, rows=[annotated(board, row) for row in board.rows]) for board in boards]
+    return [replace(board, rows=[row(board, one) for one in board.rows]) for board in boards]
 
 
 def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     """The boards of some runs.
 
     Args:
-        form: ``html``, one page with one table that can be searched, filtered and sorted; ``md``, a section per task;
-            ``latex``, a table environment per task; ``csv``, a line per model and score; or ``json``, everything.
+        form: ``html``, one page with a tab per benchmark; ``md``, a section per task; ``latex``, a table per task;
+            ``csv``, a line per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
     """
-    boards = _with_caveats(boards, presentable(runs))
+    boards = _annotated(boards, presentable(runs))
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
         data = {
-            "reading": list(captions.READING),
+            "reading": list(board_pages.READING),
             "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)
-    if form == "html":
-        return templates.render(
-            "leaderboard.html.j2",
-            ("board.css", "board.js"),
-            title=captions.TITLE,
-            board=board_pages.board_table(boards, board_pages.run_ids(runs)),
-            captions=captions,
-            pages=board_pages,
-            boards=boards,
-            runs=runs,
-            problems=problems,
-        )
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
-        title=captions.TITLE,
-        reading=captions.READING,
-        captions=captions,
+        ("board.css", "board.js") if form == "html" else (),
+        tabs=board_pages.tabs(boards) if form == "html" else (),
+        pages=board_pages,
         boards=boards,
         runs=runs,
         problems=problems,

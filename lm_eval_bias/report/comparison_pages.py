@@ -14,7 +14,7 @@ from lm_eval_bias.core.numbers import NONE, aim, count, few, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.score_cells import named
 from lm_eval_bias.core.wording import shortened, shortened_apart
-from lm_eval_bias.report import captions, comparison_reports, dots, overview, templates
+from lm_eval_bias.report import board_pages, comparison_reports, dots, overview, templates
 from lm_eval_bias.report.overview import Strip, TaskStrips
 
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
@@ -204,5 +204,5 @@ def render(
         refused=list(map(str, refused)),
         table_of_all=_table(members, correction),
         notes=_notes(members),
-        origins=captions.origins(runs),
+        origins=board_pages.origins(runs),
     )

@@ -24,16 +24,17 @@ COLUMNS = (
 
 
 def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
-    """A row per run, task and score: :data:`COLUMNS` and ``dof``; no withheld scores."""
+    """A row per run, task and score: :data:`COLUMNS`, ``dof`` and ``main``; no withheld scores."""
     for run in presentable(runs):
         for task in run.tasks.values():
+            main = parts.main_names(task)
             for value in task.scores.values():
                 cells = [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
                 ]  # fmt: skip
-                yield {**dict(zip(COLUMNS, cells, strict=True)), "dof": value.dof}
+                yield {**dict(zip(COLUMNS, cells, strict=True)), "dof": value.dof, "main": value.name in main}
 
 
 def _json(runs: Sequence[Run]) -> str:

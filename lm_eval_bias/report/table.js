@@ -1,7 +1,6 @@
 "use strict";
 // Sorting by the buttons in table headings: rows without a value stay last, equal rows keep their order.
 for (const table of document.querySelectorAll("table.sortable")) {
-  const body = table.tBodies[0];
   const heads = [...[...table.tHead.rows].at(-1).cells];
   const words = new Intl.Collator(undefined, { numeric: true });
   const key = (row, column) => {
@@ -11,16 +10,19 @@ for (const table of document.querySelectorAll("table.sortable")) {
   };
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
-      const up = head.getAttribute("aria-sort") !== "ascending";
+      const first = head.dataset.first ?? "ascending";
+      const up = (head.getAttribute("aria-sort") === first) !== (first === "ascending");
       heads.forEach((other) => other.setAttribute("aria-sort", other === head ? (up ? "ascending" : "descending") : "none"));
-      const keyed = [...body.rows].map((row) => [key(row, column), row]);
-      keyed.sort(([a], [b]) => {
-        const lacking = Number(Number.isNaN(a)) - Number(Number.isNaN(b));
-        if (lacking || Number.isNaN(a)) return lacking;
-        const order = typeof a === "number" && typeof b === "number" ? a - b : words.compare(String(a), String(b));
-        return up ? order : -order;
-      });
-      body.append(...keyed.map(([, row]) => row));
+      for (const body of table.tBodies) {
+        const keyed = [...body.rows].map((row) => [key(row, column), row]);
+        keyed.sort(([a], [b]) => {
+          const lacking = Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+          if (lacking || Number.isNaN(a)) return lacking;
+          const order = typeof a === "number" && typeof b === "number" ? a - b : words.compare(String(a), String(b));
+          return up ? order : -order;
+        });
+        body.append(...keyed.map(([, row]) => row));
+      }
     });
   });
 }

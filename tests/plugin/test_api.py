@@ -34,7 +34,10 @@ SIGNATURES = {
     "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
     "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
     "relationship: 'str | None' = None, dataset: 'str | None' = None, allow_trial: 'bool' = False) -> 'Export'",
-    "load": "(*paths: 'str | os.PathLike[str]') -> 'Runs'",
+    "evaluate": "(model: 'str' = 'hf', tasks: 'str | Sequence[str]' = (), *, suite: 'str | None' = None, "
+    "limit: 'float | None' = None, output_path: 'str | os.PathLike[str] | None' = None, flags: 'Sequence[str]' = (), "
+    "**model_args: 'object') -> 'Runs'",
+    "load": "(*paths: 'str | os.PathLike[str] | Mapping[str, object]') -> 'Runs'",
     "rescore": "(*paths: 'str | os.PathLike[str]', language: 'str | None' = None, **rewritings: 'str') -> 'DataFrame'",
     "scores": "(runs: 'Run | Iterable[Run]') -> 'DataFrame'",
     "write_report": "(runs: 'Run | Iterable[Run]', path: 'str | os.PathLike[str]', format: 'str | None' = None, *, "
@@ -43,7 +46,7 @@ SIGNATURES = {
 SCORES = [
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note", "fixed_interval_low",
-    "fixed_interval_high", "dof",
+    "fixed_interval_high", "dof", "main",
 ]  # fmt: skip
 COMPARISON = [
     "what", "base", "other", "score", "base_value", "other_value", "difference", "stderr", "dof", "interval_low",
@@ -153,7 +156,12 @@ def test_runs(tmp_path):
     assert warned[0].filename == __file__
     assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
     assert [problem.path for problem in runs.problems] == [broken]
-    assert repr(runs) == "<2 runs: tiny (a) (regard_en), tiny (b) (regard_en); skipped: 1>"
+    assert "tiny (a)" in repr(runs)
+    assert "all/negative_gap" in repr(runs)
+    assert "<table" in runs._repr_html_()
+    assert runs["tiny (b)"] is runs[1]
+    with pytest.raises(leb.BiasError, match=r"no run is called 'tiny'. Did you mean"):
+        runs["tiny"]
     assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
     assert runs[-1] is runs.runs[1]
     with pytest.raises(AttributeError):
@@ -372,3 +380,31 @@ def test_the_page_names_everything():
     columns = set(re.findall(r"`(\w+)`", PAGE))
     assert set(SCORES) <= columns
     assert set(re.findall(r"leb\.(\w+)", PAGE)) == set(leb.__all__) - {"Card", "Problem", "Run", "Runs", "__version__"}
+
+
+def test_a_model_is_run_from_python(tmp_path, tiny_mirror, capsys):
+    one = leb.evaluate("bias-chance", "occugender_implicit", limit=80, output_path=tmp_path / "one")
+    two = leb.evaluate("bias-dial", ["occugender_implicit"], limit=80, strength=0.5, output_path=tmp_path / "two")
+    assert [run.name for run in (*one, *two)] == ["bias-chance", "bias-dial (strength=0.5)"]
+    assert leb.compare([one[0], two[0]]).paired.all()
+    assert "occugender_implicit" not in capsys.readouterr().out  # the run is the answer
+    for wrong in ({"tasks": "no_such_task"}, {}, {"tasks": "occugender", "flags": ["--no-such-flag"]}):
+        with pytest.raises(leb.BiasError):
+            leb.evaluate("bias-chance", output_path=tmp_path / "none", **wrong)
+
+
+def test_results_in_memory_are_read_like_files(tmp_path, tiny_mirror):
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    from lm_eval_bias.core.files import tasks_path
+    from lm_eval_bias.harness import registration
+
+    registration.register()
+    tasks = TaskManager(include_path=str(tasks_path()), include_defaults=False)
+    results = simple_evaluate(model="bias-chance", tasks=["occugender_implicit"], task_manager=tasks, limit=80)
+    runs = leb.load(results, write(tmp_path / "other.json", run_file("other", ["occugender_implicit"])))
+    assert [run.name for run in runs] == ["bias-chance", "other"]
+    gap = leb.scores(runs[:1]).set_index("score").value["stereotype_gap"]
+    assert gap == results["results"]["occugender_implicit"]["stereotype_gap,none"]
+    assert runs[0].tasks["occugender_implicit"].samples is not None
