@@ -8,13 +8,18 @@ from collections.abc import Iterator
 
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import Card
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.report import cards
 
 
 def pages() -> dict[str, str]:
     """The text of each page by its place in the site."""
-    return {"reference/commands.md": commands_page(), "reference/scores.md": scores_page()}
+    return {
+        "reference/commands.md": commands_page(),
+        "reference/scores.md": scores_page(),
+        "reference/cards.md": cards_page(),
+    }
 
 
 def _cell(text: str) -> str:
@@ -120,18 +125,25 @@ def scores_page() -> str:
 # -------------------------------------------------------------------------------------------------------------- cards
 
 
-def card(name: str) -> str:
-    """The card of a benchmark as a section of its page; empty where no benchmark of this name has one."""
-    benchmark = registry.by_name().get(name)
-    if benchmark is None or benchmark.card is None:
-        return ""
-    blocks = [f"## Card\n\n`lm-eval-bias ls --card {name}` prints it."]
+def cards_page() -> str:
+    """The cards of all benchmarks, each as a section."""
+    lines = [
+        "# Cards\n",
+        "What each benchmark measures, and what it can't say. `lm-eval-bias ls --card NAME` prints them.\n",
+    ]
+    for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
+        if benchmark.card is not None:
+            lines.append(f"## {benchmark.title or benchmark.name}\n")
+            lines += _card(benchmark.card)
+    return "\n".join(lines)
+
+
+def _card(card: Card) -> Iterator[str]:
     for field, label in cards._LABELS.items():
-        sentences = [_cell(sentence) for sentence in cards.lines(benchmark.card, field)]
+        sentences = [_cell(sentence) for sentence in cards.lines(card, field)]
         if field == "link":
-            sentences = [f"<{sentence}>" for sentence in cards.lines(benchmark.card, field)]
+            sentences = [f"<{sentence}>" for sentence in cards.lines(card, field)]
         if len(sentences) > 1:
-            blocks.append(f"**{label}**\n\n" + "\n".join(f"- {sentence}" for sentence in sentences))
+            yield f"**{label}**\n\n" + "\n".join(f"- {sentence}" for sentence in sentences) + "\n"
         elif sentences:
-            blocks.append(f"**{label}**: {sentences[0]}")
-    return "\n\n".join(blocks) + "\n"
+            yield f"**{label}**: {sentences[0]}\n"

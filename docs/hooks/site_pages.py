@@ -1,8 +1,8 @@
 """Pages of the site that don't lie in docs/: READMEs of the checkout, and references made from the code.
 
 A hook of mkdocs. Links are written for the checkout. Where their target is a page of the site they lead there. Where
-it is a file of the code they lead to the repository, if ``repo_url`` in mkdocs.yml names one, and are plain text
-otherwise.
+it is a file of the code they lead to the repository, if ``extra: repository`` in mkdocs.yml names it, and are plain
+text otherwise.
 """
 
 from __future__ import annotations
@@ -20,24 +20,29 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import reference_pages  # noqa: E402
 
+
+def _told_in(readme: Path) -> str | None:
+    """The page in docs/ that a short README of a benchmark leads to, which is then shown in its place."""
+    text = readme.read_text(encoding="utf-8")
+    leads = re.search(r"\]\(\.\./\.\./docs/([\w/-]+\.md)", text)
+    return leads[1] if leads and len(text.splitlines()) <= 15 else None
+
+
+_READMES = sorted(ROOT.glob("tasks/*/README.md"))
 # pages whose text lies elsewhere in the checkout
 INCLUDED = {
-    "changes.md": "CHANGELOG.md",
-    "contributing.md": "CONTRIBUTING.md",
-    "security.md": "SECURITY.md",
-    "conduct.md": "CODE_OF_CONDUCT.md",
-    "performance.md": "tests/performance/README.md",
-    "simulation.md": "tests/simulation/README.md",
+    "reference/changes.md": "CHANGELOG.md",
     "results.md": "results/README.md",
     # a benchmark without a page in docs/ has its folder's README as one
     **{
         f"benchmarks/{readme.parent.name}.md": readme.relative_to(ROOT).as_posix()
-        for readme in sorted(ROOT.glob("tasks/*/README.md"))
-        if not any((ROOT / "docs" / place / f"{readme.parent.name}.md").is_file() for place in ("benchmarks", "."))
+        for readme in _READMES
+        if not _told_in(readme)
     },
 }
-# what a folder's README leads to where it is not a page itself
+# what a README leads to where it is not a page itself
 _PAGES = {text: page for page, text in INCLUDED.items()} | {"README.md": "index.md"}
+_PAGES |= {readme.relative_to(ROOT).as_posix(): page for readme in _READMES if (page := _told_in(readme))}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"^( *)```(\w+) file=(\S+)$", re.MULTILINE)
 
@@ -48,8 +53,7 @@ def on_config(config: Any) -> Any:
     on_disk = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     sections = {name: pages for section in config.nav for name, pages in section.items()}
     for page in sorted((on_disk | set(INCLUDED)) - named):
-        places = {"benchmarks": "Benchmarks", "reference": "Reference"}
-        sections[places.get(page.partition("/")[0], "Guides")].append(page)
+        sections["Reference" if page.startswith("reference/") else "In depth"].append(page)
     return config
 
 
@@ -63,8 +67,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lead links to pages of the site, give files in code blocks their names as titles, and benchmarks their cards."""
-    here = page.file.src_uri
+    """Lead links to pages of the site, fill in the repository's address, and title code blocks with their files."""
+    here, repository = page.file.src_uri, config.extra["repository"].rstrip("/")
     folder = posixpath.dirname(INCLUDED.get(here, f"docs/{here}"))
 
     def link(match: re.Match[str]) -> str:
@@ -77,16 +81,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         if found is not None:
             target = posixpath.relpath(found, posixpath.dirname(here) or ".")
             return f"{mark}[{text}]({target}{'#' + anchor if anchor else ''})"
-        if config.repo_url:
+        if repository:
             kind = "tree" if (ROOT / path).is_dir() else "blob"
-            return f"[{text}]({config.repo_url.rstrip('/')}/{kind}/main/{path})"
+            return f"[{text}]({repository}/{kind}/main/{path})"
         return text
 
     parts = re.split(r"(^ *```.*?^ *```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     text = "".join(part if part.lstrip().startswith("```") else _LINK.sub(link, part) for part in parts)
-    titled = _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
-    card = reference_pages.card(posixpath.basename(here).removesuffix(".md"))
-    return f"{titled}\n{card}" if card else titled
+    if repository:
+        text = text.replace("git+$REPOSITORY@", f"git+{repository}@")
+    return _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
@@ -108,8 +112,4 @@ def _page(path: str) -> str | None:
         return path.removeprefix("docs/")
     if path.startswith("results/figures/"):
         return f"images/{posixpath.basename(path)}"
-    readme = re.fullmatch(r"tasks/(\w+)(/README\.md)?", path)
-    if readme:
-        own = f"benchmarks/{readme[1]}.md"
-        return own if own in INCLUDED or (ROOT / "docs" / own).is_file() else f"{readme[1]}.md"
     return _PAGES.get(f"{path}/README.md")

@@ -7,6 +7,7 @@ import yaml
 
 import lm_eval_bias
 from tests.conftest import ROOT
+from tests.docs import pages
 
 FLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FLOWS}
@@ -51,6 +52,13 @@ def test_a_release_is_checked_before_it_is_published():
     jobs = WORKFLOWS["release"]["jobs"]
     assert jobs["publish"]["needs"] == "build"
     assert WORKFLOWS["release"][True] == {"release": {"types": ["published"]}}  # YAML 1.1 reads "on" as true
+
+
+@pytest.mark.parametrize("path", [path for path in pages.PAGES if path.name != "CHANGELOG.md"], ids=pages.name)
+def test_only_pinned_sources_are_installed(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"pip install \S*lm-eval-bias(\[\w+\])?[\"'`\s]*$", text, flags=re.MULTILINE)  # anybody can register it
+    assert set(re.findall(r"git\+\$REPOSITORY@v([\d.]+)", text)) <= {lm_eval_bias.__version__}
 
 
 def test_citation():

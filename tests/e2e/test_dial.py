@@ -44,7 +44,7 @@ BIAS = {
     "stereoset_choices": ["choice_ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
-# what moves a score by how much at the setting of the table; docs/dial.md says why
+# what moves a score by how much at the setting of the table; docs/dial.md sums it up
 KNOWN = {("stereoset", "ss", "refusals"): -50 * simulation.OTHERS["refusals"]}
 
 

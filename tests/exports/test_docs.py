@@ -12,7 +12,7 @@ from lm_eval_bias.core.benchmark import ExportFormat
 from lm_eval_bias.exports.exporting import FORMATS
 from tests.conftest import ROOT
 
-EXPORTS = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
+EXPORTS = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
 GATE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
 
 

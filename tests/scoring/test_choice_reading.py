@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 LABELLED = json.loads((ROOT / "tests" / "golden" / "choice_answers.json").read_text(encoding="utf-8"))
 MARKERS = {REFUSED: "refused", SEVERAL: "several", UNREADABLE: "unreadable", EMPTY: "empty", ENDLESS: "endless"}
-PAGE = (ROOT / "docs" / "benchmarks" / "stereoset.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "tests" / "golden" / "README.md").read_text(encoding="utf-8")
 
 
 def reader(options, language="en"):

@@ -1,4 +1,4 @@
-"""Does every main score recover a planted bias, and does anything else move it? The tables of docs/dial.md.
+"""Does every main score recover a planted bias, and does anything else move it? The tables of tests/simulation/DIAL.md.
 
     python -m tests.simulation.dial --seeds 1000 --output dial.md
 

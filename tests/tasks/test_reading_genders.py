@@ -63,7 +63,7 @@ def misses():
 
 
 def test_the_pages_figures_are_those_of_the_labelled_answers():
-    text = (ROOT / "docs" / "benchmarks" / "occugender.md").read_text(encoding="utf-8")
+    text = (ROOT / "tests" / "golden" / "README.md").read_text(encoding="utf-8")
     assert len(rows()) >= 250
     assert f"{len(rows())} answers" in text
     assert [line for line in text.splitlines() if line.startswith(("| explicit, ", "| implicit, "))] == table()
