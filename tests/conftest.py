@@ -18,7 +18,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.stereoset import released_sets
 from tests import tiny_questions
 

@@ -12,9 +12,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, parse_yaml, read_text, why
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
-from lm_eval_bias.tasks.regard import keywords, regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
+from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
+from lm_eval_bias.tasks.regard.classifier import Answer
 
 COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.tasks.regard import regard_texts
-from lm_eval_bias.tasks.regard.classifiers.classifier import Answer, label_kept
+from lm_eval_bias.tasks.regard.classifier import Answer, label_kept
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
 
 

@@ -9,10 +9,9 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.tasks.regard import keywords, regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData, read_confusion
+from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
+from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, IdentityData, read_confusion
 
 
 class RegardDocument(regard_texts.RegardPrompt, total=False):
@@ -40,7 +39,7 @@ def dataset(fixed: Mapping[str, Any], **metadata: Any) -> dict[str, list[RegardD
 
     Args:
         fixed: What the task's YAML sets: ``language``.
-        metadata: ``classifier``, see :func:`lm_eval_bias.tasks.regard.classifiers.classifier.load`.
+        metadata: ``classifier``, see :func:`lm_eval_bias.tasks.regard.classifier.load`.
 
     Raises:
         BiasError: No such classifier, or it cannot be had: known before anything is generated.

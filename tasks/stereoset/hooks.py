@@ -11,8 +11,7 @@ from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Clo
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-from lm_eval_bias.tasks.stereoset import choices, released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import set_tasks
+from lm_eval_bias.tasks.stereoset import choices, own_sets, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
 
 __all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
@@ -43,7 +42,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     if file is None:
         items = released_sets.read_all(language, fixed["tests"])
     else:
-        items, extra["dataset"] = set_tasks.load(file, fixed)
+        items, extra["dataset"] = own_sets.items_of(file, fixed)
     benchmark = "stereoset_variants" if compare else "stereoset_choices" if as_choice else "stereoset"
     docs: list[Document] = [
         # mypy knows no TypedDict of unpacked ones
@@ -65,7 +64,7 @@ def check_options(metadata: Mapping[str, Any]) -> None:
     if not metadata["fixed"].get("choices"):
         _options(metadata["fixed"], metadata)
     if "dataset" in metadata:
-        set_tasks.load(metadata["dataset"], metadata["fixed"])
+        own_sets.items_of(metadata["dataset"], metadata["fixed"])
 
 
 def dataset(**metadata: Any) -> dict[str, list[Document]]:
@@ -76,7 +75,7 @@ def dataset(**metadata: Any) -> dict[str, list[Document]]:
 def provenance(docs: Sequence[Document]) -> dict[str, Any]:
     """What a result file has to say about a data set that is not the published one, or about scores beyond it."""
     doc: Mapping[str, Any] = docs[0] if docs else {}
-    said = {"dataset_used": set_tasks.provenance(doc["dataset"], doc["language"])} if doc.get("dataset") else {}
+    said = {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])} if doc.get("dataset") else {}
     return {**said, **({"left_out": doc["left_out"]} if "left_out" in doc else {})}
 
 

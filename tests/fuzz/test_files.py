@@ -11,7 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import classify, heads
+from lm_eval_bias.tasks.regard import heads, labelled_texts
+from lm_eval_bias.tasks.regard.commands import classify
 from lm_eval_bias.tasks.stereoset import released_sets
 from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
 
@@ -152,7 +153,7 @@ def test_texts_that_are_taken_round_trip(folder, rows, ending):
 @fuzz(
     80,
     content=st.one_of(st.binary(max_size=60), damaged(b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n')),
-    ending=st.sampled_from(classify.FORMATS),
+    ending=st.sampled_from(labelled_texts.FORMATS),
 )
 def test_damaged_texts(folder, content, ending):
     path = folder / f"texts{ending}"
