@@ -23,7 +23,7 @@ OwnDocument = dict[str, Any]
 
 
 def _read(option: str, path: Any, parse: Callable[[str], Any]) -> Any:
-    """What a file that an option names says; whatever is wrong with it is one line with its name."""
+    """Read the file that an option names; whatever is wrong with it is one line with its name."""
     try:
         return parse(read_text(expanded(str(path)), "utf-8-sig"))
     except (OSError, ValueError, csv.Error) as error:
@@ -65,7 +65,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
 
 
 def _rule(raw: Any) -> dict[str, Any]:
-    """A keyword as regard's own files have them; a plain one is a whole word."""
+    """Complete a keyword to the form of regard's own files; a plain one is a whole word."""
     rule: Any = {"keyword": raw, "match": [raw], "whole": True} if isinstance(raw, str) else raw
     known = isinstance(rule, dict) and {*rule} <= {"keyword", "match", "except", "start", "whole", "case"}
     lists = [rule.get("match"), rule.get("except", ["-"])] if known else [None]
@@ -86,7 +86,7 @@ def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
-    """The prompts of a file, in its order, without their classifier.
+    """Read the prompts of a file, in its order, without their classifier.
 
     Raises:
         BiasError: A bad file or option.
@@ -116,7 +116,7 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
 
 
 def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
-    """The documents by split, each with the classifier that will label its texts.
+    """Make the documents by split, each with the classifier that will label its texts.
 
     Raises:
         BiasError: A bad file or option, or a classifier that cannot be had.
@@ -130,7 +130,7 @@ def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
 
 
 def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
-    """What the texts of one prompt say: their regard (empty where there is no classifier), keywords and length.
+    """Make the record of a prompt's texts: regard (empty without a classifier), keywords and length.
 
     Raises:
         BiasError: A label that is none.

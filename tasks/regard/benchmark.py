@@ -1,4 +1,4 @@
-"""Regard as the rest of the package sees it."""
+"""The benchmark object of regard."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, LeftOut, Rewriting, Size
 from lm_eval_bias.core.planting import Planting
-from lm_eval_bias.tasks.kinds.sampled import SampledTexts
+from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader

@@ -128,11 +128,7 @@ class LightClassifier:
 
 
 def _load_light(language: str) -> LightClassifier:
-    """Train the classifier on the development rows of the language's corpus; the test rows tell how it errs.
-
-    Raises:
-        BiasError: The corpus cannot be had.
-    """
+    """Train the classifier on the development rows of the language's corpus; the test rows tell how it errs."""
     corpus = regard_corpus.load(language)
     model = LightClassifier(language, [row.text for row in corpus.dev], regard_corpus.labels(corpus.dev))
     given = model.probabilities([row.text for row in corpus.test]).argmax(axis=1)

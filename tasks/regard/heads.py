@@ -63,7 +63,7 @@ class Head:
 
 
 def probe(encode: Encode) -> list[list[float]]:
-    """The beginnings of two sentences' vectors, by which an encoder can be told from another of the same name."""
+    """Return the beginnings of two sentences' vectors, which tell an encoder from another of the same name."""
     vectors = encode(["Die Person galt als freundlich.", "The person was known for stealing."])
     return [[round(float(x), 4) for x in row[:16]] for row in vectors]
 
@@ -132,7 +132,7 @@ def read(folder: Path) -> Head:
 
 
 def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> list[Layer]:
-    """The layers of one network: the weights at the lowest loss on the held-out fold."""
+    """Train one network; its layers are the weights at the lowest loss on the held-out fold."""
     import torch
     from sklearn.utils.class_weight import compute_class_weight
     from torch import nn

@@ -16,7 +16,7 @@ from lm_eval_bias.core.files import check_plain, expanded, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, IdentityData, confusion_counts
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, confusion_counts
 from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
 
 FORMATS = (".txt", ".csv", ".jsonl")
@@ -68,7 +68,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _columns(path: Path) -> set[str]:
-    """The columns of a CSV, or the fields of a JSONL file's first row, in lower case; none of what is no such file."""
+    """Read the columns of a CSV, or the fields of a JSONL file's first row, in lower case; none of other files."""
     with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
         check_plain(path)
         with path.open(encoding="utf-8-sig", errors="replace") as file:  # what is no text is said when it is read
@@ -193,5 +193,4 @@ def with_labels(
         len(place),
         [str(doc["gender"]) for doc in labelled.docs],
     )
-    changed: IdentityData = {**used, "confusion": confusion}
-    return [{**doc, "classifier": changed} for doc in docs], results
+    return [{**doc, "classifier": {**used, "confusion": confusion}} for doc in docs], results

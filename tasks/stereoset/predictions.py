@@ -30,7 +30,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _content(path: Path) -> Any:
-    """The file's JSON; a small gzip file can hold more than fits into memory."""
+    """Read the file's JSON; a small gzip file can hold more than fits into memory."""
     with _open(path) as file:
         text = file.read(_LARGEST + 1)
     if len(text) > _LARGEST:
@@ -74,7 +74,7 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
 
 
 def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> tuple[list[Item], int]:
-    """The items of a test, each of whose candidates has a score, and of how many candidates beyond them there are some.
+    """Find a test's items, whose candidates must all have scores; count the scores of other candidates.
 
     All languages have the same candidates, but translations lack single items, which files made elsewhere may score.
     """
@@ -95,7 +95,7 @@ def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) ->
 
 
 def read(path: Path, language: str | None) -> list[Saved]:
-    """A prediction file as saved answers of ``stereoset_<language>``, or of its one test.
+    """Read a prediction file as saved answers of ``stereoset_<language>``, or of its one test.
 
     Args:
         path: ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be

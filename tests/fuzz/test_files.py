@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from lm_eval_bias.data import download, sources
 from lm_eval_bias.tasks.regard import heads, labelled_texts
 from lm_eval_bias.tasks.regard.commands import classify
-from lm_eval_bias.tasks.stereoset import released_sets
 from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
 
 # ---- heads ----
@@ -101,30 +100,6 @@ def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror,
     place(path)
     said = refused(tiny_mirror, "fetch", NAME)
     assert "is not in the cache" in said if where == "cache" else str(path) in said
-
-
-@pytest.fixture
-def converted(tiny_mirror):
-    items = released_sets.read("en", "inter")
-    (path,) = sources.cache_dir().rglob("*.parquet")
-    return path, items
-
-
-@fuzz(30, start="converted", data=st.data())
-def test_a_damaged_conversion_never_changes_an_item(converted, data):
-    path, items = converted
-    good = path.read_bytes()
-    path.write_bytes(data.draw(damaged(good)))
-    assert released_sets.read("en", "inter") == items
-    path.write_bytes(good)
-
-
-def test_no_changed_byte_of_a_conversion_changes_an_item(converted):
-    path, items = converted
-    good = path.read_bytes()
-    for place in range(0, len(good), 67):
-        path.write_bytes(good[:place] + bytes([good[place] ^ 0x20]) + good[place + 1 :])
-        assert released_sets.read("en", "inter") == items, place
 
 
 # ---- texts ----

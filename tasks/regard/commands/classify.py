@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _language(texts: list[str], name: str | None, language: str | None) -> str:
-    """The language that was named, else that of the subjects with which most texts begin."""
+    """Return the language that was named, else that of the subjects with which most texts begin."""
     if language is None and name is not None and name.startswith(("hub:", "head:")):
         return regard_texts.LANGUAGES[0]  # such a classifier has its own
     language = language or regard_texts.language_of(texts)

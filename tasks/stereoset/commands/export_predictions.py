@@ -20,7 +20,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the format understands; a file that ends in .gz is gzipped."""
+    """Add the format's own flags; a file that ends in .gz is gzipped."""
     parser.add_argument("--language", metavar="LANG", help="language to export, if the run has several")
     parser.add_argument(
         "--variant", metavar="NAME", help="score to export, for a stereoset_<language>_inter_variants run"
@@ -59,7 +59,7 @@ def _candidates(part: Saved, variant: str | None) -> dict[str, dict[str, float]]
 def collect(
     parts: Sequence[Saved], variant: str | None = None, language: str | None = None
 ) -> dict[str, list[dict[str, str | float]]]:
-    """Saved answers as one set of predictions, in the released order.
+    """Turn saved answers into one set of predictions, in the released order.
 
     Args:
         parts: Saved answers of one language, each test once (other benchmarks' are passed over).

@@ -241,7 +241,7 @@ def review(
 
 
 def _written(row: Mapping[str, str]) -> dict[str, str]:
-    """What a person wrote beside what they accepted."""
+    """Return what a person wrote beside what they accepted."""
     return {column: cell for column, cell in row.items() if cell and column.partition(" ")[0] in ("comment", "correct")}
 
 
