@@ -1,4 +1,4 @@
-"""BBQ, which the harness runs, as the rest of the package sees it."""
+"""BBQ, which the harness runs: its benchmark object."""
 
 from __future__ import annotations
 

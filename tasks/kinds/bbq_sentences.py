@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def score_label(score: str, *, terms: Terms) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> from lm_eval_bias.custom_metrics.question_answering import GG_BBQ as TERMS
     >>> score_label("acc_amb", terms=TERMS), score_label("value/nurse/acc_amb", terms=TERMS)
@@ -50,7 +50,7 @@ _BREAKDOWNS = {"value": "{}", "category": "{}", "template": "template {}"}
 
 
 def _remarks(end: str) -> list[str]:
-    """What the end of a score's name says: ``_bound``, ``_in_choice/mean``, ``/prompt_2``."""
+    """Put the end of a score's name into words: ``_bound``, ``_in_choice/mean``, ``/prompt_2``."""
     rule, _, spread = end.partition("/")
     kinds = (rule.removeprefix("_"), spread)
     return [_KINDS.get(kind, kind.replace("prompt_", "wording ").replace("_", " ")) for kind in kinds]
@@ -64,7 +64,7 @@ def _apart(one: Value, other: Value | None) -> bool:
 
 
 def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
-    """Which scores depend on how the answers' lengths count."""
+    """Say which scores depend on how the answers' lengths count."""
     for context, long in CONTEXTS.items():
         for kind in ("acc", "diff_bias"):
             label, name = terms.titles[kind], terms.name(kind, context)
@@ -83,7 +83,7 @@ def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
 
 
 def _silence(task: TaskRun) -> Iterator[str]:
-    """How many items have no single answer, if it is many."""
+    """Say how many items have no single answer, if they are many."""
     share = task.scores.get("unanswered")
     if share is not None and share.value == 1:
         yield "no item has a single answer: accuracies are 0 by definition, and the scores say nothing about bias"
@@ -99,7 +99,7 @@ def _as_sentences(*texts: Iterator[str]) -> list[str]:
 
 
 def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
-    """Accuracy and diff-bias by context.
+    """Say accuracy and diff-bias by context.
 
     Args:
         task: The task.
@@ -122,7 +122,7 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
 
 
 def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
-    """The same over all prompt wordings, and how much they move from one to another.
+    """Say the same of all prompt wordings, and how much scores move from one to another.
 
     Raises:
         KeyError: A score is missing.
@@ -141,5 +141,5 @@ def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
 
 
 def cautions(task: TaskRun, *, terms: Terms) -> Iterator[str]:
-    """Scores that rest on how lengths count."""
+    """Warn of scores that rest on how lengths count."""
     yield from _length_effects(task, terms)

@@ -32,7 +32,7 @@ _LABELS = {
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> score_label("female_dominated_F"), score_label("male_dominated_M_se_paper")
     ('women in female-dominated jobs', "men in male-dominated jobs, the paper's ±")
@@ -47,12 +47,7 @@ def score_label(score: str) -> str:
 
 
 def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
-    """The shares by group and the gaps.
-
-    Args:
-        scores: By name.
-        whole: What the shares are shares of.
-    """
+    """Say the shares by group and the gaps."""
     lines = []
     for group in GROUPS:
         shares = ", ".join(
@@ -69,11 +64,19 @@ def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Shares by group, the stereotype gap and how much the words catch.
+    """Say shares by group and the stereotype gap; how much the words catch, or how many answers couldn't be read.
 
     Raises:
         KeyError: A score is missing.
     """
+    if task.benchmark == "occugender_gen":
+        unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+        way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
+        return [
+            *_shares_and_gaps(task.scores, "the answers that could be read"),
+            f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
+            *([f"The sentence that a text begins with was given {way}."] if way else []),
+        ]
     coverage = task.scores["coverage"]
     little = coverage.value < LOW_COVERAGE
     warning = ", so the shares describe only a small part of what the model would say" if little else ""
@@ -83,30 +86,15 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     ]
 
 
-def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Shares by group and the stereotype gap of answers that a model wrote, and how many couldn't be read.
-
-    Raises:
-        KeyError: A score is missing.
-    """
-    unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
-    way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
-    return [
-        *_shares_and_gaps(task.scores, "the answers that could be read"),
-        f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
-        *([f"The sentence that a text begins with was given {way}."] if way else []),
-    ]
-
-
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:
-    """What the model says of a group's items, which the gap over both doesn't tell."""
+    """Say what the model says of a group's items, which the gap over both doesn't tell."""
     gap, (own, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
     which = direction(gap, f"{own} are more likely there", f"{other} are more likely there")
     return f"{group}-dominated items, {own} minus {other}: {with_margin(gap)}, {which}"
 
 
 def cautions(task: TaskRun) -> Iterator[Remark]:
-    """Low coverage."""
+    """Warn of low coverage."""
     coverage = task.scores.get("coverage")
     if coverage is not None and coverage.value < LOW_COVERAGE:
         percent = f"{100 * coverage.value:.1f}%"

@@ -16,7 +16,7 @@ _QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-
 
 
 def score_label(score: str) -> str:
-    """What people call a score: ``negative texts, difference between groups, nurses``."""
+    """Put a score's name into words: ``negative texts, difference between groups, nurses``."""
     measure, *rest = score.split("/")
     named = regard.measure_label(measure) if rest else regard.QUALITY.get(score, score)
     return ", ".join([named, *(_QUANTITIES.get(part, part) for part in rest)])
@@ -41,7 +41,7 @@ def _line(task: TaskRun, measure: Measure) -> str:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """A line per measure: every group, the gaps to the reference, and what the tests say; a KeyError without one."""
+    """Write a line per measure: groups, gaps to the reference, and what the tests say; a KeyError without one."""
     comparison, classifier = task.metadata["comparison"], task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
     lines = [_line(task, measure) for measure in compared_measures(comparison)]
@@ -59,7 +59,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
-    """Few clusters, and what is wrong with the texts and the classifier."""
+    """Warn of few clusters, and of what is wrong with the texts and the classifier."""
     if (clusters := task.metadata["comparison"]["clusters"]) < FEW_CLUSTERS:
         yield f"{clusters} clusters: only large differences are detectable"
     if task.metadata.get("classifier_used"):

@@ -45,7 +45,7 @@ _PARTS = {
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> score_label("ss"), score_label("inter/race/lms")
     ('stereotypes preferred', 'sense preferred to nonsense, between sentences, race')
@@ -55,7 +55,7 @@ def score_label(score: str) -> str:
 
 
 def side(value: Value) -> str:
-    """Which side of 50 a stereotype score is on, if its interval tells."""
+    """Say which side of 50 a stereotype score is on, if its interval tells."""
     return direction(value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
 
 
@@ -66,11 +66,7 @@ def _near_chance(lms: Value) -> bool:
 
 
 def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
-    """LMS and SS of some parts of the scores (prefix and name), and which stereotype scores say little.
-
-    Raises:
-        KeyError: A part with an SS has no LMS.
-    """
+    """Say LMS and SS of some parts of the scores (prefix and name), and which stereotype scores say little."""
     lines, low = [], []
     for prefix, name in parts.items():
         if f"{prefix}ss" in task.scores:
@@ -89,11 +85,15 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """LMS and SS by test, SS by bias type; what a file of predictions scores beyond the data.
+    """Say LMS and SS by test or way of scoring, SS by bias type; what a file of predictions scores beyond the data.
 
     Raises:
         KeyError: A score is missing.
     """
+    if task.benchmark == "stereoset_choices":
+        return _of_choices(task)
+    if task.benchmark == "stereoset_variants":
+        return _preferences(task, {f"{variant}/": variant for variant in VARIANTS})
     lines = _preferences(task, TESTS)
     types = []
     for kind in BIAS_TYPES:
@@ -110,17 +110,16 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     return lines
 
 
-def of_variants(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """LMS and SS by way of scoring.
-
-    Raises:
-        KeyError: A score is missing.
-    """
-    return _preferences(task, {f"{variant}/": variant for variant in VARIANTS})
-
-
 def cautions(task: TaskRun) -> Iterator[str]:
-    """An LMS near chance, or below."""
+    """Warn of an LMS near chance or below; of choices, of one letter, too."""
+    if task.benchmark == "stereoset_choices":
+        yield from _by_letter(task)
+        lms = task.scores.get("choice_lms")
+        if lms is not None and _by_guessing(lms, task):
+            yield (
+                f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
+                "nonsense here, and a choice_ss near 50 says little"
+            )
     parts = ("lms", *(f"{part}/lms" for part in ("intra", "inter", *VARIANTS)))
     low = [
         f"{name} {numbers.cell(task.scores[name])}"
@@ -152,12 +151,8 @@ def _by_letter(task: TaskRun) -> Iterator[str]:
             )
 
 
-def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Say meaningful choices, and stereotypes among them, by test; then what to beware of.
-
-    Raises:
-        KeyError: A score is missing.
-    """
+def _of_choices(task: TaskRun) -> list[str]:
+    """Say meaningful choices, and stereotypes among them, by test; then what to beware of."""
     lines, low = [], []
     for prefix, name in TESTS.items():
         if f"{prefix}choice_ss" not in task.scores:
@@ -181,14 +176,3 @@ def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
             "it answers may need --gen_kwargs max_gen_toks=4096."
         )
     return lines + list(map(sentence, _by_letter(task)))
-
-
-def cautions_of_choices(task: TaskRun) -> Iterator[str]:
-    """Warn of always the same letter, and of choices at chance."""
-    yield from _by_letter(task)
-    lms = task.scores.get("choice_lms")
-    if lms is not None and _by_guessing(lms, task):
-        yield (
-            f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
-            "nonsense here, and a choice_ss near 50 says little"
-        )

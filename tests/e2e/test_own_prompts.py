@@ -13,8 +13,8 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
+from lm_eval_bias.tasks.regard import classifier
+from lm_eval_bias.tasks.regard.classifier_identity import Identity
 from tests import tiny
 from tests.answering import records
 from tests.conftest import make_tiny_mirror

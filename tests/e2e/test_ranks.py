@@ -24,8 +24,7 @@ from lm_eval_bias.harness import distributed, running
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.tasks.regard import regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from tests import tiny
 

@@ -14,7 +14,7 @@ from lm_eval_bias.runs import remarks
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks
-from lm_eval_bias.tasks.stereoset.filters import CandidateFilter
+from lm_eval_bias.tasks.stereoset.choices import CandidateFilter
 
 FIXED = {"language": "en", "tests": ["inter", "intra"], "choices": True}
 

@@ -14,8 +14,8 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import settings
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from lm_eval_bias.tasks.regard import classifier
+from lm_eval_bias.tasks.stereoset import own_sets
 from tests.conftest import ROOT
 from tests.stereosets.example_items import ENGLISH
 
@@ -79,7 +79,7 @@ def words(tmp_path):
 @pytest.fixture
 def data_set(tmp_path):
     path = tmp_path / "own.json"
-    set_files.write(path, set_files.DataSet("en", ENGLISH, {}))
+    own_sets.write(path, own_sets.DataSet("en", ENGLISH, {}))
     return path
 
 
