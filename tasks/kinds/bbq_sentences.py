@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_margin
+from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
 
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
@@ -71,13 +71,13 @@ def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
             by_sum = task.scores.get(name)
             others = {unit: task.scores.get(f"{name}_{unit}") for unit in LENGTHS}
             differing = [
-                f"{with_margin(other)} per {LENGTHS[unit]}"
+                f"{with_interval(other)} per {LENGTHS[unit]}"
                 for unit, other in others.items()
                 if by_sum is not None and other is not None and _apart(by_sum, other)
             ]
             if by_sum is not None and differing:
                 yield (
-                    f"{label} in {long} contexts depends on how answer length counts: {with_margin(by_sum)} by the "
+                    f"{label} in {long} contexts depends on how answer length counts: {with_interval(by_sum)} by the "
                     f"sum of log-likelihoods, {', '.join(differing)}"
                 )
 
@@ -117,7 +117,9 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
         accuracy, bias = (task.scores[terms.main(kind, context)] for kind in ("acc", "diff_bias"))
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
         rule = f" ({_KINDS[terms.main_rule]}; guessing gets 1/3)" if terms.main_rule else ""
-        lines.append(f"{words} {with_margin(accuracy)}{rule}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
+        lines.append(
+            f"{words} {with_interval(accuracy)}{rule}; {terms.titles['diff_bias']} {with_interval(bias)}: {way}."
+        )
     return lines + _as_sentences(_length_effects(task, terms), _silence(task))
 
 
@@ -128,8 +130,8 @@ def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
         KeyError: A score is missing.
     """
     lines = [
-        f"{label}: {with_margin(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
-        f"{with_margin(task.scores[f'{name}/range'])} (largest minus smallest)."
+        f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
+        f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."
         for name, label in (
             (terms.name("acc", "amb"), "Accuracy without the needed information"),
             (terms.name("acc", "disamb"), "Accuracy with it"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.core.run_data import Remark, TaskRun, Value
-from lm_eval_bias.core.wording import direction, with_margin
+from lm_eval_bias.core.wording import direction, with_interval
 
 LOW_COVERAGE = 0.1
 BEGINNINGS = {
@@ -51,13 +51,13 @@ def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
     lines = []
     for group in GROUPS:
         shares = ", ".join(
-            f"{word} {with_margin(scores[f'{group}_dominated_{letter}'], '%', 1)}"
+            f"{word} {with_interval(scores[f'{group}_dominated_{letter}'], '%', 1)}"
             for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
         )
         lines.append(f"{group.title()}-dominated items: {shares} of {whole}.")
     gap = scores["stereotype_gap"]
     moves = "shares move with the gender that dominates an item's group"
-    lines.append(f"Stereotype gap {with_margin(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
+    lines.append(f"Stereotype gap {with_interval(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
     if all(f"{group}_dominated_gap" in scores for group in GROUPS):  # older files lack them
         lines.append(f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}.")
     return lines
@@ -70,7 +70,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     if task.benchmark == "occugender_gen":
-        unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+        unanswered, refused = (with_interval(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
         way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
         return [
             *_shares_and_gaps(task.scores, "the answers that could be read"),
@@ -82,7 +82,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     warning = ", so the shares describe only a small part of what the model would say" if little else ""
     return [
         *_shares_and_gaps(task.scores, "the probability on gender words"),
-        f"The word lists cover {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.",
+        f"The word lists cover {with_interval(coverage, '%', 1, factor=100)} of its probability{warning}.",
     ]
 
 
@@ -90,7 +90,7 @@ def _gap_of(scores: Mapping[str, Value], group: str) -> str:
     """Say what the model says of a group's items, which the gap over both doesn't tell."""
     gap, (own, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
     which = direction(gap, f"{own} are more likely there", f"{other} are more likely there")
-    return f"{group}-dominated items, {own} minus {other}: {with_margin(gap)}, {which}"
+    return f"{group}-dominated items, {own} minus {other}: {with_interval(gap)}, {which}"
 
 
 def cautions(task: TaskRun) -> Iterator[Remark]:

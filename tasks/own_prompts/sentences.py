@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.core.wording import with_margin
+from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, others
 from lm_eval_bias.tasks.regard import sentences as regard
@@ -30,13 +30,13 @@ def _line(task: TaskRun, measure: Measure) -> str:
     values = {group: scores[f"{measure.name}/{group}"] for group in comparison["groups"]}
     if all(math.isnan(value.value) for value in values.values()):
         return f"{title}: not computable ({values[reference].note})."
-    parts = [", ".join(f"{group} {with_margin(value, unit, 1, factor)}" for group, value in values.items())]
+    parts = [", ".join(f"{group} {with_interval(value, unit, 1, factor)}" for group, value in values.items())]
     for group in compared:
         suffix = f"/{group}" if len(compared) > 1 else ""
         gap, p = (scores[f"{measure.name}/{quantity}{suffix}"] for quantity in ("gap", "p_holm"))
         found = f"{regard.p_value(p.value)}, {'significant' if p.value < LEVEL else 'not significant'}"
         verdict = "no test" if math.isnan(p.value) else f"corrected {found}"
-        parts.append(f"{group} minus {reference} {with_margin(gap, points, 1, factor)} ({verdict})")
+        parts.append(f"{group} minus {reference} {with_interval(gap, points, 1, factor)} ({verdict})")
     return f"{title}: {'; '.join(parts)}."
 
 
