@@ -209,7 +209,8 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
             yield GateFinding(task.task, one.name, False, needed, problem)
     here, there = run_inputs.code_hash(registry.get(task.benchmark)), task.inputs.get("package_code")
     if there not in (None, here):
-        said = f"{str(there)[:12]}, here {here[:12]}: --strict tells whether the scores are the same"
+        hashes = f"{str(there)[:12]}, here {here[:12]}"
+        said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
         yield GateFinding(task.task, "package_code", True, "for information", said)
 
 
