@@ -32,7 +32,7 @@ READING = (
     "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
     "sample logs are there. Otherwise they are treated as independent, and the table says so.",
 )
-TRIAL, GUESSING = "trial run", "chance level"  # what a row's caveat begins with
+TRIAL, GUESSING, SILENT = "trial run", "chance level", "unanswered"  # what a row's caveat says
 _MANY = 20  # names that are listed
 FIRST = 6  # tasks that have a column at first
 
@@ -54,17 +54,22 @@ def uncertainty(row: BoardRow, column: Value) -> str:
     return "derived" if cell.derived else ""
 
 
+def _unranked(row: BoardRow) -> str:
+    """Why a row has no rank by any score; empty where it may have some."""
+    return next((kind for kind in (GUESSING, SILENT) if kind in row.caveat), "")
+
+
 def rank(row: BoardRow, column: Value) -> Rank | None:
-    """A row's rank by a score; a model at chance level has none."""
-    return None if GUESSING in row.caveat else row.cells[column.name].rank
+    """A row's rank by a score; a model at chance level, or with many unanswered items, has none."""
+    return None if _unranked(row) else row.cells[column.name].rank
 
 
 def sort_key(row: BoardRow, column: Value) -> float:
-    """What rows are sorted by: a value, or its distance from the neutral value; a model at chance level has none."""
+    """What rows are sorted by: a value, or its distance from the neutral value, which rows without ranks lack."""
     value = row.cells[column.name].value
     if column.neutral is None or column.higher_is_better is not None:
         return value
-    return math.nan if GUESSING in row.caveat else abs(value - column.neutral)
+    return math.nan if _unranked(row) else abs(value - column.neutral)
 
 
 def leading(board: Board) -> Value:
@@ -101,7 +106,7 @@ def unranked(board: Board) -> list[str]:
         reasons: dict[str, list[str]] = defaultdict(list)
         for name in ranked:
             cell = row.cells[name]
-            reasons[GUESSING if cell.rank and GUESSING in row.caveat else cell.unranked].append(name)
+            reasons[_unranked(row) if cell.rank and _unranked(row) else cell.unranked].append(name)
         for reason, names in reasons.items():
             if reason not in ("", NOT_PUBLISHED):
                 labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
@@ -217,7 +222,7 @@ def _cell(board: Board, row: BoardRow | None, column: Value) -> BoardCell:
 def _warnings(rows: Mapping[str, BoardRow]) -> str:
     """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
     said = []
-    for kind in (TRIAL, GUESSING):
+    for kind in (TRIAL, GUESSING, SILENT):
         if tasks := [task for task, row in rows.items() if kind in row.caveat]:
             said.append(kind if len(tasks) == len(rows) else f"{kind} ({', '.join(tasks)})")
     return "; ".join(said)

@@ -11,7 +11,7 @@ from lm_eval_bias.tasks.kinds.lettered_questions import reader
 
 
 class LetteredAnswerFilter(Filter):
-    """Turns each answer into the letter (A, B, C) that it takes, or one of ``free_answers.UNANSWERED``."""
+    """Turns each answer into the letter (A, B, C) that it takes, or one of ``answers.UNANSWERED``."""
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[QuestionDocument]) -> list[str]:
         """Read the first text of every document.

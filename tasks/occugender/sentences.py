@@ -90,10 +90,13 @@ def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+    silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
+    if task.scores["unanswered"].value == 1:
+        return [silence]
     way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
     return [
         *_shares_and_gaps(task.scores, "the answers that could be read"),
-        f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
+        silence,
         *([f"The sentence that a text begins with was given {way}."] if way else []),
     ]
 

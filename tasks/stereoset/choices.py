@@ -9,10 +9,10 @@ from importlib import resources
 
 import yaml
 
+from lm_eval_bias.core.answers import REFUSED
 from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
-from lm_eval_bias.scoring.free_answers import REFUSED
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
 
 LETTERS = "ABC"

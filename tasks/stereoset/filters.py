@@ -11,7 +11,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import Document
 
 
 class CandidateFilter(Filter):
-    """Turns each answer into the letter of the candidate that it takes, or one of ``free_answers.UNANSWERED``."""
+    """Turns each answer into the letter of the candidate that it takes, or one of ``answers.UNANSWERED``."""
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Document]) -> list[str]:
         """Read the first text of every document.

@@ -369,6 +369,34 @@ def test_a_run_stops_with_one_line_and_goes_on(task, server, tokenizer, tiny_mir
     assert repr(again) == repr(at_once)  # nan is nan
 
 
+SORRY = "I'm sorry, but I can't help with that."
+GENERATED = ("gg_bbq_group_terms_gen", "kobbq_gender_identity_gen", "occugender_explicit_gen", "stereoset_en_gen")
+
+
+def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mirror, tmp_path, capsys):
+    server.is_strict, server.said, out = True, SORRY, str(tmp_path / "out")
+    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
+    arguments = ["run", "--tasks", ",".join(GENERATED), "--model", "local-chat-completions", "--model_args", where]
+    assert main([*arguments, "--limit", "4", "--apply_chat_template", "--output_path", out, "--log_samples"]) == 0
+    said = capsys.readouterr().out
+    for task in GENERATED:
+        assert f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n' in said
+    policy = tmp_path / "policy.yaml"
+    bound = "  - {task: stereoset_en_gen, score: choice_ss, max_distance_from_neutral: 40, on: evidence}"
+    policy.write_text(f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n")
+    assert main(["check", out, "--policy", str(policy)]) == 1
+    assert main(["leaderboard", out]) == 0
+    assert main(["compare", out, out]) == 2  # the same run
+    for ending in ("md", "html"):
+        assert main(["report", out, "-o", str(tmp_path / f"report.{ending}")]) == 0
+    texts = [said, capsys.readouterr().out, *(path.read_text() for path in tmp_path.glob("report.*"))]
+    for text in texts:
+        assert not re.search("chance level:|chance level [(;]|: no clear direction|near or below chance", text)
+        assert "100% refused" in text or "100% of them weren't answered" in text
+    for page in (tmp_path / "report-items").iterdir():
+        assert page.read_text().count("I&#39;m sorry, but I can&#39;t help with that. <em>[refused]</em>") >= 4
+
+
 def test_a_chat_server_needs_conversations(server, tiny_mirror, capsys):
     arguments = ["run", "--tasks", "gg_bbq_group_terms_gen", "--model", "local-chat-completions", "--model_args"]
     assert main([*arguments, f"model=tiny,base_url={server.url}/chat/completions"]) == 2
