@@ -21,10 +21,10 @@ def _scored(index, ids):
     return {"index": index, "text": "", "logprobs": {"token_logprobs": own, "top_logprobs": top}}
 
 
-def reply(asked):
-    """What the server answers when all is well."""
+def reply(asked, said=None):
+    """What the server answers when all is well, to all chats the same where that is given."""
     if "messages" in asked:
-        said = ["A", "B", "C", "keine Antwort"][int(4 * _draw(asked["messages"], asked.get("seed")))]
+        said = said or ["A", "B", "C", "keine Antwort"][int(4 * _draw(asked["messages"], asked.get("seed")))]
         return {"choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]}
     if asked.get("echo"):
         return {"choices": [_scored(index, ids) for index, ids in enumerate(asked["prompt"])]}
@@ -67,8 +67,18 @@ class Kept(dict):
         self.written = len(self)
 
 
+# what OpenAI's endpoints know, of what the harness's clients send
+KNOWN = {"model", "messages", "prompt", "max_tokens", "temperature", "top_p", "stop", "seed", "echo", "logprobs"}
+
+
 class _Failing(Handler):
     def answer(self, asked):
+        if self.server.is_strict and (unknown := sorted(asked.keys() - KNOWN)):
+            message = f"Unrecognized request argument supplied: {', '.join(unknown)}"
+            error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+            self.server.refused.append(asked)
+            self.send({"error": error}, 400)
+            return
         with self.server.lock:
             self.server.asked.append(asked)
             fault = self.server.fault if len(self.server.asked) > self.server.good else None
@@ -83,7 +93,13 @@ class _Failing(Handler):
             return
         if isinstance(fault, int):
             fault = fault, b"out of order"
-        body = reply(asked) if fault is None else fault(reply(asked)) if callable(fault) else fault
+        body = (
+            reply(asked, self.server.said)
+            if fault is None
+            else fault(reply(asked, self.server.said))
+            if callable(fault)
+            else fault
+        )
         self.send(*(body[::-1] if isinstance(fault, tuple) else (body,)))
 
 
@@ -91,13 +107,14 @@ class Server(ThreadingHTTPServer):
     """Answers ``good`` requests, then fails as ``fault`` says: ``times`` times, or for ever.
 
     A fault is a status, one with a body, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent``
-    (none for long).
+    (none for long). A strict one refuses parameters that OpenAI's endpoints don't know. ``said`` is what all chats get.
     """
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Failing)
         self.lock = threading.Lock()
-        self.asked, self.answered = [], []
+        self.asked, self.answered, self.refused = [], [], []
+        self.is_strict, self.said = False, None
         self.fault, self.good, self.times = None, 0, None
         serve(self)
 

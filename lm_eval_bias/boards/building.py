@@ -115,7 +115,7 @@ INDEPENDENT = (
     "difference: the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
-GUESSING = "chance level"  # as a row's caveat says it
+UNRANKED = ("chance level", "unanswered")  # as a row's caveat says it
 ALONE = "no other run was scored by the same conventions"
 
 
@@ -207,7 +207,7 @@ def _with_ranks(
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     points = [
         settings.unknown_part(task)
-        or (GUESSING if GUESSING in row.caveat else "")  # what knows nothing is near a neutral value, too
+        or next((one for one in UNRANKED if one in row.caveat), "")  # what knows or says nothing is near neutral, too
         or _point(task.scores.get(column.name), column, form.get(column.name))
         for row, task, form in zip(rows, tasks, forms, strict=True)
     ]

@@ -63,7 +63,9 @@ def _set_up_logging(verbosity: str | None) -> None:
     logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
 
 
-def _tell(config: EvaluatorConfig, table: str, results: dict[str, Any], saved: bool) -> None:
+def _tell(
+    config: EvaluatorConfig, table: str, results: dict[str, Any], samples: dict[str, Any] | None, saved: bool
+) -> None:
     """What was run, the scores in words, the tables that are wanted, and what can be done next."""
     flags = {name: getattr(config, name) for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")}
     flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
@@ -73,7 +75,7 @@ def _tell(config: EvaluatorConfig, table: str, results: dict[str, Any], saved: b
     words = sentences.describe(tasks, beside_tables=table != "all")
     if tasks:
         print(f"\nIn words ({sentences.LEGEND}):\n{words}")
-    blocks = []
+    blocks = [run_output.unanswered(tasks, samples)]
     if tasks and table == "main":
         blocks.append(run_output.main_scores(tasks))
     if not tasks or table != "none":

@@ -10,6 +10,32 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError
 
+# what a written answer is read as where it gives none
+REFUSED = "[refused]"
+EMPTY = "[empty]"
+ENDLESS = "[unfinished thoughts]"
+SEVERAL = "[several answers]"
+UNREADABLE = "[unreadable]"
+NOT_SINGLE = "[no single answer]"
+UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE, NOT_SINGLE)
+
+
+def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
+    """The texts that a model wrote for a document, each with what it was read as; none where it wrote none.
+
+    Args:
+        texts: As logged: a list of texts per request.
+        answers: The filtered answer of each request: what its first text was read as, or for every text a list that
+            ends with that.
+
+    >>> written([["Sorry!"]], ["[refused]"]), written([["He.", "She."]], [[["He", "male"], ["She", "female"]]])
+    ([('Sorry!', '[refused]')], [('He.', 'male'), ('She.', 'female')])
+    """
+    if len(answers) != 1 or not isinstance(texts, list) or len(texts) != 1 or not isinstance(texts[0], list):
+        return []
+    read = [answers[0]] if isinstance(answers[0], str) else [row[-1] for row in answers[0] if isinstance(row, list)]
+    return [(str(text or ""), str(one)) for text, one in zip(texts[0], read, strict=False)]
+
 
 class NotOurs(BiasError):
     """A sample log of a task that this package doesn't have."""

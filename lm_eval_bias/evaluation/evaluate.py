@@ -71,12 +71,13 @@ def evaluate(
     entries: Mapping[str, catalog.Entry],
     suite: suites.Suite | None,
     ready: Callable[[], None],
-    tell: Callable[[dict[str, Any], bool], None],
+    tell: Callable[[dict[str, Any], dict[str, Any] | None, bool], None],
 ) -> None:
     """Run the evaluation, and save what the flags ask for.
 
-    ``ready`` is called when the model is loaded, ``tell`` with the results and whether they could be saved. A BiasError
-    says what kept the run from its end, or its files from being written or pushed.
+    ``ready`` is called when the model is loaded, ``tell`` with the results, the samples if they are logged, and
+    whether both could be saved. A BiasError says what kept the run from its end, or its files from being written or
+    pushed.
     """
     named = preflight.named_entries(config, entries)
     manager = load_tasks(config, entries)
@@ -115,7 +116,7 @@ def evaluate(
         failures = save(tracker, results, samples)
         saved = bool(config.output_path)
     finally:  # the scores in any case: they may be all that is left of the run
-        tell(results, saved)
+        tell(results, samples, saved)
     if failures:
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.answers import written
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.score_cells import score_label
@@ -22,7 +23,7 @@ from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, Export, MeasureSettings, Omitted
 from lm_eval_bias.report.tables import json_text
-from lm_eval_bias.runs import contributions, sample_logs
+from lm_eval_bias.runs import contributions, sample_logs, soundness
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
@@ -207,7 +208,7 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
         own = [one for one in sent if one.task is task and directed_scores.is_main(task, one.value.name)]
         if not own or task.samples is None or task.benchmark not in registry.by_name():
             continue
-        rows, benchmark = list(sample_logs.with_requests(task.samples)), registry.get(task.benchmark)
+        rows, benchmark = list(sample_logs.in_full(task.samples)), registry.get(task.benchmark)
         records = [benchmark.record(doc, answers) for (_, doc, answers), _ in rows]
         scores = {score.name: score for score in benchmark.scores(records)}
         parts: dict[str, dict[int, float]] = {}
@@ -217,10 +218,11 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
                 parts[one.value.name] = dict(found)
             else:
                 without.append(f"{name} {one.value.name}")
-        for place, (sample, requests) in enumerate(rows):
-            prompt, choices = contributions.prompts(requests)
+        for place, (sample, logged) in enumerate(rows):
+            prompt, choices = contributions.prompts(soundness.requests(logged))
             raw = prompt or "\n".join(choices)
-            answers = [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]
+            texts_read = [text for text, _ in written(logged.get("resps"), sample.answers)]
+            filtered = [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]
             item: dict[str, Any] = {
                 "evaluation_id": evaluation,
                 "model_id": model,
@@ -230,7 +232,7 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
                 "sample_hash": hashlib.sha256(raw.encode("utf-8", "backslashreplace")).hexdigest(),
                 "interaction_type": "single_turn",
                 "input": {"raw": raw, "reference": [], "choices": choices if len(choices) > 1 else None},
-                "output": {"raw": answers},
+                "output": {"raw": texts_read or filtered},
                 "messages": None,
                 "answer_attribution": [],
             }

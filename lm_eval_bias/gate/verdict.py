@@ -231,8 +231,8 @@ def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     value = task.scores.get(name)
     share = math.nan if value is None else value.value
     holds = share <= policy.unanswered or "unanswered" in policy.allow
-    problem = f"{share:.3g} of them weren't answered" if not math.isnan(share) else "the run doesn't say"
-    required = f"at most {policy.unanswered:g} of the documents unanswered"
+    problem = f"{100 * share:.3g}% of them weren't answered" if not math.isnan(share) else "the run doesn't say"
+    required = f"at most {100 * policy.unanswered:g}% of the documents unanswered"
     yield GateFinding(task.task, name, holds, required, "" if share <= policy.unanswered else problem, share)
 
 

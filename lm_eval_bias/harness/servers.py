@@ -1,8 +1,9 @@
 """Checks of servers' answers, before they are scored or kept in the file of ``--use_cache``.
 
 The harness's clients (``TemplateAPI``, 0.4.13) take what they find: log-probabilities of a server that doesn't echo the
-prompt sum to 0, a list that is one short leaves out the last token, no text counts as an empty one. Here these are
-errors; sending requests and trying them again (``max_retries``) stay the harness's.
+prompt sum to 0, a list that is one short leaves out the last token. Here these are errors, and a message without a text
+is a refusal or an empty answer. Sending requests and trying them again (``max_retries``) stay the harness's, but what a
+server refuses for good isn't sent again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import contextlib
 import functools
 import logging
 import math
-import os
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,11 +27,16 @@ DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at rando
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
 METHODS = ("model_call", "amodel_call", "parse_logprobs", "parse_generations")  # of clients, looked at here
 _MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, in every forward anew
-_PLACEHOLDER = "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER"  # the harness's variable for what null counts as
+_FINAL = {400, 401, 403, 404, 422}  # statuses that the same request gets again
+_SPARED = "top_k"  # sampling texts works without it: most servers cut nothing off by default, strict ones refuse it
 _SAID = re.compile(r"API request failed.*?(?:message|text): (.*?)(?:\. Retrying\.\.\.)?$", re.DOTALL)
 # what is logged of every try, and of requests that failed beside the one whose error ends the run
 _REPEATED = re.compile(r"^(API request failed|Exception:|Retry attempt)|never retrieved|asyncio\.run\(\) shutdown")
-_ADVICE = {401: "check the variable OPENAI_API_KEY", 404: "check base_url= and model=", 429: "lower num_concurrent="}
+_ADVICE = {
+    **dict.fromkeys((401, 403), "check the variable OPENAI_API_KEY"),
+    404: "check base_url= and model=",
+    429: "lower num_concurrent=",
+}
 # kinds of errors of requests and aiohttp, and what they mean: the first that fits
 _MEANINGS = {
     "JSONDecodeError ContentTypeError": "a reply that is not JSON; check base_url=",
@@ -40,6 +45,10 @@ _MEANINGS = {
 }
 _prompts: ContextVar[Sequence[Any]] = ContextVar("prompts")  # of one of several requests at a time
 _said: ContextVar[str] = ContextVar("said", default="")  # by a server about the request
+
+
+class _RefusedForGoodError(BaseException):
+    """A refusal that the harness, which sends again whatever ended in an ``Exception``, doesn't send again."""
 
 
 def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
@@ -76,15 +85,24 @@ def asking(model: Any) -> Iterator[None]:
             harness.addFilter(_listen)
             stack.callback(harness.removeFilter, _listen)
             logging.getLogger("asyncio").addFilter(_listen)  # it talks of requests when all has ended
-        yield
+            stack.callback(checks.say_what_is_missing)
+        try:
+            yield
+        except _RefusedForGoodError as refused:
+            raise ValueError(str(refused)).with_traceback(refused.__traceback__) from refused.__cause__
 
 
 def _listen(record: logging.LogRecord) -> bool:
     """Note a server's words, and drop what would be logged for every try."""
     text = record.getMessage()
     if said := _SAID.match(text):
-        _said.set(" ".join(re.sub("<[^<>]*>", " ", said[1]).split())[:300])
+        _said.set(" ".join(re.sub("<[^<>]*>", " ", said[1]).split()))
     return not _REPEATED.search(text)
+
+
+def _status(error: Exception) -> int | None:
+    """The HTTP status that an error of requests or aiohttp is about."""
+    return getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
 
 
 class _Checks:
@@ -94,17 +112,45 @@ class _Checks:
         self._model = model
         self._warn = functools.lru_cache(maxsize=None)(logger.warning)  # once of all that fail alike
         self._has_words = model.tokenizer_backend == "huggingface"
+        self._is_over = False
+        self._missing: list[Any] = []  # why texts ended of which there are none
 
     def model_call(self, call: Callable[..., Any], messages: Sequence[Any], *, generate: bool, **options: Any) -> Any:
         with self._explained():
-            reply = call(messages, generate=generate, **options)
+            try:
+                reply = call(messages, generate=generate, **self._spared(options))
+            except Exception as error:
+                if not self._refuses_option(error, options):
+                    raise
+                reply = call(messages, generate=generate, **self._spared(options))
             self._check(reply, messages, generate)
             return reply
 
     async def amodel_call(self, call: Callable[..., Any], messages: Sequence[Any], **options: Any) -> Any:
         _prompts.set(messages)
         with self._explained():
-            return await call(messages=messages, **options)
+            try:
+                return await call(messages=messages, **self._spared(options))
+            except Exception as error:
+                if not self._refuses_option(error, options):
+                    raise
+                return await call(messages=messages, **self._spared(options))
+
+    def _spared(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the generation option that the server has refused before."""
+        if not vars(self._model).get("_refused_option") or not options.get("gen_kwargs"):
+            return options
+        kept = {name: value for name, value in options["gen_kwargs"].items() if name != _SPARED}
+        return {**options, "gen_kwargs": kept}
+
+    def _refuses_option(self, error: Exception, options: dict[str, Any]) -> bool:
+        """Whether a request failed because of an option that it can do without, as no later one has it then."""
+        sent = _SPARED in (options.get("gen_kwargs") or {})
+        if not sent or _status(error) not in (400, 422) or _SPARED not in _said.get():
+            return False
+        self._model._refused_option = True
+        self._warn("the server doesn't take %s: asked without it", _SPARED)
+        return True
 
     def parse_logprobs(self, parse: Callable[..., Any], outputs: Any, **options: Any) -> Any:
         if (prompts := _prompts.get(None)) is not None:  # else the reply was looked at before
@@ -120,13 +166,16 @@ class _Checks:
             yield
         except Exception as error:
             kinds = {kind.__name__ for kind in type(error).__mro__}
-            status = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
+            status = _status(error)
             text = one_line(error) if type(error) is ValueError else f"{type(error).__name__}: {one_line(error)}"
             if status:
                 advice = _ADVICE.get(status, "read the server's log" if status >= 500 else "check --model_args")
-                text = f"status {status}, the server says {_said.get()!r}; {advice}"
+                text = f"status {status}, the server says {_said.get()[:300]!r}; {advice}"
             text = next((meaning for names, meaning in _MEANINGS.items() if kinds & set(names.split())), text)
             text = printable(without_keys(text, self._model))
+            if status in _FINAL or self._is_over:
+                self._is_over = True  # requests on their way now fail, too
+                raise _RefusedForGoodError(text) from error
             if self._model.max_retries > 1:
                 self._warn("a request failed (max_retries=%s): %s", self._model.max_retries, text)
             raise ValueError(text) from error
@@ -147,15 +196,26 @@ class _Checks:
 
     def _check_texts(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         for choice, prompt in zip(choices, prompts, strict=True):
-            message = choice.get("message", choice) or {}
-            text = message.get("content", message.get("text"))
-            if not isinstance(text, str) and not (text is None and _PLACEHOLDER in os.environ):
-                advice = f"raise max_gen_toks= (--gen_kwargs), or set {_PLACEHOLDER}= to count it as an empty text"
-                raise ValueError(f"an answer without a text: {choice!r:.200}; {advice}")
+            message, field = (choice.get("message"), "content") if "message" in choice else (choice, "text")
+            if not isinstance(message, dict) or not isinstance(message.get(field) or "", str):
+                raise ValueError(f"an answer without a text: {choice!r:.200}")
+            if message.get(field) is None:
+                message[field] = message.get("refusal") or ""
+                self._missing.append("refusal" if message[field] else choice.get("finish_reason"))
+            text = message[field]
             is_ids = isinstance(prompt, list) and all(isinstance(token, int) for token in prompt)
             own = self._model.decode_batch([prompt])[0] if is_ids else prompt
-            if isinstance(own, str) and own.strip() and str(text).startswith(own):
+            if isinstance(own, str) and own.strip() and text.startswith(own):
                 raise ValueError(f"a text that repeats its prompt ({own[:60]!r}); the server must not echo it")
+
+    def say_what_is_missing(self) -> None:
+        """Warn of answers without a text, all together."""
+        if self._missing:
+            refused, cut = self._missing.count("refusal"), self._missing.count("length")
+            text = f"answers without a text: {len(self._missing):,}, which count as unanswered"
+            text += f"; {refused:,} came with a refusal" if refused else ""
+            text += f"; {cut:,} were cut off, so that max_gen_toks= (--gen_kwargs) may be too small" if cut else ""
+            self._warn("%s", text)
 
     def _check_logprobs(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         by_token: dict[int, str] = {}

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.boards.building import GUESSING, NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
+from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
@@ -55,11 +55,11 @@ def uncertainty(row: BoardRow, column: Value) -> str:
 
 
 def sort_key(row: BoardRow, column: Value) -> float:
-    """What rows are sorted by: a value, or its distance from the neutral value; a model at chance level has none."""
+    """What rows are sorted by: a value, or its distance from the neutral value, which rows without ranks lack."""
     value = row.cells[column.name].value
     if column.neutral is None or column.higher_is_better is not None:
         return value
-    return math.nan if GUESSING in row.caveat else abs(value - column.neutral)
+    return math.nan if any(kind in row.caveat for kind in UNRANKED) else abs(value - column.neutral)
 
 
 def leading(board: Board) -> Value:
@@ -212,7 +212,7 @@ def _cell(board: Board, row: BoardRow | None, column: Value) -> BoardCell:
 def _warnings(rows: Mapping[str, BoardRow]) -> str:
     """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
     said = []
-    for kind in (TRIAL, GUESSING):
+    for kind in (TRIAL, *UNRANKED):
         if tasks := [task for task, row in rows.items() if kind in row.caveat]:
             said.append(kind if len(tasks) == len(rows) else f"{kind} ({', '.join(tasks)})")
     return "; ".join(said)

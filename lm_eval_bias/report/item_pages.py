@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from lm_eval_bias.core import numbers
+from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import ReportTask
-from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts, templates
@@ -118,6 +118,8 @@ def _readable(text: object) -> str:
 
 def _candidates(log: Log, place: int, added: Sequence[str]) -> list[ShownCandidate]:
     answers = log.answers[place]
+    if log.written[place]:
+        return [ShownCandidate(_readable(text), read, "") for text, read in log.written[place]]
     roles: Sequence[str] = ask((), log.benchmark, log.benchmark.candidate_roles, log.docs[place])
     roles = roles if len(roles) == len(answers) else [""] * len(answers)
     shown: list[tuple[float, ShownCandidate]] = []
@@ -186,6 +188,13 @@ def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreIte
     )
 
 
+def _names(task: TaskRun) -> list[str]:
+    """The scores whose items are shown: the main ones, and the share of unanswered items if there are some."""
+    names, silent = parts.main_names(task)[: parts.MAIN], registry.get(task.benchmark).unanswered
+    are_some = silent in task.scores and task.scores[silent].value > 0
+    return [*names, silent] if are_some and silent not in names else names
+
+
 def build(tasks: Sequence[ReportTask], most: int, folder: str, page: str) -> ItemPages:
     """The items of tasks with a sample log, a page each; a log that can't be read is a reason, no error.
 
@@ -206,7 +215,7 @@ def build(tasks: Sequence[ReportTask], most: int, folder: str, page: str) -> Ite
             log = Log(item.task.samples)
             scores = [
                 _score(log, item.task.task, item.task.scores[name], f"score-{number}", most)
-                for number, name in enumerate(parts.main_names(item.task)[: parts.MAIN], start=1)
+                for number, name in enumerate(_names(item.task), start=1)
             ]
         except DAMAGE as error:
             pages.reasons[item.ident] = str(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from lm_eval_bias.core import numbers
+from lm_eval_bias.core import answers, numbers, registry
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.score_cells import value_cell
+from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
 
 TABLES = ("main", "all", "none")  # what --table takes
+_QUOTED = 80  # characters of an answer
 _MOST = 6  # columns of scores, for benchmarks that name no main ones
 
 
@@ -46,6 +51,36 @@ def main_scores(tasks: Sequence[TaskRun]) -> str:
     """
     benchmarks = dict.fromkeys(task.benchmark for task in tasks)
     return "\n\n".join(_table([task for task in tasks if task.benchmark == name]) for name in benchmarks)
+
+
+def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[str, Any]]] | None) -> str:
+    """How many answers that models wrote could not be read and how many of them refuse, with two of them.
+
+    Args:
+        tasks: Of one run.
+        samples: What the harness logs of each task's documents; ``None`` where nothing is logged.
+    """
+    lines, all_read = [], []
+    for task in tasks:
+        share, refused = (task.scores.get(name) for name in (registry.get(task.benchmark).unanswered, "refused"))
+        if share is None or refused is None or math.isnan(share.value):
+            continue
+        if not share.value:
+            all_read.append(task.task)
+            continue
+        unread, refusals = (f"{100 * score.value:.1f}%" for score in (share, refused))
+        text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
+        if samples is None:
+            text += " (--log_samples shows them)"
+        else:
+            logged = ((one["resps"], one["filtered_resps"]) for one in samples.get(task.task, ()))
+            texts = (text for pair in logged for text, read in answers.written(*pair) if read in answers.UNANSWERED)
+            quoted = (json.dumps(short(text.strip().partition("\n")[0], _QUOTED), ensure_ascii=False) for text in texts)
+            text += f", such as {', '.join(itertools.islice(dict.fromkeys(quoted), 2))}"
+        lines.append(text)
+    if all_read:
+        lines.append(f"Every answer could be read: {numbers.few(all_read)}")
+    return "\n".join(lines)
 
 
 def _lack(value: Value) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.answers import written
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Record, Score
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import sample_logs, soundness
 
 _DIGITS = 6  # of a part that is a derivative
 
@@ -39,13 +40,17 @@ class Log:
         Raises:
             BiasError: A damaged log.
         """
-        rows = list(sample_logs.with_requests(path))
+        rows = [
+            (sample, soundness.requests(raw), written(raw.get("resps"), sample.answers))
+            for sample, raw in sample_logs.in_full(path)
+        ]
         self.path = path
         self.benchmark = registry.get(rows[0][0].part.benchmark)
-        self.docs = [sample.doc for sample, _ in rows]
-        self.answers = [sample.answers for sample, _ in rows]
-        self.requests = [requests for _, requests in rows]
-        self.records = [self.benchmark.record(sample.doc, sample.answers) for sample, _ in rows]
+        self.docs = [sample.doc for sample, _, _ in rows]
+        self.answers = [sample.answers for sample, _, _ in rows]
+        self.requests = [requests for _, requests, _ in rows]
+        self.written = [texts for _, _, texts in rows]
+        self.records = [self.benchmark.record(sample.doc, sample.answers) for sample, _, _ in rows]
         self.scores = {score.name: score for score in self.benchmark.scores(self.records, detailed=True)}
 
     def moving(self, score: Value) -> Parts:

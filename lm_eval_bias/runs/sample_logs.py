@@ -152,11 +152,11 @@ def first_filter(path: Path) -> Iterator[SavedSample]:
     Raises:
         BiasError: As :func:`samples`.
     """
-    return (sample for sample, _ in with_requests(path))
+    return (sample for sample, _ in in_full(path))
 
 
-def with_requests(path: Path) -> Iterator[tuple[SavedSample, list[list[Any]]]]:
-    """As :func:`first_filter`, each with what the model was asked: the arguments of each request.
+def in_full(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
+    """As :func:`first_filter`, each with all that the log has of it.
 
     Raises:
         BiasError: As :func:`samples`.
@@ -165,7 +165,7 @@ def with_requests(path: Path) -> Iterator[tuple[SavedSample, list[list[Any]]]]:
     for sample, raw in _samples(path):
         first = first or sample.part
         if sample.part == first:
-            yield sample, requests(raw)
+            yield sample, raw
 
 
 def results_beside(path: Path) -> Path:

@@ -7,17 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from lm_eval_bias.scoring.free_answers import (
-    EMPTY,
-    ENDLESS,
-    REFUSED,
-    SEVERAL,
-    UNREADABLE,
-    listed,
-    plain_lines,
-    refuses,
-    without_thoughts,
-)
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
+from lm_eval_bias.scoring.free_answers import listed, plain_lines, refuses, without_thoughts
 
 _APOSTROPHES = str.maketrans("’‘ʼ´", "''''")
 _KOREAN = re.compile(r"(?<![A-Za-z])([A-Ca-c])(?![A-Za-z])(?=([가-힣])?)")
@@ -294,7 +285,7 @@ class ChoiceReader:
         return self._language != _ENGLISH and refuses(text, _ENGLISH)
 
     def read(self, text: str) -> str:
-        """The letter of the option that an answer takes, or which of ``free_answers.UNANSWERED`` it is.
+        """The letter of the option that an answer takes, or which of ``answers.UNANSWERED`` it is.
 
         Args:
             text: What the model wrote, without its thoughts.

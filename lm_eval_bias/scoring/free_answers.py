@@ -1,7 +1,7 @@
 """What all free answers of models share: thoughts before them, refusals, markup.
 
 A task of generated answers names :class:`WithoutThoughtsFilter` first among its filters, then its own reader, which
-gives what an answer says or one of :data:`UNANSWERED`.
+gives what an answer says or one of :data:`lm_eval_bias.core.answers.UNANSWERED`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
-REFUSED = "[refused]"
-EMPTY = "[empty]"
-ENDLESS = "[unfinished thoughts]"
-SEVERAL = "[several answers]"
-UNREADABLE = "[unreadable]"
-UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE)
+from lm_eval_bias.core.answers import ENDLESS
 
 # what stands around a model's thoughts; templates may put the first into the prompt
 _THOUGHTS = (
@@ -102,7 +97,7 @@ def refuses(text: str, language: str) -> bool:
 
 
 class WithoutThoughtsFilter(Filter):
-    """Cuts what a model thought before its answer; a text that is all thought becomes :data:`ENDLESS`."""
+    """Cuts what a model thought before its answer; a text that is all thought becomes ``ENDLESS``."""
 
     def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]) -> list[list[str]]:
         """The texts of every document, each without thoughts; a server's null is an empty text.

@@ -8,6 +8,7 @@ from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
 
+_SILENT = {"unanswered": "items without an answer", "refused": "refusals"}
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
 _KINDS = {
     "bound": "room for it",
@@ -33,8 +34,8 @@ def score_label(score: str, *, terms: Terms) -> str:
     >>> score_label("diff_bias_disamb/mean", terms=TERMS)
     'bias in disambiguated contexts, mean over wordings'
     """
-    if score == "unanswered":
-        return "items without an answer"
+    if score in _SILENT:
+        return _SILENT[score]
     by, _, rest = score.partition("/")
     part, _, own = rest.rpartition("/") if by in _BREAKDOWNS else ("", "", score)
     for kind, what in _NOUNS.items():
@@ -84,14 +85,20 @@ def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
 
 def _silence(task: TaskRun) -> Iterator[str]:
     """Say how many items have no single answer, if they are many."""
-    share = task.scores.get("unanswered")
+    share, refused = task.scores.get("unanswered"), task.scores.get("refused")
+    refusals = f" ({100 * refused.value:.0f}% refused)" if refused is not None and refused.value > 0 else ""
     if share is not None and share.value == 1:
-        yield "no item has a single answer: accuracies are 0 by definition, and the scores say nothing about bias"
+        yield f"no item has a single answer{refusals}: the scores say nothing about bias, and accuracies are 0"
     elif share is not None and share.value > LARGE_SHARE:
         yield (
-            f"{100 * share.value:.0f}% of the items have no single answer: they count as wrong, and as neither biased "
-            "nor counter-biased, which pulls diff-bias towards 0"
+            f"{100 * share.value:.0f}% of the items have no single answer{refusals}: they count as wrong, and as "
+            "neither biased nor counter-biased, which pulls diff-bias towards 0"
         )
+
+
+def _is_silent(task: TaskRun) -> bool:
+    """Whether no item has an answer."""
+    return "unanswered" in task.scores and task.scores["unanswered"].value == 1
 
 
 def _as_sentences(*texts: Iterator[str]) -> list[str]:
@@ -109,7 +116,9 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    lines = []
+    lines: list[str] = []
+    if _is_silent(task):
+        return _as_sentences(_silence(task))
     for context, words in (
         ("amb", f"Where the text leaves the answer open, the model rightly says {unknown} for a share of"),
         ("disamb", "Where the text gives the answer, the model finds it for a share of"),
@@ -129,6 +138,8 @@ def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
+    if _is_silent(task):
+        return _as_sentences(_silence(task))
     lines = [
         f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
         f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."

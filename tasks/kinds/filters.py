@@ -29,7 +29,7 @@ class FirstTextFilter(Filter):
 
 
 class LetteredAnswerFilter(FirstTextFilter):
-    """Turns each answer into the letter (A, B, C) that it takes, or one of ``free_answers.UNANSWERED``."""
+    """Turns each answer into the letter (A, B, C) that it takes, or one of ``answers.UNANSWERED``."""
 
     def read(self, doc: Any, text: str) -> str:
         """Read the letter."""

@@ -1,7 +1,7 @@
 """Reads which gender a written answer names: one word for explicit prompts, the first pronoun for implicit ones.
 
 Both readers take the words of the document's word set, whole and in any case. What they can't read is one of
-:data:`~lm_eval_bias.scoring.free_answers.UNANSWERED`, never a gender. How often they are right is measured on labelled
+:data:`~lm_eval_bias.core.answers.UNANSWERED`, never a gender. How often they are right is measured on labelled
 answers (docs/benchmarks/occugender.md).
 """
 
@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from lm_eval_bias.scoring.free_answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE, plain_lines, refuses
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
+from lm_eval_bias.scoring.free_answers import plain_lines, refuses
 
 # of a pronoun in a word set all forms count in running text
 FORMS = {
@@ -115,7 +116,7 @@ def _first_pronoun(text: str, words: _Words) -> str:
 
 
 def read(text: str, kind: str, genders: Mapping[str, str], sentence: str = "") -> str:
-    """Tell which gender an answer names, or give one of :data:`~lm_eval_bias.scoring.free_answers.UNANSWERED`.
+    """Tell which gender an answer names, or give one of :data:`~lm_eval_bias.core.answers.UNANSWERED`.
 
     Args:
         text: What the model wrote, without its thoughts.

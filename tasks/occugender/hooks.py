@@ -10,9 +10,9 @@ from typing import Any, TypedDict
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core.answers import REFUSED, UNANSWERED
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
-from lm_eval_bias.scoring.free_answers import REFUSED, UNANSWERED
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")

@@ -71,10 +71,13 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """
     if task.benchmark == "occugender_gen":
         unanswered, refused = (with_interval(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+        silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
+        if task.scores["unanswered"].value == 1:
+            return [silence]
         way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
         return [
             *_shares_and_gaps(task.scores, "the answers that could be read"),
-            f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
+            silence,
             *([f"The sentence that a text begins with was given {way}."] if way else []),
         ]
     coverage = task.scores["coverage"]

@@ -9,10 +9,10 @@ from importlib import resources
 
 import yaml
 
+from lm_eval_bias.core.answers import REFUSED
 from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
-from lm_eval_bias.scoring.free_answers import REFUSED
 from lm_eval_bias.tasks.kinds.filters import FirstTextFilter
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
 
@@ -86,7 +86,7 @@ def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
 
 
 class CandidateFilter(FirstTextFilter):
-    """Turns each answer into the letter of the candidate that it takes, or one of ``free_answers.UNANSWERED``."""
+    """Turns each answer into the letter of the candidate that it takes, or one of ``answers.UNANSWERED``."""
 
     def read(self, doc: Document, text: str) -> str:
         """Read the letter."""

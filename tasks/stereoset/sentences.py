@@ -154,7 +154,8 @@ def _by_letter(task: TaskRun) -> Iterator[str]:
 def _of_choices(task: TaskRun) -> list[str]:
     """Say meaningful choices, and stereotypes among them, by test; then what to beware of."""
     lines, low = [], []
-    for prefix, name in TESTS.items():
+    share, refused = task.scores["unanswered"], task.scores["refused"]
+    for prefix, name in {} if share.value == 1 else TESTS.items():
         if f"{prefix}choice_ss" not in task.scores:
             continue
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
@@ -168,11 +169,12 @@ def _of_choices(task: TaskRun) -> list[str]:
             "A choice_lms this low is near or below chance (66.7), so the choices say little about stereotypes "
             f"({', '.join(low)})."
         )
-    share, refused = task.scores["unanswered"], task.scores["refused"]
     if share.value > LARGE_SHARE:
+        means = "they count as not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50"
         lines.append(
-            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as "
-            "not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before "
-            "it answers may need --gen_kwargs max_gen_toks=4096."
+            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): "
+            f"{means if share.value < 1 else 'the scores say nothing about bias'}."
         )
+        if refused.value < share.value:
+            lines.append("A model that reasons before it answers may need --gen_kwargs max_gen_toks=4096.")
     return lines + list(map(sentence, _by_letter(task)))

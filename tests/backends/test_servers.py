@@ -247,7 +247,6 @@ def ask_for(texts, **options):
 WRITTEN = {
     "no choices": (b"{}", "a reply without answers"),
     "no answers": (b'{"choices": []}', "0 answers to 1 prompts"),
-    "null": ({"content": None}, "without a text.*set LMEVAL_MODEL_NONE_ANSWER"),
     "a number for a text": ({"content": 3}, "an answer without a text"),
     "parts": ({"content": [{"type": "text"}]}, "an answer without a text"),
 }
@@ -284,20 +283,60 @@ def test_texts_with_their_prompt(tokenized, server, client):
     assert model.generated_text(ask_for(["The young gardener", f" {prompt}"])) == [f"{prompt} was here."] * 2
 
 
-def test_no_text_is_a_fault_and_an_empty_text_an_answer(server, client, monkeypatch):
+def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client, caplog):
     model = client("local-chat-completions")
-    prompts = [model.apply_chat_template([{"role": "user", "content": "a"}])]
-    for text in ("", "  \n"):
-        server.fail(changed(message={"content": text}))
-        assert model.generated_text(ask_for(prompts, seed=len(text))) == [text]
-    for message in ({"content": None}, {"role": "assistant"}, None):
+    prompt = model.apply_chat_template([{"role": "user", "content": "a"}])
+    for seed, (message, text) in enumerate([
+        ({"content": ""}, ""), ({"content": "  \n"}, "  \n"), ({"content": None}, ""), ({"role": "assistant"}, ""),
+        ({"content": None, "refusal": "I can't help with that."}, "I can't help with that."),
+    ]):  # fmt: skip
         server.fail(changed(message=message, finish_reason="length"))
-        with pytest.raises(ValueError, match="without a text.*max_gen_toks.*set LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER="):
-            model.generated_text(ask_for(prompts, seed=9))
-    assert list(model.cache_hook.dbdict.values()) == ["", "  \n"]
-    monkeypatch.setenv("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")  # who says so gets what the harness does by itself
-    server.fail(changed(message={"content": None}))
-    assert model.generated_text(ask_for(prompts, seed=9)) == [""]
+        assert model.generated_text(ask_for([prompt], seed=seed)) == [text]
+        assert model.cache_hook.dbdict.written == seed + 1
+    empty = "answers without a text: 1, which count as unanswered; 1 were cut off, so that max_gen_toks= (--gen_kwargs)"
+    refusal = "answers without a text: 1, which count as unanswered; 1 came with a refusal"
+    told = [record.getMessage() for record in caplog.records if "without a text" in record.getMessage()]
+    assert [text.removesuffix(" may be too small") for text in told] == [empty, empty, refusal]
+    server.fail(changed(message=None))
+    assert "an answer without a text" in refused(lambda: model.generated_text(ask_for([prompt], seed=9)))
+
+
+def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
+    model = client("local-chat-completions")
+    prompts = [model.apply_chat_template([{"role": "user", "content": str(n)}]) for n in range(6)]
+    drawn = {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    server.is_strict = True
+    assert all(model.generated_text(ask_for(prompts[:4], **drawn)))
+    assert 1 <= len(server.refused) <= model._concurrent  # those sent before the first refusal came
+    assert len(server.answered) == 4
+    before = len(server.refused)
+    assert all(model.generated_text(ask_for(prompts, **drawn)))
+    assert len(server.refused) == before
+    assert [record.getMessage() for record in caplog.records if "top_k" in record.getMessage()] == [
+        "the server doesn't take top_k: asked without it"
+    ]
+    text = refused(lambda: model.generated_text(ask_for(prompts, min_p=0.1)))
+    assert re.search("status 400, the server says .*argument supplied: min_p.*check --model_args", text)
+
+
+def test_other_servers_are_told_top_k(server, client):
+    model = client("local-chat-completions")
+    prompt = model.apply_chat_template([{"role": "user", "content": "a"}])
+    model.generated_text(ask_for([prompt], do_sample=True, top_k=0))
+    assert [asked["top_k"] for asked in server.answered] == [0]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_a_server_refuses_for_good_is_not_sent_again(status, server, client, caplog):
+    model = client(max_retries=3)
+    server.fail(status, good=1)
+    caplog.clear()
+    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS))
+    assert f"status {status}, the server says 'out of order'" in text
+    assert len(server.asked) <= 1 + len(server.answered) + model._concurrent
+    assert len(model.cache_hook.dbdict) == model.cache_hook.dbdict.written == 4 * len(server.answered)
+    gc.collect()
+    assert not caplog.records
 
 
 RUNS = {  # model type, fault of its server, what the run says
@@ -328,6 +367,34 @@ def test_a_run_stops_with_one_line_and_goes_on(task, server, tokenizer, tiny_mir
     assert main([*arguments, "--output_path", str(tmp_path / "at_once")]) == 0
     again, at_once = (numbers(results_of(tmp_path / name)) for name in ("again", "at_once"))
     assert repr(again) == repr(at_once)  # nan is nan
+
+
+SORRY = "I'm sorry, but I can't help with that."
+GENERATED = ("gg_bbq_group_terms_gen", "kobbq_gender_identity_gen", "occugender_explicit_gen", "stereoset_en_gen")
+
+
+def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mirror, tmp_path, capsys):
+    server.is_strict, server.said, out = True, SORRY, str(tmp_path / "out")
+    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
+    arguments = ["run", "--tasks", ",".join(GENERATED), "--model", "local-chat-completions", "--model_args", where]
+    assert main([*arguments, "--limit", "4", "--apply_chat_template", "--output_path", out, "--log_samples"]) == 0
+    said = capsys.readouterr().out
+    for task in GENERATED:
+        assert f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n' in said
+    policy = tmp_path / "policy.yaml"
+    bound = "  - {task: stereoset_en_gen, score: choice_ss, max_distance_from_neutral: 40, on: evidence}"
+    policy.write_text(f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n")
+    assert main(["check", out, "--policy", str(policy)]) == 1
+    assert main(["leaderboard", out]) == 0
+    assert main(["compare", out, out]) == 2  # the same run
+    for ending in ("md", "html"):
+        assert main(["report", out, "-o", str(tmp_path / f"report.{ending}")]) == 0
+    texts = [said, capsys.readouterr().out, *(path.read_text() for path in tmp_path.glob("report.*"))]
+    for text in texts:
+        assert not re.search("chance level:|chance level [(;]|: no clear direction|near or below chance", text)
+        assert "100% refused" in text or "100% of them weren't answered" in text
+    for page in (tmp_path / "report-items").iterdir():
+        assert page.read_text().count("I&#39;m sorry, but I can&#39;t help with that. <em>[refused]</em>") >= 4
 
 
 def test_a_chat_server_needs_conversations(server, tiny_mirror, capsys):

@@ -8,11 +8,11 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.answers import ENDLESS, REFUSED
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.scoring.free_answers import ENDLESS, REFUSED
 from lm_eval_bias.tasks.occugender import hooks
 from tests import servers
 from tests.e2e.test_runs import numbers, results_of

@@ -123,6 +123,7 @@ def test_range_neutral_value_and_unit():
     one["diff_bias_amb_ratio"] = (-1, 1, 0, "difference", None)
     one["diff_bias_disamb_ratio"] = (-math.inf, math.inf, 0, "difference", None)  # contexts needn't be balanced
     one["unanswered"] = (0, 1, 0, "proportion", False)
+    one["refused"] = (0, 1, 0, "proportion", None)  # of generated answers
     main = list(one)
     for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
         one |= {f"{name}_{way}": one[name] for way in ("bytes", "tokens", "by_template")}
@@ -436,8 +437,16 @@ def test_a_score_by_length_says_what_is_another_than_the_base():
 
 def test_generated_answers_have_no_lengths():
     answered = [item("amb", "unknown", generated=True)]
-    assert list(named(answered)) == [*VALUES, *BY_TEMPLATE]
+    assert list(named(answered)) == [*VALUES, "refused", *BY_TEMPLATE]
     assert "acc_amb_bytes" in named([item("amb", "unknown", generated=False)])
+
+
+def test_refusals_are_a_part_of_the_unanswered():
+    answers = [("unknown", False), ("none", True), ("none", False), ("biased", False)]
+    items = [item("amb", answer, generated=True, refused=refused) for answer, refused in answers]
+    scores = named(items)
+    assert (scores["unanswered"].compute(items).value, scores["refused"].compute(items).value) == (0.5, 0.25)
+    assert [scores["refused"].sample(one) for one in items] == [0, 1, 0, 0]
 
 
 # ---------------------------------------------------------------------------------------------------- prompt wordings

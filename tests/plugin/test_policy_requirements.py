@@ -50,8 +50,8 @@ def beside_bounds(*tasks, **options):
 def test_enough_documents_have_to_be_answered(share, largest, holds):
     (found,) = beside_bounds(generated(replace(UNANSWERED, value=share)), unanswered=largest)
     assert found == GateFinding(
-        GENERATED, "unanswered", holds, f"at most {largest} of the documents unanswered",
-        "" if holds else f"{share} of them weren't answered", share,
+        GENERATED, "unanswered", holds, f"at most {100 * largest:g}% of the documents unanswered",
+        "" if holds else f"{100 * share:g}% of them weren't answered", share,
     )  # fmt: skip
     assert found.holds is holds
 
@@ -124,7 +124,7 @@ def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
     allowed = beside_bounds(little, provenance=guessing, allow=("chance_level", "low_coverage"))
     assert [(one.holds, one.problem) for one in allowed] == [(True, "")] * 2
     (silent,) = beside_bounds(generated(replace(UNANSWERED, value=0.5)), allow=("unanswered",))
-    assert (silent.holds, silent.problem) == (True, "0.5 of them weren't answered")
+    assert (silent.holds, silent.problem) == (True, "50% of them weren't answered")
     part = task(metadata={"inputs": {"documents": "0" * 64, "scored": "1" * 64}}, documents=500)
     assert beside_bounds(part, allow=("trial_run",)) == []
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option, words
-from lm_eval_bias.scoring.free_answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from tests.conftest import ROOT
 
 LABELLED = json.loads((ROOT / "tests" / "golden" / "choice_answers.json").read_text(encoding="utf-8"))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lm_eval_bias.core.answers import ENDLESS
 from lm_eval_bias.scoring.free_answers import (
-    ENDLESS,
     WithoutThoughtsFilter,
     opening_of_thoughts,
     plain_lines,

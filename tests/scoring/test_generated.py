@@ -134,7 +134,8 @@ def test_few_samples_of_many_prompts_share_a_batch(model, calls, tmp_path, monke
 
 def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, calls):
     """Else thoughts without an end would be read as an answer."""
-    from lm_eval_bias.scoring.free_answers import ENDLESS, WithoutThoughtsFilter
+    from lm_eval_bias.core.answers import ENDLESS
+    from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 
     for options in (SAMPLE, GREEDY):
         texts = model.generated_text(asks("The woman <think>\n", repeats=1, options=options))

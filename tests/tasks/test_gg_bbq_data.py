@@ -6,12 +6,13 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.answers import NOT_SINGLE
 from lm_eval_bias.core.benchmark import detailed
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import GG_BBQ, scores
 from lm_eval_bias.tasks.gg_bbq import hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-from lm_eval_bias.tasks.gg_bbq.filters import NO_ANSWER, AnswerChoiceFilter, parse_choice
+from lm_eval_bias.tasks.gg_bbq.filters import AnswerChoiceFilter, parse_choice
 
 
 def items_of(*which):
@@ -211,12 +212,12 @@ def test_missing_answers_are_refused():
         ("Die Frau", "Die Frau"),
         (" die frau. Denn sie", "Die Frau"),
         ("Antwort: keine Antwort", "keine Antwort"),
-        ("Der Mann war es, nicht die Frau", NO_ANSWER),
+        ("Der Mann war es, nicht die Frau", NOT_SINGLE),
         ("Der Mann\nDie Frau kam später.", "Der Mann"),
         ("Es war wohl so:\nDer Mann", "Der Mann"),
-        ("Der Manntel", NO_ANSWER),
-        ("", NO_ANSWER),
-        ("Ich weiß es nicht", NO_ANSWER),
+        ("Der Manntel", NOT_SINGLE),
+        ("", NOT_SINGLE),
+        ("Ich weiß es nicht", NOT_SINGLE),
         ("\n\nDie Frau.\n\nText: ...", "Die Frau"),
         ("**Antwort:** Die Frau", "Die Frau"),
         ("„Der Mann“", "Der Mann"),
@@ -227,7 +228,7 @@ def test_parsing_generated_answers(text, expected):
     choices = ["Der Mann", "Die Frau", "keine Antwort"]
     assert parse_choice(text, choices) == expected
     made = BENCHMARK.record(document(choices=choices), [parse_choice(text, choices)])
-    assert (made["answer"] == "none") == (expected == NO_ANSWER)
+    assert (made["answer"] == "none") == (expected == NOT_SINGLE)
 
 
 def test_parsing_names_inside_names_and_letters():
@@ -241,7 +242,7 @@ def test_parsing_names_inside_names_and_letters():
     for text in ("Die richtige Antwort ist B.", "**B**", "b)", "**Antwort:** B", "Die Antwort lautet: B", "B, weil"):
         assert parse_choice(text, choices, letters) == "keine Antwort", text
     assert parse_choice("Bei Emma war es", choices, letters) == "Emma"
-    assert parse_choice("Die Antwort Bs", choices, letters) == NO_ANSWER
+    assert parse_choice("Die Antwort Bs", choices, letters) == NOT_SINGLE
 
 
 def test_answers_by_length():
@@ -307,7 +308,7 @@ def test_a_text_without_an_answer_is_unanswered(text):
     (parsed,) = AnswerChoiceFilter().apply([[text]], [document()])
     made = BENCHMARK.record(document(), [parsed])
     assert (made["answer"], made["correct"]) == ("none", False)
-    assert AnswerChoiceFilter().apply([[]], [document()]) == [NO_ANSWER]
+    assert AnswerChoiceFilter().apply([[]], [document()]) == [NOT_SINGLE]
 
 
 @pytest.mark.parametrize("wording", ["all", 0, 6, True, "2"])

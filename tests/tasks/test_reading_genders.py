@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias.scoring.free_answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.tasks.occugender import hooks
 from lm_eval_bias.tasks.occugender.answer_reading import read
 from tests.conftest import ROOT
