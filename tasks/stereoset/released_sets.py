@@ -12,9 +12,8 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import write_whole
-from lm_eval_bias.data.download import locate
 from lm_eval_bias.data.pickled_frames import read_frame
-from lm_eval_bias.data.sources import cache_dir, manifest
+from lm_eval_bias.data.sources import cache_dir, locate, manifest
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, Item, check_items
 
 logger = logging.getLogger("lm_eval.bias")

@@ -13,7 +13,7 @@ import pytest
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.data.download import locate
+from lm_eval_bias.data.sources import locate
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option
 from lm_eval_bias.scoring.free_answers import REFUSED, SEVERAL, UNREADABLE
