@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import io
 import os
+import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
@@ -37,6 +37,7 @@ _VERBS = {
         "doctor": "check the versions, the link and the data",
     },
 }
+_SET_UP = {"fetch": "setup:Fetch", "link": "setup:Link", "path": "setup:TaskPath", "doctor": "setup:Doctor"}
 _MODEL_COMMANDS = {
     "nsp train": Command("train", "train a next-sentence head for --model hf-nsp", "lm_eval_bias.cli.train_nsp")
 }
@@ -57,9 +58,9 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def verbs() -> dict[str, Command]:
-    """List the commands that serve every benchmark, each in the module of this folder with its name."""
+    """List the commands that serve every benchmark: each in its module of this folder, those to set up in one."""
     return {
-        name: Command(name, purpose, f"lm_eval_bias.cli.{name}")
+        name: Command(name, purpose, f"lm_eval_bias.cli.{_SET_UP.get(name, name)}")
         for group in _VERBS.values()
         for name, purpose in group.items()
     }
@@ -80,7 +81,7 @@ def parser(name: str, command: Command) -> argparse.ArgumentParser:
         name: As it is typed: ``ls``, ``stereoset translate``.
         command: The command.
     """
-    module = importlib.import_module(command.module)
+    module = pkgutil.resolve_name(command.module)
     if name == "run":
         made: argparse.ArgumentParser = module.parser()  # the harness's own
         return made
@@ -122,7 +123,7 @@ def _run(argv: Sequence[str]) -> int:
     rest = argv[len(name.split()) :]
     if name in ("run", "doctor"):
         os.environ.setdefault("TQDM_DELAY", "1")  # read at tqdm's import: no bars for what takes less than a second
-    module = importlib.import_module(command.module)
+    module = pkgutil.resolve_name(command.module)
     if name == "run":
         return int(module.main(rest))  # the harness's parser parses
     return int(module.run(parser(name, command).parse_args(rest)))
@@ -135,8 +136,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.simplefilter("ignore", BenchmarkFault)  # they are listed at the end
-    # closed by who called (>&-): Python would print errors where the output belongs, and nothing else can be written to
-    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
     status = _guarded(arguments)
@@ -148,18 +147,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _guarded(arguments: Sequence[str]) -> int:
     """Run a command; whatever goes wrong is one line on standard error."""
     try:
-        _check_current_folder()
         status = _run(arguments)
         sys.stdout.flush()
         return status
     except BiasError as error:
         _report(f"error: {printable(error)}")
-        return 2
-    except RecursionError:
-        _report("error: the input is nested too deeply to be read")
-        return 2
-    except MemoryError:
-        _report("error: not enough memory for this input")
         return 2
     except BrokenPipeError:
         _drop_output()
@@ -174,20 +166,6 @@ def _guarded(arguments: Sequence[str]) -> int:
         place = "standard output" if _drop_output() else getattr(error, "filename", None) or "standard output or a file"
         _report(f"error: {printable(f'{place} cannot be written: {why(error)}')}")
         return 2
-
-
-def _check_current_folder() -> None:
-    """Refuse to work in a folder that was deleted: no path can be resolved there, and torch's libraries abort.
-
-    Raises:
-        BiasError: It was.
-    """
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise BiasError(
-            f"the current folder is gone or can't be read ({why(error)}): change to another folder"
-        ) from error
 
 
 def _drop_output() -> bool:

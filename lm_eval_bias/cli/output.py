@@ -20,7 +20,6 @@ FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 TEXT = "text"  # for a terminal; no file's ending stands for it
 # what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
 _WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL)
-_TYPES = {"int": "not a whole number: ", "float": "not a number: "}
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,7 +35,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where the usage is, and exit with status 2."""
-        text = _WRONG_TYPE.sub(lambda match: _TYPES.get(match[1], "not a valid value: "), message)
+        text = _WRONG_TYPE.sub("not a valid value: ", message)
         self.exit(2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n")
 
 

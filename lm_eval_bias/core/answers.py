@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,40 +129,3 @@ def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, st
             yield from part.samples()
 
     return samples
-
-
-_FEWEST = 12  # answers that are alike by no chance
-
-
-class AlikeAnswers:
-    """Notices answers that are all one and the same number: a server may give every token the same."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._first = math.nan
-        self._alike = True
-
-    def add(self, answers: Sequence[Any]) -> None:
-        """Take note of a document's answers."""
-        for number in (number for answer in answers if self._alike for number in _numbers(answer)):
-            self._first = self._first if self._count else number
-            self._alike = self._alike and math.isclose(number, self._first, rel_tol=1e-12)
-            self._count += 1
-
-    def problem(self) -> str:
-        """What is wrong with the answers; empty if nothing is."""
-        if not self._alike or self._count < _FEWEST or not math.isfinite(self._first):
-            return ""
-        return f"every answer is {self._first:g}: the answers don't depend on the text"
-
-
-def _numbers(answer: Any) -> Iterator[float]:
-    """An answer's log-likelihoods, a token's where their lengths are known, or its score; nothing of other answers."""
-    if not isinstance(answer, tuple) or not all(isinstance(part, int | float) for part in answer):
-        return
-    if len(answer) == 6:
-        yield from (total / max(count, 1) for total, count in zip(answer[::2], answer[1::2], strict=True))
-    elif len(answer) == 3:
-        yield answer[0] / max(answer[2], 1)
-    else:
-        yield from answer[:1]

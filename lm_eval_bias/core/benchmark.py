@@ -153,7 +153,8 @@ class Command(NamedTuple):
     Attributes:
         name: As it is typed, behind the benchmark's name where a benchmark brings it: ``stereoset translate``.
         help: What it does, in one line.
-        module: Dotted name of the module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``.
+        module: Dotted name of the module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``, or of a
+            class with these (``module:Class``).
     """
 
     name: str

@@ -1,19 +1,24 @@
-"""The manifest of pinned upstream files, and where each one is read from."""
+"""Pinned upstream files: their manifest, and where each is read from: a mirror, the cache, or its download."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import shutil
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import check_plain, expanded
+from lm_eval_bias.core.files import expanded, why
 
 BASE_URL = "https://raw.githubusercontent.com"
+_LOCAL = "set LM_EVAL_BIAS_DATA to a local mirror"
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,6 @@ class Source:
         Raises:
             OSError: The file cannot be read.
         """
-        check_plain(path)
         size = path.stat().st_size
         if size != self.size:
             return f"{'truncated' if size < self.size else 'too long'}: {size:,} bytes, expected {self.size:,}"
@@ -163,3 +167,118 @@ def cache_dir() -> Path:
 def cached_path(source: Source) -> Path:
     """Where a file lies in the cache, by repository and commit."""
     return cache_dir() / source.repository / source.commit / source.path
+
+
+def offline() -> bool:
+    """Whether ``HF_HUB_OFFLINE`` forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+
+
+def is_cached(source: Source) -> bool:
+    """Whether the cache holds a file, and it is the pinned one."""
+    try:
+        return not source.check(cached_path(source))
+    except OSError:
+        return False
+
+
+def locate(name: str) -> Path:
+    """The verified file of a manifest entry: from the local mirror, the cache, or downloaded now.
+
+    Args:
+        name: A file's name in the manifest.
+
+    Returns:
+        A path whose content has the pinned SHA-256.
+
+    Raises:
+        BiasError: It cannot be had, in one line that names the file and the remedy.
+    """
+    source = manifest().files[name]
+    local = mirror()
+    if local is not None:
+        return _from_mirror(source, local)
+    path = cached_path(source)
+    if is_cached(source):
+        return path
+    if offline():
+        raise BiasError(
+            f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: run 'lm-eval-bias fetch {name}' "
+            f"while online, or {_LOCAL}"
+        )
+    _download(source, path)
+    return path
+
+
+def _from_mirror(source: Source, local: Path) -> Path:
+    path = mirrored_path(source, local)
+    try:
+        mismatch = source.check(path)
+    except OSError as error:
+        raise BiasError(
+            f"{source.name}: {path} can't be read ({error.strerror}): complete the mirror (revision {source.commit}), "
+            "or unset LM_EVAL_BIAS_DATA to download it"
+        ) from error
+    if mismatch:
+        raise BiasError(
+            f"{source.name}: {path} is not the pinned file ({mismatch}): put revision {source.commit} of {source.path} "
+            f"there, or beside other revisions in {local / source.repository}@{source.commit}"
+        )
+    return path
+
+
+def _download(source: Source, path: Path) -> None:
+    """Download a file into a folder of its own beside ``path``, verify and rename it; other processes wait for it."""
+    import filelock
+    import requests
+    import urllib3
+
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{path}.lock"):
+            if not is_cached(source):
+                shutil.rmtree(part, ignore_errors=True)  # what a download that was killed has left
+                os.replace(_transfer(source, part, path.name), path)
+    except requests.HTTPError as error:
+        status = error.response.status_code if error.response is not None else "?"
+        raise BiasError(f"{source.name}: {source.url} answered HTTP {status}: try again later, or {_LOCAL}") from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise BiasError(
+            f"{source.name}: {source.url} can't be downloaded ({type(error).__name__}): check the network and, if it "
+            f"is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
+        ) from error
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        problem = "no disk space left" if full else f"cannot be written ({why(error)})"
+        raise BiasError(
+            f"{source.name}: the cache {cache_dir()}: {problem}: set LM_EVAL_BIAS_CACHE to another folder, or {_LOCAL}"
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _transfer(source: Source, folder: Path, name: str) -> str:
+    """Download a file into a folder, with a second try where the connection breaks; its path once it is verified."""
+    import pooch
+
+    def download(url: str, output_file: str, keeper: object) -> None:
+        bar = sys.stderr.isatty()
+        headers = {"Accept-Encoding": "identity"}
+        pooch.HTTPDownloader(progressbar=bar, timeout=30, headers=headers)(url, output_file, keeper)
+        if mismatch := source.check(Path(output_file)):
+            raise BiasError(f"{source.url} is not the pinned file ({mismatch}): not stored; try again, or {_LOCAL}")
+
+    pooch.get_logger().setLevel("WARNING")
+    registry_of_one, address = {name: f"sha256:{source.sha256}"}, {name: source.url}
+    keeper = pooch.create(path=folder, base_url="", registry=registry_of_one, urls=address, retry_if_failed=1)
+    return str(keeper.fetch(name, downloader=download))
+
+
+def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:
+    """Make the named files or sets (all for none) available and verified.
+
+    Raises:
+        BiasError: An unknown name, or a file that cannot be had; what came before it stays in the cache.
+    """
+    return [(source, locate(source.name)) for source in manifest().resolve(list(names))]

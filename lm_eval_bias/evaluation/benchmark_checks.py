@@ -20,7 +20,7 @@ from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.data.download import fetch
+from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM

@@ -103,7 +103,7 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
         if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
             sets[entry.data] = None
     if sets:
-        from lm_eval_bias.data.download import fetch
+        from lm_eval_bias.data.sources import fetch
 
         fetch(sets)
 

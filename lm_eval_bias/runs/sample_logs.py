@@ -9,19 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, AlikeAnswers, NotOurs, Saved, SavedPart, SavedSample
+from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSample
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
-from lm_eval_bias.harness import servers
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs.soundness import CONTROLS, LoggedDocuments, requests
+from lm_eval_bias.runs.soundness import LoggedDocuments
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
-
-
-class OtherDocuments(BiasError):
-    """A sample log of documents or prompts that the run whose name it has didn't score."""
 
 
 def matches(path: Path) -> bool:
@@ -35,22 +30,22 @@ def task_of(path: Path) -> str:
     return match["task"] if match else path.stem
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Where each line that isn't empty stands, and the line."""
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each sample of a log, with the place of its line."""
     number = 0
     try:
         check_plain(path, _LARGEST)
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield f"{path} line {number}", line
+                    yield (place := f"{path} line {number}"), _sample(line, place)
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: not UTF-8 after line {number}: truncated or damaged") from error
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _line(text: str, place: str) -> dict[str, Any]:
+def _sample(text: str, place: str) -> dict[str, Any]:
     try:
         sample = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -59,16 +54,6 @@ def _line(text: str, place: str) -> dict[str, Any]:
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
         raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
     return sample
-
-
-def _loglikelihoods(sample: dict[str, Any], answers: list[Any]) -> Iterator[tuple[Any, str, float]]:
-    """A document's contexts, continuations and log-likelihoods, as far as the log tells the first two."""
-    asked = requests(sample)
-    for i, answer in enumerate(answers):
-        if isinstance(answer, tuple) and len(answer) > 1 and isinstance(answer[1], bool):
-            texts = asked[i][:2] if len(asked) == len(answers) else []
-            context, continuation = texts if [type(text) for text in texts] == [str, str] else (i, "")
-            yield context, continuation, float(answer[0])
 
 
 def samples(path: Path) -> Iterator[SavedSample]:
@@ -83,53 +68,38 @@ def samples(path: Path) -> Iterator[SavedSample]:
 
 def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
     """As :func:`samples`, each with all that the log has of it."""
-    task = task_of(path)
-    results = _results(path)
-    numbers: dict[SavedPart, set[int]] = {}
-    values: dict[SavedPart, AlikeAnswers] = {}
+    task, results, beside = task_of(path), _results(path), results_beside(path).name
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
+    usual = catalog.TAKE_FIRST if entry is None else entry.filter
     documents = LoggedDocuments(task, results)
-    benchmark = ""
-    for place, line in _lines(path):
-        sample = _line(line, place)
+    numbers: dict[SavedPart, set[int]] = {}
+    for place, sample in _lines(path):
         if IDLE in sample["doc"]:
             continue
-        name = sample["doc"].get("benchmark") or described
-        if name not in registry.by_name():
+        benchmark, number = sample["doc"].get("benchmark") or described, sample.get("doc_id")
+        if benchmark not in registry.by_name():
             names = ", ".join(registry.by_name())
             raise NotOurs(
                 f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: {names})"
             )
-        if benchmark and name != benchmark:
-            raise BiasError(f"{place}: a sample of {name} in a file of {benchmark}")
-        benchmark, number = name, sample.get("doc_id")
+        part = SavedPart(path, task, str(sample.get("filter", usual)), benchmark)
         if not isinstance(number, int):
             raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
-        usual = catalog.TAKE_FIRST if entry is None else entry.filter
-        part = SavedPart(path, task, str(sample.get("filter", usual)), benchmark)
-        known = numbers.setdefault(part, set())
-        if number in known:
+        if number in numbers.setdefault(part, set()):
             raise BiasError(f"{place}: document {number} appears twice")
-        known.add(number)
+        numbers[part].add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
-        except DAMAGE as error:
-            raise BiasError(f"{place}: filtered_resps holds no answers of a model ({error})") from error
-        is_dummy = results.get("config", {}).get("model") == servers.DUMMY
-        impossible = "" if is_dummy else servers.problem(_loglikelihoods(sample, answers))
-        if impossible:
-            raise BiasError(f"{place}: {impossible}: such answers can't be scored; run the model again")
-        values.setdefault(part, AlikeAnswers()).add(answers)
-        if part == next(iter(numbers)):
-            try:
+            if part == next(iter(numbers)):
                 documents.add(sample)
-            except DAMAGE as error:
-                raise BiasError(f"{place}: its requests can't be read ({error}): truncated or damaged") from error
+        except DAMAGE as error:
+            raise BiasError(
+                f"{place}: its requests or answers can't be read ({error}): truncated or damaged"
+            ) from error
         yield SavedSample(part, sample["doc"], answers), sample
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    beside = results_beside(path).name
     count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
     if scored not in (None, count):
         raise BiasError(
@@ -137,13 +107,10 @@ def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
             "another"
         )
     if documents.are_others:
-        raise OtherDocuments(
+        raise BiasError(
             f"{path}: its samples have other documents or prompts than the run ({beside}): the file belongs to another "
             "run or task, or was edited"
         )
-    for own in values.values():
-        if (constant := own.problem()) and results.get("config", {}).get("model") not in CONTROLS:
-            raise BiasError(f"{path}: {constant}: such answers can't be scored; run the model again")
 
 
 def first_filter(path: Path) -> Iterator[SavedSample]:

@@ -15,7 +15,6 @@ from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.score import Score
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
-CONTROLS = {"bias-chance", "bias-dial"}  # model types that may give every text the same number on purpose
 
 
 # ---------------------------------------------------------------------- ranges

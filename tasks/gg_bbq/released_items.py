@@ -132,7 +132,7 @@ def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]
 
     Subset ``group_terms`` (Subset-I) has 968 items, ``names`` (Subset-II) 10,900, in the paper's release 4,968.
     """
-    from lm_eval_bias.data.download import locate
+    from lm_eval_bias.data.sources import locate
 
     def read(release: str, kind: str) -> list[dict[str, Any]]:
         lines = locate(f"{files(subset, release)}_{kind}").read_text(encoding="utf-8").splitlines()

@@ -55,7 +55,7 @@ class QuestionDocument(TypedDict, total=False):
 
 def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:
     """Read the rows of a pinned table; a BiasError where it can't be had."""
-    from lm_eval_bias.data.download import locate
+    from lm_eval_bias.data.sources import locate
 
     with locate(name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines, delimiter=delimiter))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.regard import GENDERS
-from lm_eval_bias.data.download import locate
+from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.regard.regard_texts import subject
 
 SPLIT_SEED = 42

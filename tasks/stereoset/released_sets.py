@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.data.download import locate
 from lm_eval_bias.data.pickled_frames import read_frame
+from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, Item, check_items
 
 

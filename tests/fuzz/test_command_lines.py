@@ -204,18 +204,6 @@ def test_damaged_results_are_named(edit, name, logs, tmp_path):
     assert f"error: {path}: " in refused(tmp_path, name, str(path), *more)
 
 
-# ---- where a command is given
-
-
-@pytest.mark.parametrize("arguments", [["export", "--to", "predictions", "RUN", "-o", "p.json"], ["ls"], RUN])
-def test_a_deleted_current_folder(arguments, small_run, tmp_path, monkeypatch):
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    line = refused(tmp_path, *(str(small_run) if word == "RUN" else word for word in arguments))
-    assert "the current folder is gone" in line
-
-
 # ---- suggestions
 
 

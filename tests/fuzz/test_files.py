@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.data import download, sources
+from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.regard import heads, labelled_texts
 from lm_eval_bias.tasks.regard.commands import classify
 from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
@@ -60,13 +60,13 @@ NAME = "stereoset_en_inter"
 @pytest.fixture
 def cached(tiny_mirror, monkeypatch, tmp_path):
     """A good file in the cache, and no network."""
-    source = download.manifest().files[NAME]
+    source = sources.manifest().files[NAME]
     good = (tiny_mirror / source.repository / source.path).read_bytes()
     monkeypatch.delenv("LM_EVAL_BIAS_DATA")
     path = sources.cached_path(source)
     path.parent.mkdir(parents=True)
     path.write_bytes(good)
-    assert download.locate(NAME) == path
+    assert sources.locate(NAME) == path
     return path
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror,
     path = cached
     if where == "mirror":
         monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
-        path = tiny_mirror / download.manifest().files[NAME].repository / download.manifest().files[NAME].path
+        path = tiny_mirror / sources.manifest().files[NAME].repository / sources.manifest().files[NAME].path
     path.unlink()
     place(path)
     said = refused(tiny_mirror, "fetch", NAME)

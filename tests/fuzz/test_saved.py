@@ -8,7 +8,7 @@ import json
 from hypothesis import strategies as st
 
 from tests.conftest import tiny_frame
-from tests.fuzz.kit import damaged, fuzz, judged, refused
+from tests.fuzz.kit import damaged, fuzz, judged
 
 
 def scores(test):
@@ -25,14 +25,6 @@ def test_damaged_predictions(tiny_mirror, data, packed):
     path = tiny_mirror.parent / ("predictions.json.gz" if packed else "predictions.json")
     path.write_bytes(data.draw(damaged(gzip.compress(raw, mtime=0) if packed else raw)))
     judged(tiny_mirror, "rescore", str(path), "--language", "en", "--json")
-
-
-def test_constant_predictions(tiny_mirror):
-    content = {**PREDICTIONS, "intrasentence": [{**entry, "score": 0.5} for entry in PREDICTIONS["intrasentence"]]}
-    path = tiny_mirror.parent / "predictions.json"
-    path.write_text(json.dumps(content))
-    line = refused(tiny_mirror, "rescore", str(path), "--language", "en")
-    assert "intrasentence: every answer is 0.5: the answers don't depend on the text" in line
 
 
 LABELLED = [

@@ -5,7 +5,7 @@ import json
 import pytest
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias.cli import installation
+from lm_eval_bias.cli import setup
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.harness import internals, linking
@@ -89,7 +89,7 @@ def moved(harness, tmp_path):
 
 def test_moved_package_is_detected(moved):
     assert f"{moved}, which is gone" in linking.state().problem
-    assert any(f.status == "problem" and "which is gone" in f.text for f in installation.examine())
+    assert any(status == "problem" and "which is gone" in text for status, text in setup.examine_installation())
     moved.write_text("")
     assert "another copy" in linking.state().problem
     assert main(["link"]) == 0

@@ -6,7 +6,7 @@ import importlib.metadata
 import pytest
 from lm_eval.api import registry
 
-from lm_eval_bias.cli import installation
+from lm_eval_bias.cli import setup
 from lm_eval_bias.harness import aggregations, internals, registration
 from tests.conftest import ROOT
 
@@ -108,4 +108,4 @@ def test_a_package_that_is_not_installed_says_so_once(installed, caplog):
     registration.register()
     assert caplog.text.count("not installed") == 1
     assert "pip install -e ." in caplog.text
-    assert any(f.status == "problem" and "pip install -e ." in f.text for f in installation.examine())
+    assert any(status == "problem" and "pip install -e ." in text for status, text in setup.examine_installation())

@@ -1,16 +1,13 @@
-"""Log-likelihoods that no distribution has: no run scores them, no cache keeps them, no log of them is scored again."""
+"""Log-likelihoods that no distribution has: no run scores them, and no cache keeps them."""
 
 import itertools
-import json
 import math
-import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.answers import AlikeAnswers
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals, registration, servers
@@ -121,72 +118,3 @@ def test_the_dummy_of_the_harness_answers_at_random_and_runs(tiny_mirror, tmp_pa
     capsys.readouterr()
     assert main(["report", str(tmp_path), "--format", "md"]) == 0
     assert capsys.readouterr().out.count("; chance level: dummy answers at random.") == 2
-
-
-@pytest.mark.parametrize(("value", "says"), [("0.0", "exclude each other"), ("0.7", "above 0")])
-def test_logs_of_impossible_answers_are_refused(value, says, tmp_path, capsys):
-    log = log_of("occugender_implicit", tmp_path)(lambda i: [value, "False"])
-    assert main(["rescore", log]) == 2
-    assert re.search(f"line 1: .*{says}", capsys.readouterr().err)
-
-
-def log_of(task, tmp_path, *options):
-    """A small log of a model that answers at random, its samples, and a function that changes its answers."""
-    arguments = ["run", "--model", "bias-chance", "--tasks", task, "--limit", "4", "--log_samples", *options]
-    assert main([*arguments, "--output_path", str(tmp_path / task)]) == 0
-    (path,) = (tmp_path / task).rglob("samples_*.jsonl")
-    (results,) = (tmp_path / task).rglob("results_*.json")
-    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-    def rewrite(change, model="local-completions"):
-        content = json.loads(results.read_text(encoding="utf-8"))
-        content["config"]["model"] = model
-        results.write_text(json.dumps(content), encoding="utf-8")
-        for sample in samples:
-            sample["filtered_resps"] = [change(i) for i, _ in enumerate(sample["filtered_resps"])]
-            sample["resps"] = [[answer] for answer in sample["filtered_resps"]]
-        path.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
-        return str(path)
-
-    return rewrite
-
-
-def test_logs_of_a_constant_are_refused(tmp_path, tiny_mirror, capsys):
-    words = log_of("occugender_implicit", tmp_path)
-    sentences = log_of("stereoset_en", tmp_path)
-    for rewrite, constant in (
-        (words, lambda i: ["-4.0", "False"]),
-        (words, lambda i: [str(-4.0 * (1 + i % 3)), "False", str(1 + i % 3)]),  # as the words have tokens
-        (sentences, lambda i: ["0.25", str(3 + i)]),
-        (sentences, lambda i: ["1.0", str(3 + i)]),
-    ):
-        capsys.readouterr()
-        assert main(["rescore", rewrite(constant)]) == 2
-        assert "the answers don't depend on the text" in capsys.readouterr().err
-    assert main(["rescore", words(lambda i: ["-4.0", "False"], model="bias-dial")]) == 0  # a neutral control may
-    assert main(["rescore", words(lambda i: [str(-4.0 - i / 7), "False"])]) == 0
-    assert main(["rescore", sentences(lambda i: [str(0.25 + i / 7), str(3 + i)])]) == 0
-
-
-@pytest.mark.parametrize(
-    ("answers", "constant"),
-    [
-        ([(-2.0, 1, -4.0, 2, -6.0, 3)] * 4, True),
-        ([(-2.0, 1, -4.5, 2, -6.0, 3)] * 4, False),
-        ([(-0.3, False, 1), (-0.9, False, 3)] * 6, True),
-        ([(-0.3, False), (-0.9, False)] * 6, False),
-        ([(-2.0, False)] * 11, False),
-        ([(-2.0, False)] * 12, True),
-        ([(-math.inf, False)] * 12, False),
-        ([(math.nan, False)] * 12, False),
-        ([(0.5, 1), (1.0, 1)] * 6, False),
-        (["a text"] * 12, False),
-        ([()] * 12, False),
-        ([("a", "b")] * 12, False),
-    ],
-)
-def test_numbers_that_are_one(answers, constant):
-    numbers = AlikeAnswers()
-    numbers.add(answers[:5])
-    numbers.add(answers[5:])
-    assert bool(numbers.problem()) is constant

@@ -13,7 +13,7 @@ from lm_eval.tasks.esbbq import utils as authors
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.data.download import locate
+from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks
 
 TOTALS = {"es": 27_320, "ca": 27_344}

@@ -14,7 +14,7 @@ import pytest
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.answers import REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.data.download import locate
+from lm_eval_bias.data.sources import locate
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option
 from lm_eval_bias.tasks.kinds.bbq_like import NUMBERS

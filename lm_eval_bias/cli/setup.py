@@ -1,0 +1,178 @@
+"""The commands to set up: ``fetch``, ``link``, ``path`` and ``doctor``, a class each."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Iterator
+
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.version import __version__
+
+
+class Fetch:
+    """Downloads and verifies the pinned data."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Add what the command understands."""
+        parser.add_argument("names", nargs="*", metavar="NAME", help="data sets or files to download (default: all)")
+
+    @staticmethod
+    def run(arguments: argparse.Namespace) -> int:
+        """Fetch, and print where each file lies."""
+        from lm_eval_bias.data import sources
+
+        for source, path in sources.fetch(arguments.names):
+            print(f"{source.name}: {source.size:,} bytes, SHA-256 verified, {source.licence}\n  {path}")
+        return 0
+
+
+class Link:
+    """Lets plain ``lm_eval --tasks occugender`` find the tasks."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Add what the command understands."""
+        parser.add_argument("--remove", action="store_true", help="remove what link wrote, and nothing else")
+
+    @staticmethod
+    def run(arguments: argparse.Namespace) -> int:
+        """Link, unless the harness finds the tasks by itself, or remove the links.
+
+        Returns:
+            2 where links were left because someone changed them.
+        """
+        from lm_eval_bias.harness import linking
+
+        if arguments.remove:
+            removed, changed = linking.unlink()
+            for path in changed:
+                print(f"kept, because it was changed after it was linked: {path}", file=sys.stderr)
+            print(f"{removed} stubs removed." if removed or changed else "Nothing was linked.")
+            return 2 if changed else 0
+        if linking.unnecessary():
+            print(
+                "Nothing to link: this version of the harness reads entry points, so 'lm_eval --tasks occugender' "
+                "works without a link."
+            )
+            return 0
+        state = linking.link()
+        print(f"{len(state.stubs)} stubs written to {state.folder}; 'lm_eval --tasks occugender' works now.")
+        return 0
+
+
+class TaskPath:
+    """Prints the task folder, for ``lm_eval --include_path``."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Add what the command understands."""
+        text = "print the folder of this benchmark alone, which may come from another distribution"
+        parser.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help=text)
+
+    @staticmethod
+    def run(arguments: argparse.Namespace) -> int:
+        """Print the folder."""
+        print(tasks_path() if arguments.benchmark is None else registry.get(arguments.benchmark).folder)
+        return 0
+
+
+class Doctor:
+    """Checks versions, link and data, or one benchmark."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Add what the command understands."""
+        parser.add_argument(
+            "--benchmark",
+            metavar="NAME",
+            help="check this benchmark instead, with random and planted answers: files, documents, names, scores, "
+            "pages",
+        )
+
+    @staticmethod
+    def run(arguments: argparse.Namespace) -> int:
+        """Print what was found; status 1 where something is a problem."""
+        name = arguments.benchmark
+        findings = list(examine_installation() if name is None else examine_benchmark(name))
+        for status, text in findings:
+            print(f"{status:8} {text}")
+        return 1 if any(status == "problem" for status, _ in findings) else 0
+
+
+def examine_installation() -> Iterator[tuple[str, str]]:
+    """Find out about versions, link and data: ``ok``, ``note`` (worth knowing) or ``problem``, and what was found."""
+    from lm_eval_bias.harness import registration
+
+    entries = catalog.packaged()
+    tasks = sum(entry.kind == "task" for entry in entries.values())
+    yield "ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups"
+    yield "ok", f"python {platform.python_version()}"
+    yield from map(registration.examine, registration.SUPPORTED)
+    if names := registration.model_types():
+        yield "ok", f"model types added: {', '.join(names)}"
+    else:
+        text = "no model types added, because the package is not installed: run 'pip install -e .' in its folder"
+        yield "problem", text
+    for examine in (_examine_link, _examine_data):
+        try:
+            yield examine()
+        except BiasError as error:
+            yield "problem", str(error)
+
+
+def _examine_link() -> tuple[str, str]:
+    from lm_eval_bias.harness import linking
+
+    link = linking.state()
+    if linking.unnecessary():
+        leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if link.stubs else ""
+        works = "plain 'lm_eval --tasks occugender' works, because this version of the harness reads entry points"
+        return "ok", f"link not needed: {works}{leftover}"
+    if link.problem:
+        return "problem", f"link: {link.problem}"
+    if link.stubs:
+        stubs = f"{len(link.stubs)} stubs in {link.folder}"
+        return "ok", f"linked: plain 'lm_eval --tasks occugender' works ({stubs})"
+    return "ok", "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
+
+
+def _examine_data() -> tuple[str, str]:
+    from lm_eval_bias.data import sources
+
+    local, files = sources.mirror(), list(sources.manifest().files.values())
+    if local is not None:
+        wrong = {}
+        for source in files:
+            try:
+                wrong[source.name] = source.check(sources.mirrored_path(source, local))
+            except OSError:
+                wrong[source.name] = "missing"
+        if damaged := [f"{name} ({what})" for name, what in wrong.items() if what]:
+            return "problem", f"data: mirror {local} lacks or changes {', '.join(damaged)}"
+        return "ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)"
+    cached = sum(map(sources.is_cached, files))
+    text = f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}"
+    if cached == len(files):
+        return "ok", text
+    if sources.offline():
+        return "note", f"{text}; HF_HUB_OFFLINE is set, so the rest can't be downloaded"
+    return "ok", f"{text}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)"
+
+
+def examine_benchmark(name: str) -> list[tuple[str, str]]:
+    """Find out what is wrong with a benchmark, a finding each, and what was checked.
+
+    Raises:
+        BiasError: There is none of that name.
+    """
+    from lm_eval_bias.evaluation.benchmark_checks import Examination
+
+    found = Examination(name)
+    checked = ("ok", f"{found.family.name}: no mistake found; tasks that were run: {len(found.scores)}")
+    problems = [("problem", text) for text in found.mistakes]
+    return [*(("note", text) for text in found.notes), *(problems or [checked])]
