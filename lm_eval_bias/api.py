@@ -333,8 +333,6 @@ def rescore(*paths: str | os.PathLike[str], language: str | None = None, **rewri
             raise BiasError(f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}")
     chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
     results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen)
-    for difference in () if chosen else rescoring.unlike_results(results):
-        warnings.warn(f"differs from what its run says: {printable(difference)}", stacklevel=3)
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
 
@@ -379,16 +377,16 @@ def compare(
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
     """
-    from lm_eval_bias.comparing import comparison
+    from lm_eval_bias.comparing import findings
     from lm_eval_bias.report import comparison_reports
 
-    _one_of("by", by, comparison.ways())
+    _one_of("by", by, findings.ways())
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
     names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
-    choice = comparison.Choice(by, base, names, all_scores, unpaired, correction)
-    compared = comparison.compare(_several(runs), choice)
+    choice = findings.Choice(by, base, names, all_scores, unpaired, correction)
+    compared = findings.compare(_several(runs), choice)
     return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
 
 

@@ -18,8 +18,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.regard import classifier
 from tests import tiny_questions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -359,7 +358,7 @@ def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     files.update(_tiny_regard(folder, real))
     files.update({name: _pin(folder, real.files[name], raw) for name, raw in tiny_questions.files().items()})
     fake = sources.Manifest(files, real.sets, real.citations)
-    for module in (sources, download, released_sets):
+    for module in (sources, download):
         monkeypatch.setattr(module, "manifest", lambda: fake)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(folder))
     return folder

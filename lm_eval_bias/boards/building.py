@@ -15,7 +15,7 @@ from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
-from lm_eval_bias.runs import settings
+from lm_eval_bias.runs import remarks, settings
 from lm_eval_bias.runs.harness_results import presentable, value_of
 
 RUN, PUBLISHED = "run", "published"
@@ -152,7 +152,9 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         else RankedScore(note=ABSENT)
         for name, v in given.items()
     }
-    departures = settings.deviations(task) + ((withheld,) if withheld else ())
+    used = task.metadata.get("classifier_used")
+    warning = str(used.get("warning") or "") if isinstance(used, Mapping) else ""
+    departures = [one for one in (settings.part(task), settings.old_version(task), warning, withheld) if one]
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
@@ -162,9 +164,14 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
         settings.describe(run, task),
-        departures + tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
+        (
+            *departures,
+            *(f"{', '.join(names)}: {note}" for note, names in notes.items()),
+            *([f"differs from {run.differs}"] if run.differs else []),
+        ),
         cells,
         settings.key(run, task),
+        remarks.before_scores(run, task),
     )
 
 

@@ -20,7 +20,7 @@ _EPILOG = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
-    from lm_eval_bias.comparing.comparison import ways
+    from lm_eval_bias.comparing.findings import ways
     from lm_eval_bias.comparing.pairing import conditions
     from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
 
@@ -67,11 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, runs that can't be read or can't be compared.
     """
-    from lm_eval_bias.comparing import comparison
+    from lm_eval_bias.comparing.findings import Choice, check, compare
     from lm_eval_bias.report import comparison_pages, comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
-    choice = comparison.Choice(
+    choice = Choice(
         by=arguments.by,
         base=arguments.base,
         scores=list(dict.fromkeys(output.comma_separated([arguments.scores or ""]))),
@@ -79,14 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
         unpaired=arguments.unpaired,
         correction=arguments.correction,
     )
-    comparison.check(choice)
+    check(choice)
     if arguments.scores and not choice.scores:
         raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
     form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
-    findings, pairs, refused = comparison.compare(runs, choice, leave_out=form == "html")
+    findings, pairs, refused = compare(runs, choice, leave_out=form == "html")
     output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
     if form == "html":
         text = comparison_pages.render(findings, pairs, arguments.by, arguments.correction, refused)

@@ -11,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data import sources
 from lm_eval_bias.data.download import offline
-from lm_eval_bias.harness import linking, registration, versions
+from lm_eval_bias.harness import linking, registration
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def examine() -> list[Diagnosis]:
     return [
         Diagnosis("ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups"),
         Diagnosis("ok" if sys.version_info >= (3, 10) else "problem", f"python {python}"),
-        *(Diagnosis(*versions.examine(package)) for package in versions.SUPPORTED),
+        *(Diagnosis(*registration.examine(package)) for package in registration.SUPPORTED),
         _models(),
         _link(),
         *_data(),

@@ -15,8 +15,8 @@ from lm_eval_bias.runs import run_discovery
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "List all runs beside the models in the published papers, with 95% intervals of their ranks: one table per "
-        "task, or one page."
+        "List all runs beside the models in the published papers, with 95% intervals of their ranks: a table per task, "
+        "or a page with a tab per benchmark."
     )
     parser.add_argument(
         "paths",
@@ -28,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=(output.TEXT, *output.FORMATS),
-        help="output format (default: by FILE's ending, else text); html is one table that can be searched, filtered "
-        "and sorted",
+        help="output format (default: by FILE's ending, else text); html is a page to search, sort and save as CSV",
     )
     parser.add_argument(
         "--task",

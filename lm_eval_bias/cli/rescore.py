@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,8 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
     values = [(rewriting, getattr(arguments, rewriting.flag)) for rewriting in rescoring.known_rewritings()]
     rewritings = [(rewriting, value) for rewriting, value in values if value is not None]
     results = rescoring.rescore(arguments.paths, arguments.language, rewritings)
-    for problem in () if rewritings else rescoring.unlike_results(results):
-        print(f"lm-eval-bias: differs from what its run says: {problem}", file=sys.stderr)
     text = rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results, arguments.table)
     print(text, end="")
     return 0

@@ -12,7 +12,7 @@ from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import catalog, redaction
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.evaluation import evaluate, preflight, suites
-from lm_eval_bias.harness import distributed, internals, running, versions
+from lm_eval_bias.harness import distributed, internals, registration, running
 from lm_eval_bias.report import listings, run_output, sentences
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def main(argv: list[str]) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    untested = versions.require_harness()
+    untested = registration.require_harness()
     run = parser()
     if not argv:
         run.print_help()

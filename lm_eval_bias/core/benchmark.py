@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.planting import Planting
     from lm_eval_bias.core.published_scores import Published
     from lm_eval_bias.core.questions import Question
-    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.core.run_data import Remark, TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
@@ -221,7 +221,7 @@ class Benchmark(ABC):
         leanings: What an interval above, and one below, the neutral value of a main score says, in a few words that
             follow a model's name: ``{"gap": ("favours the old", "favours the young")}``.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
-            answers. Gates refuse a run in which it is large.
+            answers. Reports warn of a run in which it is large, and gates refuse it.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
         options: ``--metadata`` keys that its tasks understand, each with its role, mostly ``""``: :data:`REQUIRED`,
@@ -393,8 +393,12 @@ class Benchmark(ABC):
         """Figures and tables of its section in a page, beside those that every benchmark has."""
         return []
 
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """What readers must know before they believe a task's scores, found in these."""
+    def cautions(self, task: TaskRun) -> Iterable[str | Remark]:
+        """What readers must know before they believe a task's scores, found in these.
+
+        A ``Remark("low_coverage", text)`` says that the scores describe too little of what the model would answer:
+        gates refuse the run then. Chance level and unanswered documents are found without it.
+        """
         return ()
 
     def withheld(self, task: TaskRun) -> str:

@@ -20,6 +20,11 @@ CLOZE = "cloze"
 NEXT_SENTENCE = "next_sentence"
 SENTENCE_LIKELIHOODS = "sentence_likelihoods"
 KINDS = (CLOZE, NEXT_SENTENCE, SENTENCE_LIKELIHOODS)
+# the other request types of this package, beside those of questions: names of methods, too
+EXACT = "exact_loglikelihood"
+WITH_LENGTH = "loglikelihood_with_length"
+WITH_LENGTH_IF_KNOWN = "loglikelihood_with_length_if_known"
+GENERATED = "generated_text"
 BLANK = "BLANK"
 
 # what a task's metadata may choose, the default first

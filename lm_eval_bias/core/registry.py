@@ -114,6 +114,12 @@ def get(name: str) -> Benchmark:
     return by_name()[name]
 
 
+def main_names(task: TaskRun) -> list[str]:
+    """A task's main scores, as far as it has them; all where its benchmark names none."""
+    benchmark = by_name().get(task.benchmark)
+    return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
+
+
 def withheld(name: str, task: TaskRun) -> str:
     """Why a task's scores must not be shown; empty if they may, or where the benchmark of that name isn't known."""
     benchmark = by_name().get(name)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lm_eval_bias.custom_metrics.score import t_factor
 
@@ -137,6 +137,22 @@ class Run:
     differs: str = ""
     began: float | None = None
     model: str = ""
+
+
+class Remark(NamedTuple):
+    """Something to know before a task's scores are believed.
+
+    Attributes:
+        kind: A fixed name (``lm_eval_bias.runs.remarks``), by which a policy can allow it.
+        text: What it is.
+        brief: The same in a few words, to stand in front of the scores; the text if empty.
+        score: The score that it is about, if not all.
+    """
+
+    kind: str
+    text: str
+    brief: str = ""
+    score: str = ""
 
 
 @dataclass(frozen=True)

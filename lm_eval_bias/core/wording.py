@@ -19,10 +19,8 @@ def margin(value: Value) -> float:
     return t_factor(value.dof) * value.stderr
 
 
-def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
-    """A score with its 95% interval: ``56.7 ± 1.8%``, or ``0.38 [0, 1]`` where the interval isn't symmetric.
-
-    An interval that would leave the score's range is cut to it, and so isn't symmetric.
+def with_interval(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
+    """A score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
 
     Args:
         value: The score.
@@ -32,18 +30,14 @@ def with_margin(value: Value, unit: str = "", digits: int = 2, factor: float = 1
     """
     if math.isnan(value.value):
         return "not computable"
-    text = _fixed(factor * value.value, digits)
+    text = f"{_fixed(factor * value.value, digits)}{unit}"
     if value.interval is None:
-        return f"{text}{unit}"
-    cut = any(end in (value.low, value.high) for end in value.interval)
-    below, above = (f"{factor * abs(end - value.value):.{digits}f}" for end in value.interval)
-    if below == above and not cut:
-        return f"{text} ± {below}{unit}"
+        return text
     ends = (
         numbers.bound(factor * end) if end in (value.low, value.high) else _fixed(factor * end, digits)
         for end in value.interval
     )
-    return f"{text}{unit} [{', '.join(ends)}]"
+    return f"{text} [{', '.join(ends)}]"
 
 
 def _fixed(number: float, digits: int) -> str:

@@ -95,7 +95,7 @@ class Manifest:
 
 
 def _of_task(name: str) -> str:
-    """What to fetch for a task or group that no data are named after; empty where there is none of that name."""
+    """What to fetch for a task or group of this name; empty if there is none."""
     entries = catalog.entries()
     entry = entries.get(name)
     if entry is None or entry.path is None:
@@ -121,7 +121,7 @@ def manifest() -> Manifest:
 
 
 def hashes(name: str | None) -> dict[str, str]:
-    """SHA-256 of the files of a set by what result files call them; without a name none.
+    """SHA-256 of a set's files, by the names that result files use; none without a name.
 
     Raises:
         BiasError: An unknown name.

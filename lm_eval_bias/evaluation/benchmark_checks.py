@@ -49,10 +49,8 @@ class Examination:
         self.scores: dict[str, dict[str, Score]] = {}  # by task
         self.planted: dict[str, None] = {}  # scores that a planting speaks of
         self._read_files()
-        keys = {name: self._task(entry) for name, entry in self.entries.items() if entry.kind == "task" and entry.path}
-        for name in (name for name in keys if keys[name] and keys.get(f"{name}_gen")):
-            if other := next(iter(set(keys[name]) ^ set(keys[f"{name}_gen"])), None):
-                self.add(f"{name}_gen", f"its documents aren't those of {name}: {', '.join(other)} is in one of them")
+        for entry in (one for one in self.entries.values() if one.kind == "task" and one.path):
+            self._task(entry)
         for own in self.members.values():
             self._names(own)
         every = {name for own in self.scores.values() for name in own}
@@ -150,8 +148,8 @@ class Examination:
 
     # ------------------------------------------------------------------ a task
 
-    def _task(self, entry: catalog.Entry) -> dict[tuple[str, ...], int]:
-        """Check a task; the places of its documents by their keys, none where it can't be built."""
+    def _task(self, entry: catalog.Entry) -> None:
+        """Check a task as far as it can be built and run."""
         own, name = self.members[entry.benchmark], entry.name
         try:
             if options_for(own, REQUIRED):
@@ -160,13 +158,13 @@ class Examination:
                 fetch([entry.data])
         except BiasError as error:
             self.notes.append(f"{name}: not run ({error})")
-            return {}
+            return
         try:
             manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
             task = manager.load([name])["tasks"][name]
         except Exception as error:  # other people's code can fail in any way
             self.add(str(entry.path), kind_of(error))
-            return {}
+            return
         docs: Sequence[dict[str, Any]] = task.eval_docs
         if entry.items not in (None, len(docs)):
             self.add(str(entry.path), f"n_items is {entry.items}, but there are {len(docs)} documents")
@@ -185,12 +183,11 @@ class Examination:
                     self.add(name, f"the field {field!r} of its documents isn't the same once it was written as JSON")
         except Exception as error:  # other people's code can fail in any way
             self.add(name, f"its documents can't be asked ({kind_of(error)})")
-            return keys
+            return
         if values := self._answered(task, "random answers", ChanceLM()):
             if planting := self.attempt(name, "planting", lambda: own.planting):
                 self._planted(task, planting, asked, entry.asks == ("generate_until",))
             self._pages(own, entry, docs, values, len(asked))
-        return keys
 
     def _planted(self, task: Any, planting: Planting, docs: Sequence[Mapping[str, Any]], writes: bool) -> None:
         """Check that scores follow a bias that is planted, one way and the other."""

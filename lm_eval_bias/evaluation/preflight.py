@@ -155,7 +155,7 @@ def check_model(config: EvaluatorConfig) -> None:
 
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
-    from lm_eval_bias.harness import internals, request_types
+    from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
     kind = _model_class(config)
@@ -163,7 +163,7 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
         raise problem
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
-    greedy = request_types.is_greedy(config.gen_kwargs)
+    greedy = internals.is_greedy(config.gen_kwargs)
     needed = ("always",) if greedy else ("always", "by default")
     sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts in needed]
     if sampled and greedy:
@@ -194,6 +194,7 @@ def _asker(kind: Any) -> str:
 def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError | None:
     """Why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
     from lm_eval_bias.core.questions import KINDS
+    from lm_eval_bias.harness.internals import derives_from
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
 
     asks = request_kinds(entries)
@@ -207,13 +208,13 @@ def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError |
     if hasattr(kind, "refusal"):
         problem: BiasError | None = kind.refusal(config.model_args, asks)
         return problem
-    if config.model in ("hf", "hf-packed"):
+    if derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args or {}, asks)
     return no_loglikelihoods(config.model) if set(asks) != {"generate_until"} and "Chat" in _asker(kind) else None
 
 
 def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasError | None:
-    """What a checkpoint of ``hf`` or ``hf-packed`` cannot answer, where its configuration can be read."""
+    """What a checkpoint of ``hf``, or a model type derived from it, can't answer, where its configuration is read."""
     import transformers
     from transformers.models.auto import modeling_auto
 

@@ -20,7 +20,8 @@ from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, Export, MeasureSettings, Omitted
-from lm_eval_bias.report import caveats, content, templates
+from lm_eval_bias.report import content, templates
+from lm_eval_bias.runs import remarks
 
 _BETTER = {True: "higher is better", False: "lower is better", None: None}
 
@@ -51,7 +52,8 @@ def _rounded(value: Any) -> Any:
 def _refuse_trials(runs: Sequence[Run], settings: MeasureSettings) -> None:
     for run in runs:
         for task in run.tasks.values():
-            if not settings.allow_trial and (trial := caveats.trial(task)):
+            trial = next((one.brief for one in remarks.unmaking(run, task) if one.kind == "trial_run"), "")
+            if trial and not settings.allow_trial:
                 raise BiasError(
                     f"{run.path}: {task.task} is a {trial}: its numbers aren't the model's; run the whole task, or add "
                     "--allow-trial"

@@ -16,7 +16,7 @@ import yaml
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
-from lm_eval_bias.gate import departures
+from lm_eval_bias.runs import remarks, settings
 
 ON = ("interval", "point", "evidence")
 UNANSWERED = 0.1
@@ -71,7 +71,8 @@ class Policy:
         dtypes: Of the weights; empty for any.
         allow_warnings: Whether scores may come with warnings.
         unanswered: Largest share of documents without an answer.
-        allow: In what a run may depart from its tasks: names, or ``name=value``.
+        allow: What may be changed of the tasks: names, or ``name=value``; and kinds of remarks that would unmake a
+            verdict.
     """
 
     bounds: tuple[Bound, ...]
@@ -177,19 +178,17 @@ def read(path: Path) -> Policy:
 
 
 def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[str, ...]:
-    """The departures that a policy allows.
+    """What a policy allows.
 
     Raises:
-        BiasError: One that no run can have.
+        BiasError: Something that no run can have.
     """
-    known = departures.names()
+    known = [*settings.option_names(), *remarks.UNMAKING]
     for number, text in enumerate(content.get("allow", [])):
         name = text.partition("=")[0]
         if name not in known:
             place = f"{path} line {_line(node, ['allow', number])}"
-            raise BiasError(
-                f"{place}: unknown departure {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
-            )
+            raise BiasError(f"{place}: unknown name {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}")
     return tuple(content.get("allow", []))
 
 

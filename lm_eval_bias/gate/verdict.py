@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -11,9 +12,10 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.gate import departures
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from lm_eval_bias.runs import rescoring, sample_logs, soundness
+from lm_eval_bias.harness import run_inputs
+from lm_eval_bias.runs import remarks, rescoring, sample_logs, settings, soundness
+from lm_eval_bias.runs.settings import ChangedOption
 
 
 def _fits(task: TaskRun, pattern: str) -> bool:
@@ -89,6 +91,8 @@ def _exists(pattern: str, names: set[str]) -> bool:
 
 
 _MOST_LINES = 3
+# what is asked for where a remark would unmake the verdict; parts of the items and unanswered ones have limits
+_NEEDED = {"chance_level": "better than by guessing", "low_coverage": "scores that cover the answers"}
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # as a hash of digits isn't written another way
 
 
@@ -171,8 +175,8 @@ def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
         yield GateFinding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
     judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     for name, task in judged.items():
-        yield from _departures(run, task, policy)
-        yield from _unanswered(task, policy.unanswered)
+        yield from _changes(run, task, policy)
+        yield from _unanswered(task, policy)
         if not policy.share:
             continue
         part = task.share
@@ -184,37 +188,50 @@ def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
         )
 
 
-def _departures(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
-    """In what a run isn't its task as it is; a share of the items that a policy asks for settles which part may do."""
-    for departure in departures.find_departures(run, task):
-        if policy.share is not None and departure.name in departures.PART:
+def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
+    """What was changed of a task, and what leaves no verdict on its scores: violated unless it is allowed by name.
+
+    A share of the items that a policy asks for settles which part may do.
+    """
+    changed = [(one, "the unchanged task") for one in settings.changed_options(run, task)]
+    for remark in remarks.unmaking(run, task):
+        if remark.kind in _NEEDED:
+            changed.append((ChangedOption(remark.kind, "", remark.text), _NEEDED[remark.kind]))
+    for one, needed in changed:
+        if one.name in settings.PART and (policy.share is not None or "trial_run" in policy.allow):
             continue
-        holds = any(_allows(text, departure) for text in policy.allow)
-        problem = f"{departure.problem}; to allow it, add to the policy: {departure.line}"
-        required = f"allowed: {departure.exact}" if holds else "the unchanged task"
-        yield GateFinding(task.task, departure.name, holds, required, "" if holds else problem)
+        if any(_allows(text, one) for text in policy.allow):
+            yield GateFinding(task.task, one.name, True, f"allowed: {one.exact}")
+        else:
+            line = f"allow: {json.dumps([one.exact], ensure_ascii=False)}"
+            problem = f"{one.problem or f'it is {one.value}'}; to allow it, add to the policy: {line}"
+            yield GateFinding(task.task, one.name, False, needed, problem)
+    here, there = run_inputs.code_hash(registry.get(task.benchmark)), task.inputs.get("package_code")
+    if there not in (None, here):
+        said = f"{str(there)[:12]}, here {here[:12]}: --strict tells whether the scores are the same"
+        yield GateFinding(task.task, "package_code", True, "nothing: told only", said)
 
 
-def _allows(text: str, departure: departures.Departure) -> bool:
-    """Whether a line of a policy allows this departure: by its name, or its name and value; 20 and 20.0 are one."""
+def _allows(text: str, one: ChangedOption) -> bool:
+    """Whether a line of a policy allows this change: by its name, or its name and value; 20 and 20.0 are one."""
     name, equals, value = text.partition("=")
-    if text in (departure.name, departure.exact):
+    if text in (one.name, one.exact):
         return True
-    numbers = all(_NUMBER.fullmatch(raw) for raw in (value, departure.value))
-    return bool(name == departure.name and equals and numbers and float(value) == float(departure.value))
+    numbers = all(_NUMBER.fullmatch(raw) for raw in (value, one.value))
+    return bool(name == one.name and equals and numbers and float(value) == float(one.value))
 
 
-def _unanswered(task: TaskRun, largest: float) -> Iterator[GateFinding]:
+def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     """Whether enough documents were answered: a model that answers nothing favours nobody."""
     name = registry.get(task.benchmark).unanswered
     if not name:
         return
     value = task.scores.get(name)
     share = math.nan if value is None else value.value
-    holds = share <= largest
+    holds = share <= policy.unanswered or "unanswered" in policy.allow
     problem = f"{share:.3g} of them weren't answered" if not math.isnan(share) else "the run doesn't say"
-    required = f"at most {largest:g} of the documents unanswered"
-    yield GateFinding(task.task, name, holds, required, "" if holds else problem, share)
+    required = f"at most {policy.unanswered:g} of the documents unanswered"
+    yield GateFinding(task.task, name, holds, required, "" if share <= policy.unanswered else problem, share)
 
 
 def _warnings(run: Run, policy: Policy) -> Iterator[GateFinding]:

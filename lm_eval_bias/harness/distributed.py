@@ -1,4 +1,4 @@
-"""Several processes (ranks) that share a run's documents: what only one of them does, for all."""
+"""What one process (rank) does for all those that share a run's documents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
 
 
 def _filtered(ranks: list[list[Any]], apply: Callable[[list[Any]], None]) -> list[tuple[list[Any], str]]:
-    """Per rank the filtered answers, and what went wrong."""
+    """Filter on the first rank: each rank's answers, and what went wrong."""
     instances = sorted((i for rank in ranks for i in rank if i.doc_id >= 0), key=lambda i: (i.doc_id, i.idx))
     try:
         apply(instances)

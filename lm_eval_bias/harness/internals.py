@@ -46,7 +46,7 @@ NO_DOCUMENTS = "did not find any docs"
 
 @contextlib.contextmanager
 def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
-    """Let an instance have another attribute while the context lasts; its class and other instances stay the same."""
+    """Replace an attribute of one instance while the context lasts; its class and other instances stay the same."""
     before = dict(vars(instance))
     setattr(instance, name, value)
     try:
@@ -109,13 +109,22 @@ def concurrency(model: Any) -> int:
 
 
 def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
-    """The texts of ``generate_until``, without a progress bar where the model can do without."""
+    """Run ``generate_until`` without a progress bar, if the model can."""
     silent = {"disable_tqdm": True} if "disable_tqdm" in inspect.signature(model.generate_until).parameters else {}
     return list(model.generate_until(requests, **silent))
 
 
+def is_greedy(gen_kwargs: Mapping[str, Any]) -> bool:
+    """Whether generation options ask for the likeliest texts.
+
+    >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
+    (True, True, False)
+    """
+    return gen_kwargs.get("do_sample") in (False, "false", "False") or gen_kwargs.get("temperature") == 0
+
+
 def key_values(text: str) -> dict[str, Any]:
-    """The mapping that ``KEY=VALUE,KEY=VALUE`` stands for, as the harness reads ``--model_args``."""
+    """Parse ``KEY=VALUE,KEY=VALUE`` as the harness reads ``--model_args``."""
     from lm_eval.utils import simple_parse_args_string
 
     return dict(simple_parse_args_string(text))
@@ -123,7 +132,7 @@ def key_values(text: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def no_client_bars(model: Any) -> Iterator[None]:
-    """Let a client of a server show no progress bars, whatever its ``disable_tqdm`` says."""
+    """Hide a server client's progress bars, whatever its ``disable_tqdm`` says."""
     with contextlib.ExitStack() as stack:
         if is_client(model):
             from lm_eval.models import api_models
@@ -135,8 +144,13 @@ def no_client_bars(model: Any) -> Iterator[None]:
 
 
 def is_client(model: Any) -> bool:
-    """Whether a model, or a class of models, is a client that sends requests to a server."""
+    """Whether a model or its class is a client of a server."""
     return hasattr(model, "_create_payload")
+
+
+def derives_from(kind: Any, *names: str) -> bool:
+    """Whether a model class is, or derives from, one of the harness's with these names; none is imported."""
+    return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
 
 
 def tasks_folder() -> Path:
@@ -166,7 +180,7 @@ def set_up_logging(level: int | str) -> None:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[Callable[[], None]]:
-    """Hold back what the harness and we log until what the context yields is called; a refusal alone is one line."""
+    """Hold back all logging until the yielded function is called, so that a refusal is one line."""
     logger = logging.getLogger("lm_eval")
     handlers, held = logger.handlers, logging.handlers.BufferingHandler(sys.maxsize)
 
@@ -213,7 +227,7 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
 
 
 def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
-    """Write into results and tracker the type and device of a built model, and a name for the folder of its files."""
+    """Record a built model's type and device in results and tracker, and choose a name for its folder."""
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
     device = getattr(model, "device", None)  # of LM: none where the model is elsewhere, or nowhere

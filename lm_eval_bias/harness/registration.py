@@ -1,4 +1,4 @@
-"""Registration with the harness, by name and lazily: nothing here imports torch.
+"""The releases of the harness that are supported, and registration with it: by name and lazily, without torch.
 
 What is registered is declared once, as entry points in the groups that the harness's main branch reads by itself
 (pyproject.toml). Releases that don't read them get them from here, those of other packages too.
@@ -12,9 +12,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from lm_eval_bias.harness import internals, versions
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness import internals
 
 logger = logging.getLogger("lm_eval.bias")
+# lowest supported and highest tested release
+SUPPORTED = {"lm_eval": ("0.4.12", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.56", "5.23.0")}
+BEYOND = {"lm_eval": "0.5"}  # another architecture: metrics, scorers and task formats are not the ones of 0.4
 
 
 @cache
@@ -39,14 +43,14 @@ def model_types() -> list[str]:
 
 
 def register() -> None:
-    """Make declared model types, filters, metrics and aggregations known to the harness, our requests to its models.
+    """Register declared model types, filters, metrics and aggregations, and add our requests to the harness's models.
 
     Idempotent; a name that the harness knows stays what it is.
 
     Raises:
         BiasError: The installed harness is not supported.
     """
-    versions.require_harness()
+    require_harness()
     registries = internals.registries()
     for entry in declared():
         if entry.name not in registries[entry.group]:
@@ -60,19 +64,48 @@ def register() -> None:
 
 
 def requests() -> list[tuple[type, str, Callable[..., Any]]]:
-    """Our kinds of requests as methods: the base class of the harness's models that gets one, its name, the method."""
+    """Our request types as methods: the harness's base class that gets one, its name, and the method."""
     from lm_eval.api.model import LM, TemplateLM
 
-    from lm_eval_bias.scoring import exact_likelihoods, generative_answers, sampled_texts
+    from lm_eval_bias.scoring import request_methods, sampled_texts
 
-    with_texts: dict[str, Callable[..., Any]] = {
-        **exact_likelihoods.METHODS,
-        **sampled_texts.METHODS,
-        **generative_answers.METHODS,
-    }
-    with_tokens: dict[str, Callable[..., Any]] = {**exact_likelihoods.TOKEN_METHODS, **generative_answers.TOKEN_METHODS}
-    return [
-        (base, name, method)
-        for base, methods in ((LM, with_texts), (TemplateLM, with_tokens))
-        for name, method in methods.items()
-    ]
+    groups = (LM, request_methods.METHODS), (LM, sampled_texts.METHODS), (TemplateLM, request_methods.TOKEN_METHODS)
+    return [(base, name, method) for base, methods in groups for name, method in methods.items()]
+
+
+def examine(package: str) -> tuple[str, str]:
+    """Check a package's version against the supported ones: ``ok``, ``note`` or ``problem``, and a line."""
+    from packaging.version import Version
+
+    lowest, tested = SUPPORTED[package]
+    try:
+        installed = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "problem", f"{package} is not installed: pip install lm-eval-bias"
+    public = Version(Version(installed).public)
+    if public < Version(lowest):
+        return "problem", f"{package} {installed} is older than {lowest}: pip install -U {package}"
+    beyond = BEYOND.get(package)
+    if beyond and public.release >= Version(beyond).release:
+        return "problem", (
+            f"{package} {installed} is too new: lm-eval-bias works with {lowest} and later versions below {beyond}: "
+            f"pip install '{package}>={lowest},<{beyond}'"
+        )
+    if public > Version(tested):
+        return "note", f"{package} {installed} is newer than {tested}, the newest release tested here"
+    return "ok", f"{package} {installed}"
+
+
+def require_harness() -> str:
+    """Refuse a harness that is not supported.
+
+    Returns:
+        What is to be said of one that is newer than any that was tested; empty for others.
+
+    Raises:
+        BiasError: It is too old, too new or not there.
+    """
+    status, text = examine("lm_eval")
+    if status == "problem":
+        raise BiasError(text)
+    return text if status == "note" else ""

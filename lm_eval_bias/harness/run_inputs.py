@@ -1,11 +1,11 @@
-"""What a task reads and asks, as hashes for its results file: no benchmark has to do anything for them."""
+"""Hashes of what a task reads and asks, for its results file; benchmarks need do nothing for them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypedDict
@@ -52,7 +52,7 @@ class Inputs(TypedDict, total=False):
 def of_task(
     benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any], read: Mapping[str, str]
 ) -> Inputs:
-    """What is known of a task's inputs once it is built.
+    """Collect what is known of a task's inputs once it is built.
 
     Args:
         benchmark: Its benchmark.
@@ -65,16 +65,21 @@ def of_task(
     files = {names.get(path, path): digest for path, digest in read.items()}
     if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
         files |= sources.hashes(metadata.get("data"))
-    tasks = tasks_path()
-    shared = (tasks, tasks / "kinds", Path(str(resources.files("lm_eval_bias.custom_metrics"))))
     inputs: Inputs = {
         "files": files,
         "package_content": content_hashes.of_data_files(benchmark.folder),
-        "package_code": content_hashes.of_code(benchmark.folder, *(shared if registry.is_own(benchmark) else ())),
+        "package_code": code_hash(benchmark),
     }
     if changed := _changed(benchmark, yaml, metadata):
         inputs["changed"] = changed
     return inputs
+
+
+def code_hash(benchmark: Benchmark) -> str:
+    """One SHA-256 of the Python files that a benchmark's documents and scores come from."""
+    tasks = tasks_path()
+    shared = (tasks, tasks / "kinds", Path(str(resources.files("lm_eval_bias.custom_metrics"))))
+    return content_hashes.of_code(benchmark.folder, *(shared if registry.is_own(benchmark) else ()))
 
 
 def _changed(benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]) -> list[str]:
@@ -98,17 +103,3 @@ def _same(packaged: Any, value: Any) -> bool:
         return bool(packaged == value)
     module, _, name = str(packaged).rpartition(".")
     return bool(module) and getattr(importlib.import_module(module), name, None) is value
-
-
-def add_documents(inputs: Inputs, hashes: Sequence[str], scored: Sequence[int]) -> None:
-    """Add what is known once it is clear which documents are run.
-
-    Args:
-        inputs: Where to.
-        hashes: Of all documents, see :func:`lm_eval_bias.core.content_hashes.of_document`.
-        scored: The places of those that are run.
-    """
-    inputs["documents"] = content_hashes.of_all(hashes)
-    inputs.pop("scored", None)
-    if len(scored) < len(hashes):
-        inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)

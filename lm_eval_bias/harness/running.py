@@ -1,4 +1,4 @@
-"""One evaluation by the harness: the model is built here, so that what goes wrong with it is known to be its own."""
+"""One evaluation by the harness. The model is built here, to tell its errors from others."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
 
 
 def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Samples in the order of the documents, which the harness puts rank behind rank, without idle ranks' stand-ins."""
+    """Sort samples by document (the harness orders them by rank) and drop idle ranks' stand-ins."""
     by_task = {}
     for task, logged in samples.items():
         filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in logged))}
@@ -144,7 +144,7 @@ def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list
 
 
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
-    """Write and push results, and samples where there are some; returns what went wrong, with which it goes on."""
+    """Write and push results, and samples if any; errors don't stop it and are returned."""
     from lm_eval.loggers import evaluation_tracker
 
     failures: list[Exception] = []

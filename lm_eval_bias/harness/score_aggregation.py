@@ -1,4 +1,4 @@
-"""A score as the harness's metric: a value a document, and functions from all of them to value and standard error."""
+"""A score as a metric of the harness: one value per document, aggregated to a value and a standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("lm_eval.bias.scores")  # a child of the harness's, f
 
 @contextlib.contextmanager
 def unlogged() -> Iterator[None]:
-    """Keep notes out of the log, for a run that shows those in its results, of all tasks together."""
+    """Keep notes out of the log, for a run that prints all tasks' notes with its results."""
     logger.disabled = True
     try:
         yield
@@ -48,7 +48,7 @@ class Scored(float):
 
 
 class Notes:
-    """Collects why scores are ``nan`` and says it once a reason, when the task's last score is done."""
+    """Collects why scores are ``nan`` and logs each reason once, after the task's last score."""
 
     def __init__(self, task: str, expected: int) -> None:
         """Notes of the task of that name, which has ``expected`` scores."""
@@ -69,7 +69,7 @@ class Notes:
             self._count, self._by_reason = 0, {}
 
     def _log(self) -> None:
-        """A line per reason; one in all for reasons that only cells of breakdowns have."""
+        """Log a line per reason, and one line for all that concern only cells of breakdowns."""
         cells = 0
         for (kind, reason), scores in self._by_reason.items():
             if not any(score.headline for score in scores):

@@ -1,4 +1,4 @@
-"""What servers answer is looked at before it is believed, and before the file of ``--use_cache`` keeps it.
+"""Checks of servers' answers, before they are scored or kept in the file of ``--use_cache``.
 
 The harness's clients (``TemplateAPI``, 0.4.13) take what they find: log-probabilities of a server that doesn't echo the
 prompt sum to 0, a list that is one short leaves out the last token, no text counts as an empty one. Here these are
@@ -64,7 +64,7 @@ def without_keys(text: str, model: Any) -> str:
 
 @contextlib.contextmanager
 def asking(model: Any) -> Iterator[None]:
-    """Look at a server's answers while a model is asked, and have those that came on disk however it ends."""
+    """Check a server's answers while a model is asked, and save those that came, however it ends."""
     with contextlib.ExitStack() as stack:
         stack.callback(commit, model)
         if internals.is_client(model) and model.parse_generations.__module__.endswith(".openai_completions"):
@@ -80,7 +80,7 @@ def asking(model: Any) -> Iterator[None]:
 
 
 def _listen(record: logging.LogRecord) -> bool:
-    """Take note of a server's words, and keep off the screen what would be said of every try."""
+    """Note a server's words, and drop what would be logged for every try."""
     text = record.getMessage()
     if said := _SAID.match(text):
         _said.set(" ".join(re.sub("<[^<>]*>", " ", said[1]).split())[:300])
@@ -88,7 +88,7 @@ def _listen(record: logging.LogRecord) -> bool:
 
 
 class _Checks:
-    """In place of a client's methods while it is asked; each takes the method that it looks at first."""
+    """Stand-ins for a client's methods; each takes the method whose answers it checks."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -115,7 +115,7 @@ class _Checks:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say what went wrong in words for people, also where the request is sent again."""
+        """Explain in plain words what went wrong, also when the request is sent again."""
         try:
             yield
         except Exception as error:

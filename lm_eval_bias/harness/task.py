@@ -15,11 +15,13 @@ from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias.core import benchmark, content_hashes, files, registry
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
+from lm_eval_bias.core.questions import EXACT, GENERATED, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import Record, Score
-from lm_eval_bias.harness import distributed, registration, request_types, requirements, run_inputs
+from lm_eval_bias.harness import distributed, internals, registration, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
+UNITS = ("percent", "proportion", "difference", "correlation", "percent (SE)", "count", "nats")
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
 
@@ -52,6 +54,38 @@ def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
     except Exception:  # noqa: BLE001 (templates are other people's programs)
         return False
     return isinstance(text, str) and text.endswith(prefix)
+
+
+def _faults_of_documents(own: benchmark.Benchmark, docs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What documents lack, one line each."""
+    for place, doc in enumerate(docs):
+        if doc.get("benchmark") != own.name:
+            found = repr(doc["benchmark"]) if "benchmark" in doc else "missing"
+            yield f"document {place}: its field 'benchmark' is {found}: it must be {own.name!r}, as in the YAML"
+        try:
+            own.key(doc)
+        except Exception as error:  # other people's code can fail in any way
+            field = f"the field {error} is missing" if isinstance(error, KeyError) else kind_of(error)
+            yield f"document {place}: it can't be named: {field} (Benchmark.key)"
+
+
+def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
+    """What scores state wrongly or not at all, one line each."""
+    names = [score.name for score in scores]
+    for score in scores:
+        neutral = score.neutral
+        wrong = {
+            "its name holds a comma, which the harness's files divide names by": "," in score.name,
+            "another score of the task has this name, too": names.count(score.name) > 1,
+            f"its unit is {score.unit!r}: it must be one of {', '.join(UNITS)}": score.unit not in UNITS,
+            f"its range is {score.low:g} to {score.high:g}": not score.low <= score.high,
+            f"its neutral value {neutral} is outside of its range {score.low:g} to {score.high:g}": (
+                neutral is not None and not score.low <= neutral <= score.high
+            ),
+            "its direction is empty, though it has a neutral value": neutral is not None and not score.direction,
+            "its summary is empty": not score.summary,
+        }
+        yield from (f"{score.name or 'a score without a name'}: {text}" for text, is_so in wrong.items() if is_so)
 
 
 class BiasTask(ConfigurableTask):
@@ -92,9 +126,7 @@ class BiasTask(ConfigurableTask):
         self.benchmark = registry.get(str(metadata.get("benchmark")))
         metadata["inputs"] = run_inputs.of_task(self.benchmark, config or {}, metadata, read)
         self.scores = self.benchmark.scores(self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata))
-        wrong = itertools.chain(
-            requirements.of_documents(self.benchmark, self.eval_docs), requirements.of_scores(self.scores)
-        )
+        wrong = itertools.chain(_faults_of_documents(self.benchmark, self.eval_docs), _faults_of_scores(self.scores))
         if first := next(wrong, ""):
             raise BiasError(f"{self.config.task}: {first}")
         metadata.update(self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__)
@@ -156,8 +188,15 @@ class BiasTask(ConfigurableTask):
         The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
         prompts; the tokenizer's name is the part of the key that a task can add to.
         """
-        self._refuse_prompts(kwargs.get("apply_chat_template"), kwargs.get("system_instruction"))
-        self._ask_likeliest_once()
+        flags = {f"--{name}": kwargs.get(name) for name in ("apply_chat_template", "system_instruction")}
+        flags["--num_fewshot"] = self.config.num_fewshot
+        misplaced = [flag for flag, value in flags.items() if value]
+        if misplaced and self.config.metadata.get("asks"):  # nothing belongs to its questions but their own sentences
+            raise BiasError(f"{self.config.task} scores plain sentences: run it without {misplaced[0]}")
+        options, may_sample = self.config.generation_kwargs, self.benchmark.samples_texts == "by default"
+        if self.OUTPUT_TYPE == "generate_until" and may_sample and internals.is_greedy(options):
+            options |= {"do_sample": False, "temperature": 0.0}
+            self.config.repeats = 1  # the likeliest text will do
         self._choose_beginning(kwargs.get("chat_template") if kwargs.get("apply_chat_template") else None)
         self._record_inputs(kwargs.get("limit"), kwargs.get("samples"), bool(kwargs.get("apply_chat_template")))
         if kwargs.get("cache_requests"):
@@ -180,19 +219,8 @@ class BiasTask(ConfigurableTask):
             super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._even_out_kinds(**shared, world_size=self._world_size)
 
-    def _ask_likeliest_once(self) -> None:
-        """Ask for one text a document where the likeliest will do and is asked for, of servers at temperature 0 too."""
-        options = self.config.generation_kwargs
-        if (
-            self.OUTPUT_TYPE == "generate_until"
-            and self.benchmark.samples_texts == "by default"
-            and request_types.is_greedy(options)
-        ):
-            options |= {"do_sample": False, "temperature": 0.0}
-            self.config.repeats = 1
-
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
-        """Settle how texts that begin with a given sentence (``gen_prefix``) are asked for, and say so in the results.
+        """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
 
         In a conversation the sentence is the beginning of the assistant's turn; where the template changes it, or a
         server gets messages and isn't told to go on with the last one (``continue_final_message``), the prompt says it.
@@ -216,14 +244,18 @@ class BiasTask(ConfigurableTask):
         return super().fewshot_context(doc, *args, **kwargs)
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
-        """Tell the result file which documents are run, what is asked of them, and what is put around that."""
+        """Record which documents are run, what is asked of them, and what is put around that."""
         hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in self.eval_docs]
         scored = sorted(set(samples)) if samples else range(min(int(limit or len(hashes)), len(hashes)))
-        run_inputs.add_documents(self.config.metadata["inputs"], hashes, scored)
+        inputs: run_inputs.Inputs = self.config.metadata["inputs"]
+        inputs["documents"] = content_hashes.of_all(hashes)
+        inputs.pop("scored", None)
+        if len(scored) < len(hashes):
+            inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)
         if self.config.num_fewshot:
-            self.config.metadata["inputs"]["num_fewshot"] = self.config.num_fewshot
+            inputs["num_fewshot"] = self.config.num_fewshot
         if chat_template:
-            self.config.metadata["inputs"]["chat_template"] = True
+            inputs["chat_template"] = True
 
     def _asked(self, doc: dict[str, Any]) -> list[Any]:
         """What is asked of a document, but for the arguments of a generation, which the result file has anyway."""
@@ -233,7 +265,7 @@ class BiasTask(ConfigurableTask):
         return [self.config.description, *arguments]
 
     def _keep_busy(self, **kwargs: Any) -> None:
-        """Give a rank without any document the requests of the first one, which are then of no document.
+        """Give a rank without documents the requests of the first document, to be thrown away.
 
         The harness has every rank ask something and say something about a document.
         """
@@ -282,14 +314,6 @@ class BiasTask(ConfigurableTask):
         order = list(fillers)
         self._instances.sort(key=lambda instance: order.index(instance.request_type))
 
-    def _refuse_prompts(self, chat_template: Any, system: Any) -> None:
-        """Refuse what puts text around a question to which nothing belongs but its own sentences."""
-        flags = {"--apply_chat_template": chat_template, "--system_instruction": system}
-        flags["--num_fewshot"] = self.config.num_fewshot
-        misplaced = [flag for flag, value in flags.items() if value]
-        if misplaced and self.config.metadata.get("asks"):
-            raise BiasError(f"{self.config.task} scores plain sentences: run it without {misplaced[0]}")
-
     def dump_config(self) -> dict[str, Any]:
         """The harness's, with functions by name."""
         dumped: dict[str, Any] = super().dump_config()
@@ -307,12 +331,12 @@ class BiasTask(ConfigurableTask):
             return [Instance(q.kind, doc, q.arguments, i, **options) for i, q in enumerate(asking.questions)]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
-            kind = request_types.WITH_LENGTH if asking.counts_tokens else request_types.EXACT
-            kind = request_types.WITH_LENGTH_IF_KNOWN if asking.counts_tokens is None else kind
+            kind = WITH_LENGTH if asking.counts_tokens else EXACT
+            kind = WITH_LENGTH_IF_KNOWN if asking.counts_tokens is None else kind
             for request in requests:
                 request.request_type = kind
         if self.OUTPUT_TYPE == "generate_until":
-            requests.request_type = request_types.GENERATED
+            requests.request_type = GENERATED
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
@@ -347,7 +371,7 @@ class BiasTask(ConfigurableTask):
             return Scored(math.nan, self._failed(doc, score.name, error), place)
 
     def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
-        """Note what failed of a document, a line for each thing that fails."""
+        """Note what failed on a document, once for each thing that fails."""
         text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
         if what not in self._failures:
             self._failures.add(what)

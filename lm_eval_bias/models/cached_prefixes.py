@@ -1,4 +1,4 @@
-"""What to ask an engine with a prefix cache for log-likelihoods: few prompts, of which its cache serves most tokens.
+"""Plans prompts for an engine with a prefix cache, so that most tokens come from the cache.
 
 Requests form a trie over token ids, and each of its tokens that belongs to a continuation is scored once. There are two
 ways to ask. **Next tokens**: a prompt that ends where tokens branch off gives the log-probabilities of all of them,
@@ -9,11 +9,11 @@ asked right behind a block that another prompt may have left there.
 
 from __future__ import annotations
 
-import math
-import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from lm_eval_bias.models.prefix_trie import arrange
 
 Ids = tuple[int, ...]
 MOST_CHILDREN = 128  # next tokens that vLLM gives log-probabilities of at a time
@@ -22,7 +22,7 @@ _PROMPT, _ROW = 8.0, 0.5
 
 
 class PrefixPrompt(NamedTuple):
-    """What is asked at once.
+    """A prompt and what it answers.
 
     Attributes:
         tokens: The prompt.
@@ -61,32 +61,15 @@ class _Sequence(NamedTuple):
         tokens: The tokens.
         path: The trie's node of each.
         shared: How many tokens it has in common with the sequence before it.
+        reached: How many it has in common with one of its neighbours.
         first: The place of the first token that is scored.
     """
 
     tokens: Ids
     path: list[int]
     shared: int
+    reached: int
     first: int
-
-
-def _sequences(pairs: Sequence[tuple[Ids, Ids]]) -> tuple[list[_Sequence], int]:
-    """The distinct sequences in order, and the number of nodes of their trie."""
-    first_by_tokens: dict[Ids, int] = {}
-    for context, continuation in pairs:
-        tokens = (*context, *continuation)
-        first_by_tokens[tokens] = min(len(context), first_by_tokens.get(tokens, len(context)))
-    sequences: list[_Sequence] = []
-    before: Ids = ()
-    path: list[int] = []
-    number = 0
-    for tokens in sorted(first_by_tokens):
-        shared = len(os.path.commonprefix([tokens, before]))
-        path = [*path[:shared], *range(number, number + len(tokens) - shared)]
-        number += len(tokens) - shared
-        sequences.append(_Sequence(tokens, path, shared, first_by_tokens[tokens]))
-        before = tokens
-    return sequences, number
 
 
 def _run(length: int, known: int, block: int) -> int:
@@ -95,52 +78,29 @@ def _run(length: int, known: int, block: int) -> int:
 
 
 class _Branches:
-    """What is scored behind one context: pairs of a sequence and the first place in it that no other one scores."""
+    """What is scored behind one context: each sequence with the first place that no other one scores."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[_Sequence, int]] = []
         self.children: dict[Ids, dict[int, int]] = defaultdict(dict)  # by prefix: node by token
-        self._cost_of_rows = self._cost_of_children = 0.0
+        self.cost_of_rows = self.cost_of_children = 0.0
 
-    def add(self, sequence: _Sequence, start: int, fresh: Sequence[int], block: int) -> None:
-        """Add a sequence.
-
-        Args:
-            sequence: The sequence.
-            start: The first place of what is scored in it.
-            fresh: The places of all that is.
-            block: Tokens of a block of the cache.
-        """
+    def add(self, sequence: _Sequence, fresh: Sequence[int], block: int) -> None:
+        """Add a sequence that is scored at the ``fresh`` places; ``block`` is the cache's."""
+        start = fresh[0]
         self.rows.append((sequence, start))
         known = min(sequence.shared, start - 1)
-        self._cost_of_rows += _PROMPT + (1 + _ROW) * _run(len(sequence.tokens), known, block)
+        self.cost_of_rows += _PROMPT + (1 + _ROW) * _run(len(sequence.tokens), known, block)
         for place in fresh:
             siblings = self.children[sequence.tokens[:place]]
             siblings[sequence.tokens[place]] = sequence.path[place]
             if len(siblings) % MOST_CHILDREN == 1:
                 known = sequence.shared if place == start else place - 1
-                self._cost_of_children += _PROMPT + _ROW + _run(place, known, block)
-
-    @property
-    def is_cheaper_by_rows(self) -> bool:
-        """Whether prompts of rows cost less than those of next tokens."""
-        return self._cost_of_rows < self._cost_of_children
-
-
-def _branches(sequences: Sequence[_Sequence], nodes: int, block: int) -> Iterator[_Branches]:
-    covered = bytearray(nodes)
-    by_context: dict[int, _Branches] = defaultdict(_Branches)
-    for sequence in sequences:
-        fresh = [i for i in range(sequence.first, len(sequence.tokens)) if not covered[sequence.path[i]]]
-        if fresh:
-            by_context[sequence.path[sequence.first - 1]].add(sequence, fresh[0], fresh, block)
-            for place in fresh:
-                covered[sequence.path[place]] = True
-    yield from by_context.values()
+                self.cost_of_children += _PROMPT + _ROW + _run(place, known, block)
 
 
 def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
-    """The prompts that answer requests.
+    """Plan the prompts that answer requests.
 
     Args:
         pairs: Token ids of contexts and continuations, none of them empty.
@@ -151,39 +111,41 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     (1, 2) (3, 4, 5)
     (1, 2, 5) (6,)
     """
-    sequences, nodes = _sequences(pairs)
-    reached = {one.tokens: max(one.shared, other.shared) for one, other in zip(sequences, sequences[1:], strict=False)}
+    trie, sequence_of = arrange([(*context, *continuation) for context, continuation in pairs])
+    places = sequence_of.tolist()
+    firsts = trie.lengths.tolist()
+    for (context, _), k in zip(pairs, places, strict=True):
+        firsts[k] = min(firsts[k], len(context))
+    shared, heads, path = trie.shared.tolist(), trie.heads.tolist(), list[int]()
+    sequences, covered = [], bytearray(trie.trie_size)
+    by_context: dict[int, _Branches] = defaultdict(_Branches)
+    for k, (first, common, after, head) in enumerate(zip(firsts, shared, [*shared[1:], 0], heads, strict=True)):
+        tokens = tuple(trie.ids(k).tolist())
+        path = [*path[:common], *range(head, head + len(tokens) - common)]
+        sequences.append(_Sequence(tokens, path, common, max(common, after), first))
+        fresh = [place for place in range(first, len(tokens)) if not covered[path[place]]]
+        if fresh:
+            by_context[path[first - 1]].add(sequences[-1], fresh, block)
+            for place in fresh:
+                covered[path[place]] = True
     children: dict[Ids, dict[int, int]] = defaultdict(dict)
     rows = []
-    for branches in _branches(sequences, nodes, block):
-        if not branches.is_cheaper_by_rows:
+    for branches in by_context.values():
+        if branches.cost_of_children <= branches.cost_of_rows:
             for prefix, siblings in branches.children.items():
                 children[prefix].update(siblings)
             continue
         for sequence, start in branches.rows:
             # another prompt's blocks may end right before this row: its token's predecessor would come from the cache
-            if start % block == 0 and reached.get(sequence.tokens, sequence.shared) >= start:
+            if start % block == 0 and sequence.reached >= start:
                 children[sequence.tokens[:start]][sequence.tokens[start]] = sequence.path[start]
                 start += 1
             if start < len(sequence.tokens):
                 rows.append(PrefixPrompt(sequence.tokens, tuple(sequence.path[start:])))
-    prompts = [
-        PrefixPrompt(prefix, nodes_of, tokens)
-        for prefix, siblings in sorted(children.items())
-        for tokens, nodes_of in _portions(siblings)
-    ]
-    path_by_tokens = {one.tokens: one.path for one in sequences}
-    scored = [path_by_tokens[(*context, *continuation)][len(context) :] for context, continuation in pairs]
-    return Plan([*prompts, *sorted(rows)], scored, nodes)
-
-
-def _portions(siblings: dict[int, int]) -> Iterator[tuple[Ids, tuple[int, ...]]]:
-    """Children and their nodes, so many at a time as can be asked."""
-    tokens, nodes = list(siblings), list(siblings.values())
-    for start in range(0, len(tokens), MOST_CHILDREN):
-        yield tuple(tokens[start : start + MOST_CHILDREN]), tuple(nodes[start : start + MOST_CHILDREN])
-
-
-def summed(answers: Sequence[tuple[float, bool]]) -> tuple[float, bool]:
-    """A continuation's log-likelihood from those of its tokens, and whether each is the greedy one."""
-    return math.fsum(answer[0] for answer in answers), all(answer[1] for answer in answers)
+    prompts = []
+    for prefix, siblings in sorted(children.items()):
+        for start in range(0, len(siblings), MOST_CHILDREN):  # so many at a time as can be asked
+            some = tuple(siblings)[start : start + MOST_CHILDREN]
+            prompts.append(PrefixPrompt(prefix, tuple(siblings[token] for token in some), some))
+    scored = [sequences[k].path[len(context) :] for (context, _), k in zip(pairs, places, strict=True)]
+    return Plan([*prompts, *sorted(rows)], scored, trie.trie_size)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def samples(requests: Sequence[Instance]) -> Iterator[tuple[Instance, int]]:
-    """Which sample of its prompt each request for a text wants: its seed or, without any, its place in the order."""
+    """Each request with the sample of its prompt that it wants: its seed, or else its place in the order."""
     turns: Counter[str] = Counter()
     for request in requests:
         context, options = request.args
@@ -31,6 +31,8 @@ class ChanceLM(LM):
     ``lm-eval-bias run --model bias-chance --model_args seed=1 --tasks ...``. The same seed and request always give the
     same answer, whatever the order, batch size or number of processes.
     """
+
+    takes_seeds = True  # with every request, see :mod:`lm_eval_bias.scoring.sampled_texts`
 
     def __init__(self, seed: int = 0, batch_size: Any = 1, max_batch_size: Any = None, device: Any = None) -> None:
         """Answer with this seed; the other arguments are the harness's and change nothing."""
@@ -91,7 +93,7 @@ class ChanceLM(LM):
         return answers
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
-        """Turns joined as ``<role> content``, open at the end for the answer."""
+        """Join turns as ``<role> content``, open at the end for the answer."""
         text = "".join(f"<{turn['role']}> {turn['content']}\n" for turn in chat_history)
         return text + "<assistant> " if add_generation_prompt else text.rstrip("\n")
 

@@ -40,7 +40,7 @@ class DialLM(ChanceLM):
         self._last: tuple[Any, Sequence[Any]] = (None, ())
 
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
-        """Give the planted answer to each request, as its benchmark wants it; a BiasError where none says how."""
+        """Give each request the answer that its benchmark plants; a BiasError if none says how."""
         answers = []
         for request in requests:
             if self._last[0] is not request.doc:

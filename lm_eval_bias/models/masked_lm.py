@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,12 +13,13 @@ import transformers
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded
-from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
+from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE, Cloze
 from lm_eval_bias.models.question_model import QuestionModel, weight_names
-from lm_eval_bias.scoring import masked
-from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, tasks_asking
+from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, reveal, tasks_asking
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from lm_eval_bias.harness.internals import Instance
 
 _HEAD = "seq_relationship"
@@ -28,6 +30,69 @@ def _no_head(where: str) -> BiasError:
         f"--model hf-mlm pretrained={where}: the checkpoint has no next-sentence head (no {_HEAD} weights) and "
         f"cannot answer between-sentence questions: run {tasks_asking(CLOZE)}"
     )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One probability to read from a masked input.
+
+    Attributes:
+        ids: The input's token ids, special tokens included.
+        position: Where the probability is read.
+        target: The true token there.
+    """
+
+    ids: tuple[int, ...]
+    position: int
+    target: int
+
+
+def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+    """The paper's readings of a word: its tokens unmasked from left to right, nothing of the word after the mask."""
+    readings = []
+    for text, target in reveal(tokenizer, question.context, question.word, tokenizer.mask_token):
+        ids = tokenizer.encode(text)
+        if tokenizer.mask_token_id not in ids:
+            raise BiasError(f"the tokenizer doesn't recognize the mask token {tokenizer.mask_token!r} in {text!r}")
+        readings.append(Reading(tuple(ids), ids.index(tokenizer.mask_token_id), target))
+    return readings
+
+
+def _pll(tokenizer: PreTrainedTokenizerBase, question: Cloze, hide: Callable[[int, int], bool]) -> list[Reading]:
+    """Mask every token of the sentence in turn, and the others of its word that are hidden with it."""
+    encoded = tokenizer(question.sentence)
+    try:
+        words = list(encoded.word_ids())  # None: a special token
+    except ValueError as error:
+        raise BiasError("masked=pll_… needs a fast tokenizer, which knows the words that tokens belong to") from error
+    ids = list(encoded["input_ids"])
+    readings = []
+    for position, word in enumerate(words):
+        if word is None:
+            continue
+        hidden = [
+            tokenizer.mask_token_id if other == position or (words[other] == word and hide(position, other)) else token
+            for other, token in enumerate(ids)
+        ]
+        readings.append(Reading(tuple(hidden), position, ids[position]))
+    return readings
+
+
+def pll_original(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+    """One token of the whole sentence masked at a time (Salazar et al. 2020, Masked language model scoring)."""
+    return _pll(tokenizer, question, lambda position, other: False)
+
+
+def pll_within_word_l2r(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+    """One token masked at a time together with the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
+    return _pll(tokenizer, question, lambda position, other: other > position)
+
+
+READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], list[Reading]]] = {
+    "left_to_right": left_to_right,
+    "pll_original": pll_original,
+    "pll_within_word_l2r": pll_within_word_l2r,
+}
 
 
 class HFMaskedLM(QuestionModel):
@@ -89,7 +154,7 @@ class HFMaskedLM(QuestionModel):
     @torch.inference_mode()
     def _fill(self, requests: list[Instance]) -> list[tuple[float, int]]:
         questions = clozes(requests)
-        readings = [masked.READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q) for q in questions]
+        readings = [READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q) for q in questions]
         logprobs: dict[tuple[int, ...], dict[tuple[int, int], float]] = {}  # inputs often recur: each is run once
         for reading in itertools.chain.from_iterable(readings):
             logprobs.setdefault(reading.ids, {})[reading.position, reading.target] = math.nan

@@ -1,4 +1,4 @@
-"""What our transformers model types share: loading, device, ranks, caching. They answer questions only."""
+"""Base of our transformers model types, which answer questions only: loading, device, ranks, caching."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class QuestionModel(LM):
         ]
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Indices in batches of similar length, longest first (so that too little memory shows at once)."""
+        """Group indices by similar length, longest first (so that too little memory shows at once)."""
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
         for start in range(0, len(order), self.batch_size):
             yield order[start : start + self.batch_size]
@@ -188,7 +188,7 @@ class QuestionModel(LM):
         return [answers[i] for i in range(len(rows))]
 
     def pad(self, rows: Sequence[Sequence[int]], value: int = 0) -> torch.Tensor:
-        """Rows padded on the right to the longest, on the device."""
+        """Pad rows on the right to the longest, on the device."""
         width = max(len(row) for row in rows)
         return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows], device=self._device)
 

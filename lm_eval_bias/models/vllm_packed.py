@@ -13,7 +13,7 @@ from lm_eval.models.vllm_causallms import VLLM
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
-from lm_eval_bias.scoring.batch_encoding import encoded_once
+from lm_eval_bias.scoring.token_likelihoods import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -41,6 +41,7 @@ class VLLMPacked(VLLM):
     """
 
     batch_size: Any
+    takes_seeds = True  # with every request, as ``vllm`` does
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Load the model as ``vllm`` does, and find out whether its cache can be read.
@@ -61,7 +62,7 @@ class VLLMPacked(VLLM):
             logger.warning("vllm-packed: the vllm backend's own method (%s)", self._why_not)
 
     def _unfit(self) -> str:
-        """Why the cache can't be read; empty where the engine may show that it can."""
+        """Why the cache can't be read; empty if the engine may be tried."""
         from vllm import SamplingParams
 
         if missing := [name for name in _NEEDED if name not in inspect.signature(SamplingParams).parameters]:
@@ -82,8 +83,10 @@ class VLLMPacked(VLLM):
         return int(self.model.llm_engine.vllm_config.cache_config.block_size)
 
     def _trial(self) -> str:
-        """Whether a small trie's log-likelihoods are those of the engine's own way; why not, or empty."""
-        requests = _trial_requests(self._block, min(self.max_length, 4096), sorted(self._usable()))
+        """Why a small trie's log-likelihoods aren't those of the engine's own way; empty if they are."""
+        vocabulary = range(min(len(self.tokenizer), self.model.llm_engine.model_config.get_vocab_size()))
+        usable = set(vocabulary) - set(getattr(self.tokenizer, "all_special_ids", ()))
+        requests = _trial_requests(self._block, min(self.max_length, 4096), sorted(usable or vocabulary))
         try:
             own = super()._loglikelihood_tokens(requests, disable_tqdm=True)
             pairs = [(tuple(context), tuple(continuation)) for _, context, continuation in requests]
@@ -102,12 +105,6 @@ class VLLMPacked(VLLM):
             return "the engine doesn't use its prefix cache"
         logger.info("vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats", self._block, difference)
         return ""
-
-    def _usable(self) -> set[int]:
-        """Token ids that a text may have."""
-        vocabulary = self.model.llm_engine.model_config.get_vocab_size()
-        special = set(getattr(self.tokenizer, "all_special_ids", ()))
-        return set(range(min(len(self.tokenizer), vocabulary))) - special or set(range(vocabulary))
 
     def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
         """See the ``vllm`` backend's."""
@@ -139,7 +136,7 @@ class VLLMPacked(VLLM):
         return answers
 
     def _cut(self, context: Sequence[int], continuation: Sequence[int]) -> tuple[Ids, Ids]:
-        """A request as the engine can take it: it has to write a token behind each prompt."""
+        """Cut a request to what the engine takes: it has to write a token behind each prompt."""
         room = self.max_length - 1 - len(continuation)
         if room < 1 or not context or not continuation:
             raise BiasError(
@@ -154,27 +151,25 @@ class VLLMPacked(VLLM):
         run = cached = 0
         # engines mix up what is asked where prompts of both kinds are in one batch: one kind after the other
         for kind in (True, False):
-            again = []
             prompts = [prompt for prompt in plan.prompts if bool(prompt.children) is kind]
-            for prompt, output in zip(prompts, self._outputs(prompts, silent, True), strict=True):
-                reused = output.num_cached_tokens or 0
-                run, cached = run + len(prompt.tokens) - reused, cached + reused
-                try:
-                    answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
-                except _Unanswered:
-                    again.append(prompt)
-            for prompt, output in zip(again, self._outputs(again, silent, False), strict=True):
-                run += len(prompt.tokens)
-                try:
-                    answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
-                except _Unanswered as error:
-                    raise BiasError(
-                        f"vLLM gives no usable answer: {error}; use --model vllm, which doesn't share prefixes"
-                    ) from None
-        return [cached_prefixes.summed([answer_by_node[i] for i in nodes]) for nodes in plan.scored], run, cached
+            for reads_cache in (True, False):
+                again = []
+                for prompt, output in zip(prompts, self._outputs(prompts, silent, reads_cache), strict=True):
+                    reused = (output.num_cached_tokens or 0) if reads_cache else 0
+                    run, cached = run + len(prompt.tokens) - reused, cached + reused
+                    try:
+                        answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
+                    except _Unanswered as error:
+                        again.append((prompt, error))
+                prompts = [prompt for prompt, _ in again]
+            if again:
+                text = f"vLLM gives no usable answer: {again[0][1]}; use --model vllm, which doesn't share prefixes"
+                raise BiasError(text)
+        answers = [[answer_by_node[i] for i in nodes] for nodes in plan.scored]
+        return [(math.fsum(one[0] for one in of), all(one[1] for one in of)) for of in answers], run, cached
 
     def _outputs(self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool) -> list[Any]:
-        """What the engine gives for prompts."""
+        """Ask the engine for prompts."""
         from vllm import SamplingParams
 
         if not prompts:
@@ -214,16 +209,15 @@ def _read(prompt: PrefixPrompt, output: Any) -> list[Answer]:
         rows, tokens = (output.prompt_logprobs or [])[prompt.first :], prompt.tokens[prompt.first :]
         if len(rows) != len(tokens):
             raise _Unanswered(f"{len(rows)} rows of log-probabilities for {len(tokens)} tokens")
-    return [_of(row or {}, token) for row, token in zip(rows, tokens, strict=True)]
-
-
-def _of(row: dict[int, Any], token: int) -> Answer:
-    if token not in row:
-        raise _Unanswered("no log-probability of a token that was asked for")
-    value = float(row[token].logprob)
-    if not (math.isfinite(value) and value <= 1e-3):
-        raise _Unanswered(f"{value} in place of a log-probability")
-    return value, value >= max(entry.logprob for entry in row.values())
+    answers = []
+    for row, token in zip(rows, tokens, strict=True):
+        if token not in (row or {}):
+            raise _Unanswered("no log-probability of a token that was asked for")
+        value = float(row[token].logprob)
+        if not (math.isfinite(value) and value <= 1e-3):
+            raise _Unanswered(f"{value} in place of a log-probability")
+        answers.append((value, value >= max(entry.logprob for entry in row.values())))
+    return answers
 
 
 def _trial_requests(block: int, limit: int, usable: Sequence[int]) -> list[Request]:

@@ -44,8 +44,8 @@
     const found = panels.findIndex(({ panel, name }) => panel.id === hash || name === state.get("tab"));
     if (found >= 0) open = found;
     if (state.has("tab")) {
-      words.value = state.get("model");
-      kind.value = state.get("kind");
+      words.value = state.get("model") ?? "";
+      kind.value = state.get("kind") ?? "";
       for (const { name, boxes } of panels) {
         const picked = state.get(name)?.split(",");
         for (const box of boxes) box.checked = picked?.includes(box.value) ?? box.defaultChecked;

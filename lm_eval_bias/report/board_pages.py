@@ -202,8 +202,8 @@ class BoardTab:
     @property
     def columns(self) -> list[tuple[Board, Value, bool]]:
         """The main scores with their tasks, and whether they are shown at first."""
-        firsts = [leading(board) for board in self.boards[:FIRST]]
-        return [(board, one, any(one is first for first in firsts)) for board in self.boards for one in board.columns]
+        numbered = enumerate(self.boards)
+        return [(board, one, i < FIRST and one is leading(board)) for i, board in numbered for one in board.columns]
 
 
 def _cell(board: Board, row: BoardRow | None, column: Value) -> BoardCell:
@@ -238,9 +238,9 @@ def _rows(boards: Sequence[Board]) -> list[ModelRow]:
 
 
 def tabs(boards: Sequence[Board]) -> list[BoardTab]:
-    """The boards by benchmark, in their own order."""
+    """The boards by benchmark: what most runs share comes first."""
     families: dict[tuple[str, str], list[Board]] = defaultdict(list)
-    for board in boards:
+    for board in sorted(boards, key=lambda board: -sum(row.kind == RUN for row in board.rows)):
         family = registry.family(board.benchmark)
         name = family.name if family else board.benchmark
         families[name, (family and family.title) or name].append(board)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from lm_eval_bias.boards.building import RUN, Board, BoardRow, rule
+from lm_eval_bias.boards.building import Board, BoardRow, rule
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_pages, caveats, tables, templates
-from lm_eval_bias.runs.harness_results import presentable
+from lm_eval_bias.report import board_pages, tables, templates
 
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
@@ -69,21 +67,6 @@ def _board_data(board: Board) -> Mapping[str, object]:
     }
 
 
-def _annotated(boards: Sequence[Board], runs: Sequence[Run]) -> list[Board]:
-    """The boards with what has to be read before each run's scores, and in what runs of one model differ."""
-    before = {}
-    for run in runs:
-        for task in run.tasks.values():
-            differs = (f"differs from {run.differs}",) if run.differs else ()
-            before[RUN, task.base, f"{run.name} {task.remark}".strip()] = (caveats.of(run, task), differs)
-
-    def row(board: Board, row: BoardRow) -> BoardRow:
-        caveat, differs = before.get((row.kind, board.task, row.model), ("", ()))
-        return replace(row, caveat=caveat, deviations=row.deviations + differs)
-
-    return [replace(board, rows=[row(board, one) for one in board.rows]) for board in boards]
-
-
 def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     """The boards of some runs.
 
@@ -94,7 +77,6 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         runs: The runs.
         problems: Files that were passed over.
     """
-    boards = _annotated(boards, presentable(runs))
     if form == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.comparing.comparison import Refusal
-from lm_eval_bias.comparing.findings import Finding
+from lm_eval_bias.comparing.findings import Finding, Refusal
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core import pen, registry
 from lm_eval_bias.core.numbers import NONE, aim, count, few, p_value

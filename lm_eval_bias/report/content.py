@@ -15,10 +15,11 @@ from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.score_cells import score_label, value_cell
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import cautions, caveats, overview, parts, sentences
-from lm_eval_bias.report.cautions import Caution
+from lm_eval_bias.report import overview, parts, sentences
 from lm_eval_bias.report.item_pages import ItemPages
+from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
+from lm_eval_bias.runs.remarks import PlacedRemark
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Report:
     title: str
     runs: Sequence[str]
     overview: overview.Overview
-    cautions: Sequence[cautions.Caution]
+    cautions: Sequence[PlacedRemark]
     problems: Sequence[str]
     sections: Sequence[Section]
     origins: Sequence[Origin]
@@ -105,15 +106,19 @@ class Report:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
         places: dict[str, list[str]] = {}
         for item in (item for section in self.sections for item in section.tasks):
-            if part := caveats.trial(item.task):
-                places.setdefault(part.removeprefix("trial run, "), []).append(item.task.task)
+            for remark in remarks.unmaking(item.run, item.task):
+                if remark.kind == "trial_run":
+                    places.setdefault(remark.brief.removeprefix("trial run, "), []).append(item.task.task)
         return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
 
     @property
-    def warnings(self) -> list[tuple[str, bool, list[Caution]]]:
-        """What to beware of by weight, with whether it is folded away."""
-        by_kind = {kind: [one for one in self.cautions if one.kind == kind] for kind in cautions.KINDS}
-        return [(kind, kind != cautions.SERIOUS, group) for kind, group in by_kind.items() if group]
+    def warnings(self) -> list[tuple[str, bool, list[PlacedRemark]]]:
+        """What to beware of by weight, with whether it is folded away; that a run is a trial stands above."""
+        by_kind = {
+            kind: [one for one in self.cautions if one.heading == kind and one.kind != "trial_run"]
+            for kind in remarks.HEADINGS
+        }
+        return [(kind, kind != remarks.SERIOUS, group) for kind, group in by_kind.items() if group]
 
 
 BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
@@ -145,7 +150,7 @@ def _words(tasks: Sequence[ReportTask]) -> list[Part]:
     return [
         Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
         for item in tasks
-        for caveat in [caveats.of(item.run, item.task)]
+        for caveat in [remarks.before_scores(item.run, item.task)]
     ]
 
 
@@ -204,7 +209,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
         [run.name for run in runs],
         overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
-        cautions.of(runs),
+        remarks.of_runs(runs),
         list(map(str, problems)),
         sections,
         origins,
@@ -238,7 +243,7 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
         if scores:
             rows = []
             for item in members:
-                caveat = caveats.of(item.run, item.task)
+                caveat = remarks.before_scores(item.run, item.task)
                 values = [value_cell(item.task.scores.get(score)) for score in scores]
                 rows.append([Cell(item.run.name, note=caveat), Cell(item.task.task), *values])
             labels = [Column(score_label(name, score), True) for score in scores]

@@ -11,7 +11,8 @@ from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.report import caveats, dots, parts
+from lm_eval_bias.report import dots, parts
+from lm_eval_bias.runs import remarks
 
 LANE, _NARROW = 13, 5  # pixels
 REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
@@ -221,7 +222,7 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
         task = item.task.task.removeprefix(beginning)
         said = ["not shown, see below"] if registry.withheld(item.task.benchmark, item.task) else _statements(item)
         pairs += [(statement, task) for statement in said]
-        before += [(caveat, task) for caveat in caveats.kinds(item.run, item.task)]
+        before += [(one.kind.replace("_", " "), task) for one in remarks.unmaking(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
     statements = _grouped(pairs, len(items)) or [("no bias score to judge by", "")]
     return ModelVerdict(own.run.name, own.series, statements, caveat)
@@ -280,7 +281,7 @@ def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
             f"That every single distance is real. There are {scores:,} scores here, and about one in twenty 95% "
             "intervals misses the true value by chance."
         )
-    if any(caveats.trial(item.task) for item in items):
+    if any(one.kind == "trial_run" for item in items for one in remarks.unmaking(item.run, item.task)):
         lines.append("Anything final: some tasks were run on only a part of their items.")
     lines.append("Anything about languages, groups of people or uses other than those that the items ask about.")
     return lines

@@ -7,7 +7,8 @@ from functools import partial
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
-from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.registry import main_names as main_names
+from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.score_cells import score_cell, value_cell
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.runs import sample_logs
@@ -36,12 +37,6 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     order = {name: place for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))}
     families = {name: place for place, name in enumerate(registry.by_name())}
     return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
-
-
-def main_names(task: TaskRun) -> list[str]:
-    """A task's main scores, as far as it has them; all where its benchmark names none."""
-    benchmark = registry.by_name().get(task.benchmark)
-    return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
 
 
 def main_table(tasks: Sequence[ReportTask]) -> Table:

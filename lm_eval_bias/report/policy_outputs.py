@@ -12,13 +12,14 @@ from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
-from lm_eval_bias.report import caveats, escaping, tables
+from lm_eval_bias.report import escaping, tables
 from lm_eval_bias.report.escaping import markdown
 from lm_eval_bias.report.tables import json_text
+from lm_eval_bias.runs import remarks
 
 Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
 _ROWS = 100  # of a table in Markdown
-_REQUIRED = {"interval": "the whole interval", "point": "the value", "evidence": "a part of the interval"}
+_REQUIRED = {"interval": "the whole interval", "point": "the value"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
 
@@ -28,6 +29,9 @@ def required(finding: GateFinding) -> str:
     if isinstance(bound, str):
         return bound
     low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"  # as written: rounded, what violates it could seem to meet it
+    if bound.on == "evidence":  # met unless the whole interval lies outside
+        ends = [f"below {low}"] * math.isfinite(bound.low) + [f"above {high}"] * math.isfinite(bound.high)
+        return f"not shown to be {' or '.join(ends)}"
     if math.isinf(bound.low):
         return f"{_REQUIRED[bound.on]} at most {high}"
     if math.isinf(bound.high):
@@ -170,7 +174,7 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
         first = [
             f"{name}: {caveat}"
             for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
-            if (caveat := caveats.of(run, run.tasks[name]))
+            if (caveat := remarks.before_scores(run, run.tasks[name]))
         ]
         if first:  # in one warning: GitHub shows only ten of a step
             lines.append(_command("warning", f"{run.name}: read first", *first))
@@ -217,7 +221,7 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
         missed = [finding for finding in findings if not finding.holds]
         lines += [f"### {markdown(run.name)}: {len(missed)} of {len(findings)} violated", ""]
         for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks):
-            if caveat := caveats.of(run, run.tasks[name]):
+            if caveat := remarks.before_scores(run, run.tasks[name]):
                 lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}"]
         if missed:
             lines += ["", _shown(missed), ""]

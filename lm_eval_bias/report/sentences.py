@@ -11,10 +11,10 @@ from typing import Any
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.errors import ask, fault, kind_of
 from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.core.wording import sentence, with_margin
+from lm_eval_bias.core.wording import sentence, with_interval
 from lm_eval_bias.runs import harness_results
 
-LEGEND = "± or [ ] is a 95% interval"
+LEGEND = "[ ] is a 95% interval"
 
 
 def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
@@ -30,7 +30,7 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
             value = task.scores[name]
             span = numbers.score_range(value)
             reads = f"; {value.direction}" if value.direction else ""
-            lines.append(f"{name} {with_margin(value)} ({span}, {numbers.aim(value)}{reads}).")
+            lines.append(f"{name} {with_interval(value)} ({span}, {numbers.aim(value)}{reads}).")
     return lines
 
 

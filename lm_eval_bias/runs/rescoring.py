@@ -1,25 +1,37 @@
-"""Scores from saved answers."""
+"""Scores from saved answers, whatever file they come from.
+
+Benchmarks bring readers of further formats (:meth:`lm_eval_bias.Benchmark.readers`).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
+import os
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotConcerned, SavedPart, SavedSample, damaged
+from lm_eval_bias.core.answers import DAMAGE, NotConcerned, NotOurs, Reader, SavedPart, SavedSample, damaged
 from lm_eval_bias.core.benchmark import Rewriting, detailed
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import read_json
+from lm_eval_bias.core.files import expanded, under
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.runs import harness_results, sample_logs, saved_answers, soundness
+from lm_eval_bias.runs import harness_results, sample_logs, soundness
+
+T = TypeVar("T")
+SAMPLE_LOGS = Reader(
+    "samples of a harness run (--log_samples)",
+    sample_logs.matches,
+    lambda path, language: sample_logs.samples(path),
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,7 @@ def rescore(
         hint = did_you_mean(language, languages)
         raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
-    results = saved_answers.gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
+    results = gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
@@ -89,28 +101,6 @@ def recompute(task: TaskRun) -> dict[str, Value]:
             records.append(benchmark.record(doc, answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
     return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
-
-
-def unlike_results(results: Sequence[Rescored]) -> Iterator[str]:
-    """Where a log gives other scores than the results file beside it says: in words, a line a log."""
-    for one in results:
-        entry = catalog.entries().get(one.part.task)
-        if entry is not None and entry.path is None:  # of the harness, which scores it otherwise
-            continue
-        beside = sample_logs.results_beside(one.part.path)
-        try:
-            own = harness_results.numbers(read_json(beside)["results"][one.part.task])
-            given = [(s.name, e.value, own[s.name][0]) for s, e in one.scores if s.name in own]
-        except DAMAGE:  # no such file, or a damaged one, which is said elsewhere
-            continue
-        other = [
-            f"{name} is {value:.6g} by it, {raw:.6g} by {beside.name}"
-            for name, value, raw in given
-            if not (math.isnan(value) and math.isnan(raw)) and not math.isclose(value, raw, rel_tol=1e-9, abs_tol=1e-9)
-        ]
-        if other:
-            more = f", and {len(other) - 1} more scores" if other[1:] else ""
-            yield f"{one.part.path}: {other[0]}{more}: of another run, edited, or scored by another version"
 
 
 def _owner(rewriting: Rewriting) -> str:
@@ -166,6 +156,70 @@ def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str)
             with _blamed(part, "its texts"):
                 docs, results = rewriting.all(saved.docs, saved.results, value)
             yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
+
+
+def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[Reader, bool]]:
+    """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
+
+    Raises:
+        BiasError: A path doesn't exist, or holds nothing that a reader knows.
+    """
+    files: dict[Path, tuple[Reader, bool]] = {}
+    for name in paths:
+        path = expanded(name)
+        if not os.path.exists(path):
+            raise BiasError(f"{name}: no such file or folder")
+        candidates = under(path) if path.is_dir() else [path]
+        hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
+        if not hits:
+            formats = "; ".join(reader.name for reader in readers)
+            complaint = "holds no file" if path.is_dir() else "is not a file"
+            advice = "name its folder" if path.suffix == ".json" else "run again with --log_samples"
+            raise BiasError(f"{name} {complaint} that can be rescored (known: {formats}); {advice}")
+        real = {os.path.realpath(own): own for own in files}
+        files.update({real.get(os.path.realpath(own), own): hit for own, hit in hits.items()})
+    return files
+
+
+def gather(
+    paths: list[str],
+    take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
+    language: str | None = None,
+    readers: Sequence[Reader] | None = None,
+) -> list[T]:
+    """What is made of everything saved under the paths, one file after another.
+
+    Other tasks' logs in a folder are passed over with a note, and so is what isn't concerned, wherever it lies.
+
+    Args:
+        paths: Files or folders.
+        take: Makes of a file's samples what is kept of each of its parts.
+        language: The language of files that don't say it themselves.
+        readers: Which formats to look for.
+
+    Raises:
+        BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
+    """
+    parts: dict[SavedPart, T] = {}
+    foreign: list[NotOurs] = []
+    any_ours = False
+    if readers is None:
+        readers = [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
+    for path, (reader, explicit) in _files(paths, readers).items():
+        try:
+            # the two files of a pair are one part, whichever of them was found first
+            for part, result in take(reader.samples(path, language)).items():
+                parts.setdefault(part, result)
+            any_ours = True
+        except NotOurs as error:
+            if explicit and not isinstance(error, NotConcerned):
+                raise
+            foreign.append(error)
+    if not any_ours:
+        raise next((error for error in foreign if isinstance(error, NotConcerned)), foreign[0])
+    for passed_over in foreign:
+        print(f"lm-eval-bias: skipped: {passed_over}", file=sys.stderr)
+    return list(parts.values())
 
 
 @contextlib.contextmanager

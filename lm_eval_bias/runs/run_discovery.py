@@ -138,18 +138,6 @@ def run_of(path: Path) -> Run | None:
     return run
 
 
-def problems_beside(logs: Sequence[Path]) -> list[Problem]:
-    """What is wrong with the results files of the runs that some sample logs are of, where they lie beside these."""
-    problems = []
-    for path in dict.fromkeys(log.with_name(f"results_{log.stem.rpartition('_')[2]}.json") for log in logs):
-        try:
-            if path.is_file():
-                run_of(path)
-        except BiasError as error:
-            problems.append(Problem(path, str(error)))
-    return problems
-
-
 def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []
@@ -194,30 +182,24 @@ def _named(path: Path) -> Run:
     return run
 
 
-def _scores(run: Run) -> str:
-    """A run's scores as text, in which nan is like nan."""
-    tasks = sorted(run.tasks.items())
-    return repr([(name, [(v.name, v.value, v.stderr) for v in task.scores.values()]) for name, task in tasks])
-
-
-def _is_copy(one: Run, other: Run) -> bool:
-    """Whether runs of one model with the same scores are one, by when they began, else by all that their files say.
-
-    A model may well be run twice and score the same; run files alone don't say when, but for the day.
-    """
-    if one.began is not None and other.began is not None:
-        return one.began == other.began
-    return run_file.as_data(one) == run_file.as_data(other)
-
-
 def _once(runs: Sequence[Run], known: dict[tuple[str, str], list[Run]]) -> tuple[list[Run], list[Problem]]:
-    """The runs that aren't copies of known ones, which are known from now on, and the copies."""
+    """The runs that aren't copies of known ones, which are known from now on, and the copies.
+
+    A model may well be run twice and score the same: a copy began at the same time or, where a file doesn't say when,
+    says the same throughout.
+    """
     own, copies = [], []
     for run in runs:
-        alike = known.setdefault((run.name, _scores(run)), [])
-        if first := next((one for one in alike if _is_copy(one, run)), None):
-            reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
-            copies.append(Problem(run.path, reason, is_copy=True))
+        scores = [
+            (name, [(v.name, v.value, v.stderr) for v in run.tasks[name].scores.values()]) for name in sorted(run.tasks)
+        ]
+        alike = known.setdefault((run.name, repr(scores)), [])  # as text, in which nan is like nan
+        for first in alike:
+            timed = first.began is not None and run.began is not None
+            if first.began == run.began if timed else run_file.as_data(first) == run_file.as_data(run):
+                reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
+                copies.append(Problem(run.path, reason, is_copy=True))
+                break
         else:
             alike.append(run)
             own.append(run)

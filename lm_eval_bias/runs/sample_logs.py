@@ -184,15 +184,6 @@ def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     return parts
 
 
-def read(path: Path) -> list[Saved]:
-    """The whole file, one part per filter.
-
-    Raises:
-        BiasError: As :func:`samples`.
-    """
-    return list(collect(samples(path)).values())
-
-
 def _results(path: Path) -> dict[str, Any]:
     """The content of the run's own results file; empty where none lies beside the log, or a damaged one."""
     try:

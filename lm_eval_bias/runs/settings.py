@@ -1,29 +1,66 @@
-"""What a run's scores were made by, as far as it makes them another measurement, and where it departs from the task."""
+"""What a run's scores were made by: as far as it makes them another measurement, and what of the task was changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import DETAIL
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.benchmark import DATA, DETAIL, options_for
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.data import sources
 
 UNRECORDED = "not recorded"
+_OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
+_SEEDS = [0, 1234, 1234, 1234]  # the harness's own
+PART = ("limit", "samples", "suite")
+# what can be changed of tasks of every benchmark, beside their benchmarks' options
+NAMES = (
+    "version", "task", "inputs", "package_data", "dataset", "classifier", "gen_kwargs", "num_fewshot", "seeds",
+    "system_instruction", "chat_template", *_OF_TEMPLATES, *PART,
+)  # fmt: skip
+_PROBLEMS = {
+    "dataset": "its own data set, not the published one: {}",
+    "system_instruction": "the prompts have a system instruction, which the papers' prompts don't ({})",
+}
+
+
+@dataclass(frozen=True)
+class ChangedOption:
+    """One thing in which a run isn't its task as the benchmark defines it.
+
+    Attributes:
+        name: One of :func:`option_names`.
+        value: What the run has; empty where there is nothing more to say.
+        problem: What is the matter, in words; empty where name and value say it.
+    """
+
+    name: str
+    value: str
+    problem: str = ""
+
+    @property
+    def exact(self) -> str:
+        """What a policy allows just this by."""
+        return f"{self.name}={self.value}" if self.value else self.name
+
+
+def option_names() -> list[str]:
+    """All names that a changed option can have."""
+    benchmarks = registry.by_name().values()
+    options = [option for benchmark in benchmarks for option, role in benchmark.options.items() if role != DETAIL]
+    return list(dict.fromkeys([*NAMES, *options]))
 
 
 def _default_metadata(task: str) -> Mapping[str, Any]:
     entry = catalog.entries().get(task)
     return entry.metadata if entry else {}
-
-
-def _classifier(task: TaskRun) -> Mapping[str, Any]:
-    classifier = task.metadata.get("classifier_used")
-    return classifier if isinstance(classifier, Mapping) else {}
 
 
 def file_hash(task: TaskRun, option: str) -> str:
@@ -54,8 +91,8 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         and task.metadata.get(option) is not None
         and task.metadata[option] != defaults.get(option)
     }
-    if _classifier(task):
-        options["classifier"] = str(_classifier(task).get("name"))
+    if (used := task.metadata.get("classifier_used")) and isinstance(used, Mapping):
+        options["classifier"] = str(used.get("name"))
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
         options["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
@@ -107,17 +144,11 @@ def describe(run: Run, task: TaskRun) -> str:
     return "; ".join(parts)
 
 
-def deviations(task: TaskRun) -> tuple[str, ...]:
-    """Where a run departs from the whole task as it is now, and what its classifier's labels are worth."""
-    departures = []
-    if items := part(task):
-        departures.append(items)
+def old_version(task: TaskRun) -> str:
+    """In which version a task was run if that isn't the current one, in words; empty where it is or isn't known."""
     current = _default_metadata(task.base).get("version")
-    if current is not None and not same_version(task.version, current):
-        departures.append(f"task version {task.version}, now {current}")
-    if warning := str(_classifier(task).get("warning") or ""):
-        departures.append(warning)
-    return tuple(departures)
+    is_current = current is None or same_version(task.version, current)
+    return "" if is_current else f"task version {task.version}, now {current}"
 
 
 def same_version(version: str, current: Any) -> bool:
@@ -126,3 +157,57 @@ def same_version(version: str, current: Any) -> bool:
         return math.isclose(float(version), float(current))
     except (TypeError, ValueError):
         return version == str(current)
+
+
+def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
+    """Everything in which a task of a run isn't the task as its benchmark defines it."""
+    entry = catalog.entries().get(task.base)
+    for name, value in choices(run, task).items():
+        used = task.metadata.get("classifier_used") if name == "classifier" else None
+        default = used.get("is_default", task.metadata.get("classifier") is None) if used else False
+        if not default:  # the task's own classifier changes nothing
+            yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))
+    if entry is None and "dataset_used" not in task.metadata:
+        yield ChangedOption("task", "", "not a task of this version: the run used another version, or its own tasks")
+    elif changed := task.inputs.get("changed"):
+        yield ChangedOption("task", "", f"not the packaged task of this name: {', '.join(map(str, changed))}")
+    if old := old_version(task):
+        yield ChangedOption("version", task.version, old)
+    template = run.provenance.get("chat_template")
+    if template or task.inputs.get("chat_template"):
+        problem = "the prompts use a chat template, which the papers' prompts don't have"
+        yield ChangedOption("chat_template", str(template or "")[:12], problem)
+        for name in _OF_TEMPLATES:
+            if match := re.search(rf"(?:^|,){name}=([^,]*)", str(run.provenance.get("model_args") or "")):
+                yield ChangedOption(name, match[1])
+    seeds = run.provenance.get("seeds")
+    if registry.get(task.benchmark).samples_texts != "never" and seeds != _SEEDS:
+        yield ChangedOption("seeds", ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds))
+    if "documents" not in task.inputs and "scored" not in task.inputs:
+        problem = "its file doesn't say which inputs were read and scored: run the task again"
+        yield ChangedOption("inputs", "", problem)
+    elif unread := _unread(task):
+        yield ChangedOption("inputs", "", f"its file doesn't say that it read the pinned version of {unread[0]}")
+    here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
+    there = task.inputs.get("package_content", here)
+    if there != here and task.metadata.get("distribution") == registry.distribution(task.benchmark):
+        yield ChangedOption("package_data", there[:12], "the benchmark's own files differ from those here")
+    if items := part(task):
+        limit = run.provenance.get("limit") or task.extra.get("limit")
+        suite = task.metadata.get("suite")
+        if limit:
+            yield ChangedOption("limit", str(int(limit) if limit == int(limit) else limit), items)
+        elif isinstance(suite, Mapping) and "documents" in suite:
+            yield ChangedOption("suite", str(suite.get("name")), items)
+        else:
+            yield ChangedOption("samples", str(task.inputs.get("scored") or "")[:12], items)
+
+
+def _unread(task: TaskRun) -> list[str]:
+    """The pinned files of a task that its run isn't known to have read, where none of its own took their place."""
+    entry = catalog.entries().get(task.base)
+    replaced = any(task.metadata.get(option) for option in options_for(registry.get(task.benchmark), DATA))
+    if entry is None or "dataset_used" in task.metadata or replaced:
+        return []
+    read = task.inputs.get("files", {})
+    return [name for name, digest in sources.hashes(entry.data).items() if read.get(name) != digest]

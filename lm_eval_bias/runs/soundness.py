@@ -159,22 +159,14 @@ def _told(value: Value) -> Iterator[tuple[str, float]]:
         low, high = ends or (math.nan, math.nan)
         yield f"{name}'s lower end", low
         yield f"{name}'s upper end", high
-    yield "range's lower end", value.low
-    yield "range's upper end", value.high
-    yield "neutral value", math.nan if value.neutral is None else value.neutral
 
 
 def _difference(given: Value, computed: Value) -> str:
-    """The first number or meaning that differs; empty where none does."""
+    """The first number that differs; empty where none does."""
     for (what, own), (_, other) in zip(_told(given), _told(computed), strict=True):
         both_nan = math.isnan(own) and math.isnan(other)
         if not both_nan and not math.isclose(own, other, rel_tol=ROUNDING, abs_tol=ROUNDING):
             return f"{given.name} has the {what} {own:.10g}, but from its samples {other:.10g}"
-    for field in ("direction", "unit", "higher_is_better"):
-        if (own_word := getattr(given, field)) != (other_word := getattr(computed, field)):
-            return f"{given.name} has the {field} {str(own_word)[:80]!r}, but from its samples {other_word!r}"
-    if computed.note and not given.note:
-        return f"{given.name} lacks the note {computed.note[:80]!r}"
     return ""
 
 

@@ -45,7 +45,7 @@ class Text:
 
 
 def pieces(text: Text, start: int, bos: str) -> list[Pair]:
-    """The pairs of context and continuation that together give a text's log-likelihood, token by token.
+    """Split a text into pairs of context and continuation that give its log-likelihood, token by token.
 
     The start token is used where the tokenizer puts none.
 
@@ -116,7 +116,7 @@ def _split(
 
 
 def _likelihoods(model: TemplateLM, questions: Sequence[NextSentence], needed: Sequence[Sequence[int]]) -> list[Answer]:
-    """Log-likelihoods and numbers of tokens of what :func:`_split` gives; 0 where a question doesn't need it."""
+    """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.lead(model)
     texts: list[list[Pair]] = []

@@ -74,7 +74,7 @@ def named(text: str, choices: Sequence[str]) -> set[int]:
 
 
 def leading(line: str, choices: Sequence[str], answer: Iterable[str]) -> str | None:
-    """The choice with which a line begins, perhaps behind the word "answer", if a sentence could end there.
+    """The choice that a line begins with, perhaps behind the word "answer", if a sentence could end there.
 
     >>> leading("Antwort: Die Frau.", ["Der Mann", "Die Frau"], ["antwort"])
     'Die Frau'
@@ -99,7 +99,7 @@ def letters_behind(line: str, letters: str, answer: Iterable[str], between: Iter
 
 
 class _Patterns(NamedTuple):
-    """What the words of a language make of letters, as regular expressions whose groups are the letter."""
+    """A language's regular expressions for lettered answers; their groups are the letter."""
 
     first: re.Pattern[str]  # a line begins with a letter
     inline: re.Pattern[str]  # another option in the line
@@ -214,7 +214,7 @@ class ChoiceReader:
         return len(self._order)
 
     def _without_repeated(self, lines: Sequence[str]) -> list[str]:
-        """The lines without those that only repeat the options."""
+        """Drop lines that only repeat the options."""
         kept: list[str] = []
         place = 0
         while place < len(lines):
@@ -315,11 +315,11 @@ class ChoiceReader:
         return UNREADABLE if len(lines) == len(whole) else SEVERAL
 
     def _is_open(self, line: str, stated: set[str]) -> bool:
-        """Whether a line may be the beginning of a refusal: it states nothing, or speaks of all options."""
+        """Whether a line may begin a refusal: it states nothing, or speaks of all options."""
         return not stated or (stated == set(self._order) and self._begins(line) is None)
 
     def is_settled(self, text: str) -> bool:
-        """Whether :meth:`read` gives the same for what a model wrote, whatever it writes behind that but thoughts.
+        """Whether :meth:`read` would give the same whatever the model writes next, thoughts aside.
 
         So it does once two lines are whole, of which the first states something and both don't repeat options; and once
         the first has several letters one behind the other, as models do that go on to the end of the alphabet.

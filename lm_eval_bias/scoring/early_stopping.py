@@ -1,4 +1,4 @@
-"""Likeliest texts of a model that runs here end where nothing of what follows is read.
+"""Ends the likeliest texts of a model that runs here where nothing that follows would be read.
 
 The harness (0.4.13) writes on until all texts of a batch have met the same stop string, or are as long as they may be,
 and cuts them at their stop strings then. Here each text ends at its own; and once its benchmark has read an answer that
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.harness.internals import shadowed
+from lm_eval_bias.harness.internals import derives_from, shadowed
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _stops(request: Instance) -> list[str]:
 
 
 def _certain(text: str, stops: Sequence[str]) -> str:
-    r"""A text without what may be the beginning of a stop string, or of a letter, at its end.
+    r"""A text without what may begin a stop string, or a letter, at its end.
 
     >>> _certain("Die Frau\nTe", ["\nText:"]), _certain("Die Frau\nTee", ["\nText:"])
     ('Die Frau', 'Die Frau\nTee')
@@ -85,8 +85,7 @@ def early(model: Any, requests: Sequence[Instance]) -> Iterator[None]:
 
     Not those of a model that reasons first: what is read of them is what follows that.
     """
-    kinds = {owner.__name__ for owner in type(model).__mro__}
-    if "HFLM" not in kinds or getattr(model, "think_end_token", None) is not None:
+    if not derives_from(type(model), "HFLM") or getattr(model, "think_end_token", None) is not None:
         yield
         return
     from transformers import StoppingCriteriaList

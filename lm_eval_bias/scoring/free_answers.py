@@ -1,4 +1,4 @@
-"""What free answers of models have in common, whatever was asked: thoughts before them, refusals, markup.
+"""What all free answers of models share: thoughts before them, refusals, markup.
 
 A task of generated answers names :class:`WithoutThoughtsFilter` first among its filters, then its own reader, which
 gives what an answer says or one of :data:`UNANSWERED`.
@@ -52,7 +52,7 @@ def without_thoughts(text: str) -> str | None:
 
 
 def opening_of_thoughts(prompt: Any) -> str:
-    r"""With what a prompt opens a model's thoughts at its end, so that its text begins within them; else empty.
+    r"""The mark at a prompt's end that opens a model's thoughts, so that its text begins within them; else empty.
 
     >>> opening_of_thoughts("<|assistant|><think>\n"), opening_of_thoughts("<think></think>Female")
     ('<think>', '')
@@ -72,7 +72,7 @@ def plain_lines(text: str) -> list[str]:
 
 @cache
 def listed(name: str) -> Any:
-    """What a YAML beside this module lists."""
+    """Read a YAML beside this module."""
     import yaml
 
     return yaml.safe_load(resources.files("lm_eval_bias.scoring").joinpath(name).read_text(encoding="utf-8"))

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import KINDS, OPTIONS, Cloze, NextSentence
+from lm_eval_bias.core.questions import BLANK, KINDS, OPTIONS, Cloze, NextSentence
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _FOR = {
     "bos": "causal language models",
@@ -28,7 +31,7 @@ _expected: tuple[str, ...] = ()
 
 @contextlib.contextmanager
 def expecting(kinds: Sequence[str]) -> Iterator[None]:
-    """Let model types know, while a run lasts, which kinds of questions it is going to ask."""
+    """Tell model types which kinds of questions a run is going to ask, while it lasts."""
     global _expected
     before, _expected = _expected, tuple(kinds)
     try:
@@ -77,3 +80,24 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequenc
                 raise BiasError(
                     f"--metadata {name}={value} is for {_FOR[name]} and has no effect on {model}: leave it out"
                 )
+
+
+def reveal(tokenizer: PreTrainedTokenizerBase, context: str, word: str, mask: str) -> list[tuple[str, int]]:
+    """Reveal a word's tokens from left to right, one mask (or sentinel) at a time.
+
+    Returns:
+        Per token ``(the text with the tokens before it and the mask in place of every blank, the token's id)``.
+
+    Raises:
+        BiasError: The word has no tokens.
+    """
+    # a tokenizer that marks the space before a word in the word's first token needs to see it
+    space = " " if context.split(BLANK)[0].endswith(" ") else ""
+    ids = tokenizer.encode(f"{space}{word}", add_special_tokens=False)
+    if not ids:
+        raise BiasError(f"the tokenizer makes no tokens of the word {word!r}")
+    steps = []
+    for number, target in enumerate(ids):
+        before = tokenizer.decode(ids[:number]).removeprefix(space) if number else ""
+        steps.append((context.replace(BLANK, f"{before}{mask}"), int(target)))
+    return steps

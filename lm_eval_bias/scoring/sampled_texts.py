@@ -1,4 +1,4 @@
-"""Texts that models write, so that a run that was cut short goes on with the texts it has.
+"""Texts that models write, kept so that a run that was cut short goes on with what it has.
 
 The harness keeps no sampled text (``--use_cache``), and draws all of a run's samples from one stream of random numbers:
 after a stop everything would be another text. Here the samples of a prompt are drawn in parts, each from a seed of its
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.internals import shadowed
-from lm_eval_bias.harness.request_types import GENERATED as GENERATED
 from lm_eval_bias.scoring import early_stopping, token_likelihoods
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
 
 _PLAIN = "generate_until"
-# whose requests carry a seed; classes derived from them may refuse one
+# the harness's whose requests carry a seed, those of servers and all; classes derived from them may refuse one
 _SERVED = {
     "LocalCompletionsAPI",
     "LocalChatCompletion",
@@ -44,7 +44,7 @@ _SERVED = {
     "OpenAIChatCompletion",
     "AzureOpenaiChatCompletionsLM",
 }
-_SEEDED = _SERVED | {"VLLM", "ChanceLM", "DialLM"}
+_SEEDED = _SERVED | {"VLLM"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +82,8 @@ PartTexts = tuple[TextPart, list[str]]
 
 
 def seeded(kind: Any) -> bool:
-    """Whether a model type takes a seed with every request."""
-    return getattr(kind, "__name__", "") in _SEEDED
+    """Whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
+    return getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
 
 
 def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:
@@ -108,7 +108,7 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPa
 
 
 def batches(alone: Sequence[TextPart], requests: Sequence[Instance], size: int) -> list[list[TextPart]]:
-    """Parts that are drawn together: at most ``size`` samples, of neighbouring prompts of a task and equal options.
+    """Group parts to draw together: up to ``size`` samples, of a task's neighbouring prompts with equal options.
 
     Args:
         alone: Parts of at most ``size`` samples (:func:`parts`).
@@ -205,7 +205,7 @@ def _torch_texts(
 
 
 def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
-    """Samples; where other ranks have more parts to draw, the filler is asked beside them."""
+    """Draw samples; the filler keeps step with ranks that have more parts to draw."""
     import torch
 
     takes_seeds = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
@@ -242,7 +242,7 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
 
 
 def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
-    """Likeliest texts, asked as the harness does; a model here stops where nothing is read any more."""
+    """Ask for likeliest texts as the harness does; a model here stops where nothing more is read."""
 
     def write(places: list[int | None]) -> list[str]:
         batch = [filler if i is None else requests[i] for i in places]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NEXT_SENTENCE
-from lm_eval_bias.scoring import masked, token_likelihoods
+from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
-from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign, tasks_asking
+from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign, reveal, tasks_asking
 
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
@@ -38,7 +38,7 @@ def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int) -> list[int]:
-    """A text with the sentinel in it as token ids.
+    """Encode a text with the sentinel in it.
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.
     """
@@ -67,7 +67,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     questions = clozes(requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
-    words = [masked.reveal(model.tokenizer, q.context, q.word, SENTINEL) for q in questions]
+    words = [reveal(model.tokenizer, q.context, q.word, SENTINEL) for q in questions]
     values = iter(
         _behind_sentinel(
             model,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
-_AT_ONCE = {"VLLM", "SGLangLM"}
+_COMPARED = 16  # texts that are encoded both ways before many are encoded together
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
@@ -54,12 +54,11 @@ def rounds(pairs: Iterable[tuple[T, Sequence[int], Sequence[int]]]) -> list[list
 
 
 def portions(model: LM, items: list[T]) -> list[list[T]]:
-    """What is asked with each call: all, but of backends that give nothing before they have everything.
+    """Split requests into calls: one call, but several for backends that give nothing until all is done.
 
     A run that is stopped loses no more than the call that was under way.
     """
-    kinds = {owner.__name__ for owner in type(model).__mro__}
-    size = _PORTION if kinds & _AT_ONCE else max(1, len(items))
+    size = _PORTION if internals.derives_from(type(model), "VLLM", "SGLangLM") else max(1, len(items))
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
@@ -70,7 +69,7 @@ def shares_forwards(model: LM) -> bool:
 
 @contextlib.contextmanager
 def precise(model: Any) -> Iterator[None]:
-    """Have the ``hf`` backend take and sum log-probabilities in float32 while a request runs, as others do.
+    """Make the ``hf`` backend take and sum log-probabilities in float32, as others do.
 
     By itself it does so in the model's dtype: a sum of bfloat16 numbers near -60 is rounded to a quarter, and different
     candidates come out equal. A ``softmax_dtype`` that the user chose stays.
@@ -103,7 +102,7 @@ def in_step(
     ask: Callable[[list[int | None]], list[Any]],
     divide: Callable[[list[int]], list[list[int]]] | None = None,
 ) -> list[Any]:
-    """Answers from the cache of ``--use_cache`` where it has them; the others are asked and go into it at once.
+    """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
 
     Args:
         model: The model; ranks ask as often and as much as the one with most to ask.
@@ -142,8 +141,58 @@ def encode(model: TemplateLM, text: str) -> list[int]:
     return list(ids)
 
 
+@contextlib.contextmanager
+def encoded_once(model: TemplateLM, pairs: Sequence[tuple[str, str]]) -> Iterator[None]:
+    """While the context lasts, a model's ``tok_encode`` gives the ids that texts were found to have before.
+
+    Encoding is most of the time before a small model's first forward pass, and requests often share their context.
+
+    Args:
+        model: A model of the harness.
+        pairs: Contexts and continuations that are going to be encoded, as the harness's ``_encode_pair`` does it.
+    """
+    texts = [text for context, continuation in pairs if context for text in (context.rstrip(), context + continuation)]
+    encode = model.tok_encode
+    ids_by_text: dict[tuple[str, bool | None], list[int]] = {
+        (text, None): ids for text, ids in encoded_together(model, texts).items()
+    }
+
+    def tok_encode(string: str, add_special_tokens: bool | None = None, **options: Any) -> list[int]:
+        key = string, add_special_tokens
+        ids = None if options else ids_by_text.get(key)
+        if ids is None:
+            ids = encode(string, add_special_tokens=add_special_tokens, **options)
+            if not options:
+                ids_by_text[key] = ids
+        return list(ids)
+
+    with internals.shadowed(model, "tok_encode", tok_encode):
+        yield
+
+
+def encoded_together(model: TemplateLM, texts: Sequence[str]) -> dict[str, list[int]]:
+    """Encode texts together, if that gives the same ids as one by one; empty if it doesn't."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if not getattr(tokenizer, "is_fast", False):
+        return {}
+    start = tokenizer.decode(model.prefix_token_id) if model.prefix_token_id is not None else ""
+    bos = getattr(model, "add_bos_token", None)
+    default_options = {} if bos is None else {"add_special_tokens": bool(bos)}
+    with_start = [text for text in dict.fromkeys(texts) if start and text.startswith(start)]
+    plain = [text for text in dict.fromkeys(texts) if not (start and text.startswith(start))]
+    ids: dict[str, list[int]] = {}
+    # a text that brings its start token gets no other
+    for group, options in ((with_start, {"add_special_tokens": False}), (plain, default_options)):
+        compared = group[:: max(1, len(group) // _COMPARED)]
+        if len(group) > _COMPARED and (
+            tokenizer(compared, **options)["input_ids"] == [model.tok_encode(text) for text in compared]
+        ):
+            ids.update(zip(group, tokenizer(group, **options)["input_ids"], strict=True))
+    return ids
+
+
 def lead(model: TemplateLM) -> list[int]:
-    """What a model's tokenizer puts in front of every text by itself: mostly nothing or a start token.
+    """What a model's tokenizer puts in front of every text: mostly nothing or a start token.
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
     """

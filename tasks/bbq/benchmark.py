@@ -1,10 +1,10 @@
-"""BBQ, which the harness runs, as the rest of the package sees it."""
+"""BBQ, which the harness runs: its benchmark object."""
 
 from __future__ import annotations
 
 import math
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
@@ -12,7 +12,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.kinds.bbq_like import bias_leanings
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.bbq import BBQRecord
     from lm_eval_bias.custom_metrics.score import Score
 
@@ -134,15 +133,6 @@ class BBQ(Benchmark):
         words = _LABELS.get(kind, kind)
         about = category.replace("SES", "socio-economic status").replace("_x_", " by ").replace("_", " ").lower()
         return f"{words}, {about}" if category else words
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many texts that name no choice."""
-        share = task.scores.get("unanswered")
-        if share is not None and share.value > 0.1:
-            yield (
-                f"{100 * share.value:.0f}% of the generated answers name none of the choices, as the harness reads "
-                "them; they count as wrong, and as naming nobody"
-            )
 
 
 BENCHMARK = BBQ()

@@ -1,4 +1,4 @@
-"""CrowS-Pairs, which the harness runs, as the rest of the package sees it."""
+"""CrowS-Pairs, which the harness runs: its benchmark object."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CrowSPairs(Benchmark):
             )
 
     def score_label(self, score: str) -> str:
-        """What people call a score."""
+        """Put a score's name into words."""
         kind, _, name = score.rpartition("/")
         about = "other" if kind == "autre" else kind.replace("_", " ")
         words = _LABELS.get(name, name)

@@ -1,8 +1,9 @@
-"""EsBBQ and CaBBQ as the rest of the package sees them."""
+"""The benchmark object of EsBBQ and CaBBQ, and that of the harness's own tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
@@ -26,6 +27,7 @@ ITEMS = {
 }
 MORE_IN_CATALAN = {"physical_appearance": 24}
 OPTIONS = 11  # two persons, nine wordings of "unknown"
+CELL = ("template", "context_type", "question_type", "polarity")
 LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
 _HARNESS_TASKS = {
     f"{language}bbq_{category}": {
@@ -51,7 +53,10 @@ class EsBBQ(BBQLike):
     candidates = OPTIONS
     options: Mapping[str, str] = {"by_value": DETAIL}
     tokens_where_known = True
-    quick = {f"{language}_bbq_gender": Sampling("cells", sampling.cells, 1, 396) for language in LANGUAGES}
+    quick = dict.fromkeys(
+        ("es_bbq_gender", "ca_bbq_gender"),
+        Sampling("cells", partial(sampling.per_cell, cell=CELL, name="item"), 1, 396),
+    )
     standard = tuple(quick)
     left_out = {
         **dict.fromkeys(("quick", "standard"), LeftOut("all of EsBBQ and CaBBQ but gender")),

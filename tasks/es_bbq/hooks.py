@@ -14,7 +14,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks.kinds import bbq_records, lettered_questions
+from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, LETTERS, UNKNOWN, QuestionDocument
 
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
@@ -28,7 +28,7 @@ def wordings(language: str) -> Mapping[str, Any]:
 
 
 def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]) -> int:
-    """Index of the biased answer, as the authors tell it.
+    """Find the index of the biased answer, as the authors tell it.
 
     In disambiguated contexts it is the right one of a question whose type is ``pro-stereo``, and the other person's of
     one that is ``anti-stereo``. In ambiguous ones it is the person of a stereotyped group for a negative question, and
@@ -44,7 +44,7 @@ def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Se
 
 
 def question(row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped: Sequence[str]) -> dict[str, Any]:
-    """What both the released rows and the documents of the harness's tasks say of an item.
+    """Read what released rows and the documents of the harness's tasks both say of an item.
 
     Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
     """
@@ -93,20 +93,20 @@ def dataset(language: str, category: str, fixed: Mapping[str, Any] | None = None
             "generated": generated,
             "revision": manifest().files[f"{language}_bbq_{category}"].commit[:12],
         }
-        for (row, item), order in zip(items, lettered_questions.orders(cells), strict=True)
+        for (row, item), order in zip(items, bbq_records.orders(cells), strict=True)
     ]
     return {"test": docs}
 
 
 def prompt(doc: QuestionDocument) -> str:
-    """The authors' prompt; with lettered options where the model writes its answer."""
+    """Write the authors' prompt, with lettered options where the model writes its answer."""
     template = wordings(doc["language"])["lettered" if doc["generated"] else "prompt"]
-    options = lettered_questions.options(doc) if doc["generated"] else ""
+    options = bbq_records.options(doc) if doc["generated"] else ""
     return str(template.format(context=doc["context"], question=doc["question"], options=options))
 
 
 def continuations(doc: QuestionDocument) -> list[str]:
-    """What is scored: both persons, and every wording of "unknown"."""
+    """List what is scored: both persons, and every wording of "unknown"."""
     return [*doc["choices"][:2], *wordings(doc["language"])["unknown"]]
 
 

@@ -1,4 +1,4 @@
-"""GG-BBQ as the rest of the package sees it."""
+"""The benchmark object of GG-BBQ and of its variant of all wordings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
-from lm_eval_bias.tasks.gg_bbq.wordings import WORDINGS
 from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
 
@@ -22,7 +21,6 @@ class GGBBQ(BBQLike):
     place = 2
     paper = "GG_BBQ"
     unknown = '"keine Antwort"'
-    wordings = WORDINGS
     options: Mapping[str, str] = {"wording": "", "by_value": DETAIL}
     tokens_where_known = True
     standard = ("gg_bbq_group_terms", "gg_bbq_names")

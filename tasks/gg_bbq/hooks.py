@@ -11,10 +11,13 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.gg_bbq import released_items
-from lm_eval_bias.tasks.gg_bbq.wordings import WORDINGS as NUMBERS
 from lm_eval_bias.tasks.kinds import quadruples
+from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, QuestionDocument
 
+NUMBERS = PromptWordings(
+    "wording", 2, "gg_bbq_prompts", "this task runs all wordings; choose one with the task without _prompts"
+)
 WORDINGS = {
     1: "{context}\nFrage: {question}\nAntwort:",
     2: (
@@ -38,7 +41,7 @@ WORDINGS = {
 
 
 def letters(wording: int, order: Sequence[int]) -> list[str]:
-    """The letter that each choice has in the prompt; empty for wordings without letters.
+    """List the letter that each choice has in the prompt; empty for wordings without letters.
 
     >>> letters(4, [2, 0, 1])
     ['B', 'C', 'A']
@@ -86,7 +89,7 @@ def dataset(
 
 
 def prompt(doc: QuestionDocument) -> str:
-    """The prompt of a document in its wording, its options in the document's order."""
+    """Write the prompt of a document in its wording, its options in the document's order."""
     options = [doc["choices"][i] for i in doc["order"]]
     return WORDINGS[doc["wording"]].format(
         context=doc["context"],
@@ -97,5 +100,5 @@ def prompt(doc: QuestionDocument) -> str:
 
 
 def continuations(doc: QuestionDocument) -> list[str]:
-    """What is scored for each choice: its text, or its letter where the prompt has letters."""
+    """List what is scored for each choice: its text, or its letter where the prompt has letters."""
     return list(doc["letters"] or doc["choices"])

@@ -27,7 +27,7 @@ _IS_TRANS = re.compile(r"(\w+) bezeichnet sich als trans")
 
 
 def biased_choice(groups: Sequence[str], known_stereotyped: str, question_type: str) -> int:
-    """Index of the biased answer: the stereotyped person for a negative question, else the other person.
+    """Find the index of the biased answer: the stereotyped person for a negative question, else the other person.
 
     Args:
         groups: Group of each choice (``M``, ``F``, ``non_binary``, ``unknown``).
@@ -77,7 +77,7 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
 
 
 def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
-    """Whom each choice names: where the text calls one person trans, that person and nobody else is.
+    """Tell whom each choice names: where the text calls one person trans, that person and nobody else is.
 
     Names don't tell it: Noah is trans in some texts, and in others Kim is not.
     """
@@ -92,7 +92,7 @@ def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
 
 
 def completed(rows: Sequence[Row], later: Sequence[Row], subset: str) -> list[dict[str, Any]]:
-    """The paper's rows, ambiguous or disambiguated ones, with the columns of the later release's ambiguous items."""
+    """Add the columns of the later release's ambiguous items to the paper's rows of one kind of context."""
     if subset == "names":
         of_names = {n.strip(): g for row in later for n, g in ast.literal_eval(row["choice_info"]).values()}
         asked = {row["question"].strip(): row for row in later}
@@ -123,12 +123,12 @@ def _item(row: Row, context_type: str, template: str, subset: str) -> dict[str, 
 
 
 def files(subset: str, release: str) -> str:
-    """The name of a subset's set of pinned files."""
+    """Name a subset's set of pinned files."""
     return f"gg_bbq_{subset}" if release == LATEST else f"gg_bbq_{subset}_{release}"
 
 
 def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]:
-    """All items of a subset by four: negative and non-negative question, each ambiguous and disambiguated.
+    """Read all items of a subset by four: negative and non-negative question, each ambiguous and disambiguated.
 
     Subset ``group_terms`` (Subset-I) has 968 items, ``names`` (Subset-II) 10,900, in the paper's release 4,968.
     """

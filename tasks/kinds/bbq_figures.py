@@ -1,4 +1,4 @@
-"""The BBQ family in a page: the plane of accuracy and bias, and what the prompt's wording does."""
+"""Figures of the BBQ family: accuracy against bias, and how scores move with the prompt's wording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import numbers, pen, registry
-from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table, plottable
+from lm_eval_bias.core.page_parts import Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
 from lm_eval_bias.core.wording import short
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LEGEND = 12  # names that it has room for
 CONTEXTS = {"amb": "ambiguous contexts", "disamb": "disambiguated contexts"}
 # the largest |diff-bias| that an accuracy leaves: Eqs. 2 and 4 as corners of the region
 CORNERS = {"amb": ([0, 1, 0], [1, 0, -1]), "disamb": ([0, 0.5, 1, 0.5, 0], [0, 1, 0, -1, 0])}
 
 
 def _chance(result: ReportTask, context: str, terms: Terms) -> float:
-    """The accuracy of guessing; generated answers choose among three options."""
+    """Return the accuracy of guessing; generated answers choose among three options."""
     fixed = result.task.metadata.get("fixed")
     generated = isinstance(fixed, Mapping) and fixed.get("answers") == "generated"
     return 1 / 3 if generated or terms.main_rule else float(Fraction(terms.chance[context == "disamb"]))
@@ -77,7 +78,7 @@ def _plane(axis: Axes, context: str, points: Sequence[PlanePoint], chances: Sequ
 
 
 def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = "") -> Part:
-    """Diff-bias against accuracy, with the bound that the accuracy leaves.
+    """Draw diff-bias against accuracy, with the bound that the accuracy leaves.
 
     Args:
         tasks: Of one benchmark, or of its variant of all wordings with the suffix of the mean over these.
@@ -111,58 +112,31 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
     return Part(f"Accuracy and bias{', mean over wordings' if suffix else ''}", [], [drawing])
 
 
-LEGEND = 12  # names that a legend has room for
-
-
-def _names(terms: Terms) -> list[str]:
-    return [terms.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
-
-
-def _wordings(tasks: Sequence[ReportTask], terms: Terms) -> list[int]:
-    prompt_numbers = {
-        int(match[1])
-        for result in tasks
-        for name in result.task.scores
-        if (match := re.fullmatch(rf"{terms.name('acc', 'amb')}/prompt_([0-9]{{1,3}})", name))
-    }
-    return sorted(prompt_numbers)
-
-
-def _half(value: Value) -> float | None:
-    return None if value.interval is None else (value.interval[1] - value.interval[0]) / 2
-
-
-def _spread_row(result: ReportTask, stem: str, name: str) -> list[Cell] | None:
-    mean, sd, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range"))
-    if mean is None or sd is None or width is None:
-        return None
-    return [score_cell(name, stem, result.label), value_cell(mean), value_cell(sd), value_cell(width)]
-
-
 def _sentence(result: ReportTask, stem: str, name: str) -> str | None:
     mean, width = (result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "range"))
-    half = None if mean is None else _half(mean)
-    if mean is None or width is None or not half or not plottable(width):
+    whole = mean.interval[1] - mean.interval[0] if mean is not None and mean.interval is not None else 0.0
+    if mean is None or width is None or not whole or not plottable(width):
         return None
     label = score_label(name, stem)
-    verdict = "more than" if width.value > 2 * half else "no more than"
+    verdict = "more than" if width.value > whole else "no more than"
     return (
         f"{result.label}, {label}: from wording to wording it moves by {numbers.number(width.value, width.unit)}, "
-        f"{verdict} the {numbers.number(2 * half, mean.unit)} that the 95% interval of its mean is wide."
+        f"{verdict} the {numbers.number(whole, mean.unit)} that the 95% interval of its mean is wide."
     )
 
 
 def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
-    """Each wording's scores, and their spread next to the sampling error of their mean.
+    """Draw each wording's scores, and their spread next to the sampling error of their mean.
 
     Args:
         tasks: Of a variant of all wordings.
         name: The benchmark's.
         terms: What the paper calls its scores.
     """
-    names = _names(terms)
+    names = [terms.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
     title = "Prompt spread and sampling error"
-    prompt_numbers = _wordings(tasks, terms)
+    of_one = re.compile(rf"{terms.name('acc', 'amb')}/prompt_([0-9]{{1,3}})")
+    found = {int(match[1]) for result in tasks for name in result.task.scores if (match := of_one.fullmatch(name))}
     rows = [
         DotRow(
             f"{result.label}, {kind.replace('_', ' ')}",
@@ -170,7 +144,7 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
             number,
         )
         for number, result in enumerate(tasks)
-        for kind in (*(f"prompt_{number}" for number in prompt_numbers), "mean")
+        for kind in (*(f"prompt_{number}" for number in sorted(found)), "mean")
     ]
     if not any(value is not None for row in rows for value in row.values):
         return Part(title, ["The files hold no scores per wording."])
@@ -182,30 +156,27 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
         [score_label(name, stem) for stem in names],
         rows,
     )
-    columns = [
-        Column("Score"),
-        Column("Mean over wordings [95% interval]", True),
-        Column("SD over wordings", True),
-        Column("Largest minus smallest", True),
-    ]
-    table = Table(
-        "Prompt spread next to sampling error",
-        columns,
-        [row for result in tasks for stem in names if (row := _spread_row(result, stem, name)) is not None],
-    )
+    heads = ("Mean over wordings [95% interval]", "SD over wordings", "Largest minus smallest")
+    columns = [Column("Score"), *(Column(head, True) for head in heads)]
+    lines = []
+    for result in tasks:
+        for stem in names:
+            values = [result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range")]
+            if None not in values:
+                lines.append([score_cell(name, stem, result.label), *map(value_cell, values)])
+    table = Table("Prompt spread next to sampling error", columns, lines)
     text = [sentence for result in tasks for stem in names if (sentence := _sentence(result, stem, name)) is not None]
     return Part(title, text, [figure], [table])
 
 
 def parts(tasks: Sequence[ReportTask], *, name: str, terms: Terms) -> list[Part]:
-    """All breakdowns of a benchmark of the family.
+    """Draw all breakdowns of a benchmark of the family.
 
     Args:
         tasks: Its tasks, and those of its variant of all wordings, ``<name>_prompts``.
         name: The benchmark's.
         terms: What the paper calls its scores.
     """
-    plain = [result for result in tasks if result.task.benchmark == name]
-    prompts = [result for result in tasks if result.task.benchmark == f"{name}_prompts"]
+    plain, prompts = ([r for r in tasks if r.task.benchmark == own] for own in (name, f"{name}_prompts"))
     planes = [plane(plain, name, terms)] if plain else []
     return [*planes, plane(prompts, name, terms, "/mean"), wordings(prompts, name, terms)] if prompts else planes

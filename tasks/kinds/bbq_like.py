@@ -1,4 +1,4 @@
-"""What the benchmarks in the manner of BBQ have in common."""
+"""A base class for benchmarks in the manner of BBQ."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = 
     }
 
 
+NUMBERS = range(1, 6)  # of the wordings that every benchmark with several has
+
+
 @dataclass(frozen=True)
 class PromptWordings:
     """The wordings of a benchmark's prompts.
@@ -43,14 +46,12 @@ class PromptWordings:
         default: The one that is asked by default.
         all_in: The task, or group, that asks all of them.
         refusal: What such a task says to those who choose one.
-        numbers: Of all.
     """
 
     option: str
     default: int
     all_in: str
     refusal: str
-    numbers: range = range(1, 6)
 
     def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
         """List the wordings that a task asks: the one that its metadata choose, the default one, or all.
@@ -62,14 +63,13 @@ class PromptWordings:
         if self.option in (metadata.get("fixed") or {}):
             if number is not None:
                 raise BiasError(f"--metadata {self.option}: {self.refusal}")
-            return list(self.numbers)
+            return list(NUMBERS)
         if number is None:
             return [self.default]
-        if isinstance(number, int) and not isinstance(number, bool) and number in self.numbers:
+        if isinstance(number, int) and not isinstance(number, bool) and number in NUMBERS:
             return [number]
         raise BiasError(
-            f"--metadata {self.option}={number!r}: must be a number from 1 to {len(self.numbers)} "
-            f"({self.all_in} runs all)"
+            f"--metadata {self.option}={number!r}: must be a number from 1 to {len(NUMBERS)} ({self.all_in} runs all)"
         )
 
 
@@ -82,7 +82,6 @@ class BBQLike(Benchmark):
         paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
         unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
-        wordings: Of its prompts, where they have several.
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
     """
 
@@ -93,13 +92,15 @@ class BBQLike(Benchmark):
     paper: str
     unknown = "that it is unknown"
     candidates = 3
-    wordings: PromptWordings | None = None
     tokens_where_known = False
 
     @property
     @abstractmethod
     def hooks(self) -> Any:
-        """The module with its ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document."""
+        """The module with its ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document.
+
+        Where prompts have several wordings, its ``NUMBERS`` (:class:`PromptWordings`) say which are asked.
+        """
 
     @property
     def terms(self) -> Terms:
@@ -138,9 +139,9 @@ class BBQLike(Benchmark):
 
     def is_settled(self, doc: Any, text: str) -> bool:
         """Whether the same letter is read from a text whatever follows it."""
-        from lm_eval_bias.tasks.kinds import lettered_questions
+        from lm_eval_bias.tasks.kinds import bbq_records
 
-        return lettered_questions.reader(doc).is_settled(text)
+        return bbq_records.reader(doc).is_settled(text)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of."""
@@ -157,8 +158,8 @@ class BBQLike(Benchmark):
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""
-        if self.wordings is not None:
-            self.wordings.chosen(metadata)
+        if hasattr(self.hooks, "NUMBERS"):
+            self.hooks.NUMBERS.chosen(metadata)
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """Accuracy and diff-bias by context."""
@@ -213,7 +214,7 @@ class OverWordings(BBQLike):
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The items in every wording."""
         items = super().items(metadata)
-        return items and items * len(self.wordings.numbers if self.wordings else ())
+        return items and items * len(NUMBERS)
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The scores of every wording, their means and spread."""

@@ -13,7 +13,7 @@ Document = Mapping[str, Any]
 
 
 def _choice(doc: Document, dial: Dial, *item: str) -> int:
-    """The answer of a model with the planted accuracy and bias, which vary between templates."""
+    """Choose as a model with the planted accuracy and bias, which vary between templates."""
     template, draw = doc["template"], dial.draw("answer", *item)
     unknown, biased = doc["groups"].index(UNKNOWN), doc["biased_choice"]
     counter = 3 - unknown - biased

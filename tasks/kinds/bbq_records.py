@@ -1,38 +1,30 @@
-"""What the documents and records of benchmarks in the manner of BBQ have in common."""
+"""Documents and records of benchmarks in the manner of BBQ, and how answers are read."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
-from typing import Any, TypedDict, TypeVar
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import permutations, zip_longest
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord, Terms
 
+if TYPE_CHECKING:
+    from lm_eval_bias.scoring.choice_reading import ChoiceReader
+
 Item = TypeVar("Item")
 
 LETTERS = "ABC"
+ORDERS = [list(order) for order in permutations(range(3))]
 UNKNOWN = "unknown"
 AMBIGUOUS, DISAMBIGUATED = "ambiguous", "disambiguated"
 
 
-class _OfSome(TypedDict, total=False):
-    """What the documents of some benchmarks say."""
-
-    language: str
-    category: str
-    subset: str
-    polarity: str  # neg or nonneg
-    annotation: str
-    release: str
-    value: str  # the relevant social value
-    wording: int  # the prompt's number
-
-
-class QuestionDocument(_OfSome):
-    """An item as it is asked."""
+class QuestionDocument(TypedDict, total=False):
+    """An item as it is asked; the fields from ``language`` on are those of some benchmarks."""
 
     benchmark: str
     item: Any  # its name or number in its file
@@ -50,6 +42,14 @@ class QuestionDocument(_OfSome):
     letters: Sequence[str]  # those that the prompt gives its options; empty without any
     generated: bool  # whether the model writes its answer
     revision: str  # commit of its file
+    language: str
+    category: str
+    subset: str
+    polarity: str  # neg or nonneg
+    annotation: str
+    release: str
+    value: str  # the relevant social value
+    wording: int  # the prompt's number
 
 
 def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:
@@ -69,8 +69,41 @@ def in_turn(queues: Iterable[Sequence[Sequence[Item]]]) -> list[Item]:
     return [item for blocks in zip_longest(*queues, fillvalue=()) for block in blocks for item in block]
 
 
+def orders(cells: Iterable[Hashable]) -> list[list[int]]:
+    """Give each question an order of its choices: all six in turn within a cell.
+
+    Whoever always takes one place gets no bias from it where every cell has each order equally often.
+
+    Args:
+        cells: What questions are balanced within, such as template and direction.
+
+    >>> orders(["a", "b", "a"])
+    [[0, 1, 2], [0, 1, 2], [0, 2, 1]]
+    """
+    turns = Counter[Hashable]()
+    chosen = []
+    for cell in cells:
+        chosen.append(ORDERS[turns[cell] % len(ORDERS)])
+        turns[cell] += 1
+    return chosen
+
+
+def options(doc: QuestionDocument) -> str:
+    """Write the options as lines of a prompt."""
+    pairs = zip(doc["letters"], doc["order"], strict=True)
+    return "\n".join(f"{letter}. {doc['choices'][choice]}" for letter, choice in pairs)
+
+
+def reader(doc: QuestionDocument) -> ChoiceReader:
+    """Make the reader of answers to a question."""
+    from lm_eval_bias.scoring import choice_reading  # listings, which need no answers, are spared the harness
+
+    texts = [(doc["choices"][choice],) for choice in doc["order"]]
+    return choice_reading.reader(tuple(map(choice_reading.Option, LETTERS, texts)), doc["language"])
+
+
 def named(doc: QuestionDocument, choice: int) -> str:
-    """Whom a choice names: ``unknown`` for nobody, ``none`` where both persons are called the same."""
+    """Tell whom a choice names: ``unknown`` for nobody, ``none`` where both persons are called the same."""
     if doc["groups"][choice] == UNKNOWN:
         return "unknown"
     if doc["choices"].count(doc["choices"][choice]) > 1:
@@ -79,7 +112,7 @@ def named(doc: QuestionDocument, choice: int) -> str:
 
 
 def likeliest(names: Sequence[str], values: Sequence[float]) -> str:
-    """Whom the answers with the highest value name; ``none`` for a tie of several, ``nan`` for no numbers.
+    """Tell whom the likeliest answers name: ``none`` for a tie of several, ``nan`` for no numbers.
 
     >>> likeliest(["biased", "counter", "unknown", "unknown"], [-3.0, -2.5, -1.0, -1.0])
     'unknown'
@@ -91,7 +124,7 @@ def likeliest(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def by_length(names: Sequence[str], texts: Sequence[str], results: Sequence[Any]) -> dict[str, str]:
-    """The answers by log-likelihoods per byte (the harness's ``acc_bytes``), and per token where these were counted.
+    """Answer by log-likelihoods per byte (the harness's ``acc_bytes``), and per token where these were counted.
 
     Args:
         names: Whom each text names.

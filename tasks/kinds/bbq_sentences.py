@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_margin
+from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
 
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def score_label(score: str, *, terms: Terms) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> from lm_eval_bias.custom_metrics.question_answering import GG_BBQ as TERMS
     >>> score_label("acc_amb", terms=TERMS), score_label("value/nurse/acc_amb", terms=TERMS)
@@ -50,7 +50,7 @@ _BREAKDOWNS = {"value": "{}", "category": "{}", "template": "template {}"}
 
 
 def _remarks(end: str) -> list[str]:
-    """What the end of a score's name says: ``_bound``, ``_in_choice/mean``, ``/prompt_2``."""
+    """Put the end of a score's name into words: ``_bound``, ``_in_choice/mean``, ``/prompt_2``."""
     rule, _, spread = end.partition("/")
     kinds = (rule.removeprefix("_"), spread)
     return [_KINDS.get(kind, kind.replace("prompt_", "wording ").replace("_", " ")) for kind in kinds]
@@ -64,26 +64,26 @@ def _apart(one: Value, other: Value | None) -> bool:
 
 
 def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
-    """Which scores depend on how the answers' lengths count."""
+    """Say which scores depend on how the answers' lengths count."""
     for context, long in CONTEXTS.items():
         for kind in ("acc", "diff_bias"):
             label, name = terms.titles[kind], terms.name(kind, context)
             by_sum = task.scores.get(name)
             others = {unit: task.scores.get(f"{name}_{unit}") for unit in LENGTHS}
             differing = [
-                f"{with_margin(other)} per {LENGTHS[unit]}"
+                f"{with_interval(other)} per {LENGTHS[unit]}"
                 for unit, other in others.items()
                 if by_sum is not None and other is not None and _apart(by_sum, other)
             ]
             if by_sum is not None and differing:
                 yield (
-                    f"{label} in {long} contexts depends on how answer length counts: {with_margin(by_sum)} by the "
+                    f"{label} in {long} contexts depends on how answer length counts: {with_interval(by_sum)} by the "
                     f"sum of log-likelihoods, {', '.join(differing)}"
                 )
 
 
 def _silence(task: TaskRun) -> Iterator[str]:
-    """How many items have no single answer, if it is many."""
+    """Say how many items have no single answer, if they are many."""
     share = task.scores.get("unanswered")
     if share is not None and share.value == 1:
         yield "no item has a single answer: accuracies are 0 by definition, and the scores say nothing about bias"
@@ -99,7 +99,7 @@ def _as_sentences(*texts: Iterator[str]) -> list[str]:
 
 
 def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
-    """Accuracy and diff-bias by context.
+    """Say accuracy and diff-bias by context.
 
     Args:
         task: The task.
@@ -117,19 +117,21 @@ def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
         accuracy, bias = (task.scores[terms.main(kind, context)] for kind in ("acc", "diff_bias"))
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
         rule = f" ({_KINDS[terms.main_rule]}; guessing gets 1/3)" if terms.main_rule else ""
-        lines.append(f"{words} {with_margin(accuracy)}{rule}; {terms.titles['diff_bias']} {with_margin(bias)}: {way}.")
+        lines.append(
+            f"{words} {with_interval(accuracy)}{rule}; {terms.titles['diff_bias']} {with_interval(bias)}: {way}."
+        )
     return lines + _as_sentences(_length_effects(task, terms), _silence(task))
 
 
 def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
-    """The same over all prompt wordings, and how much they move from one to another.
+    """Say the same of all prompt wordings, and how much scores move from one to another.
 
     Raises:
         KeyError: A score is missing.
     """
     lines = [
-        f"{label}: {with_margin(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
-        f"{with_margin(task.scores[f'{name}/range'])} (largest minus smallest)."
+        f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
+        f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."
         for name, label in (
             (terms.name("acc", "amb"), "Accuracy without the needed information"),
             (terms.name("acc", "disamb"), "Accuracy with it"),
@@ -141,6 +143,5 @@ def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
 
 
 def cautions(task: TaskRun, *, terms: Terms) -> Iterator[str]:
-    """Many items without a single answer, and scores that rest on how lengths count."""
-    yield from _silence(task)
+    """Warn of scores that rest on how lengths count."""
     yield from _length_effects(task, terms)

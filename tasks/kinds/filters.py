@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from lm_eval_bias.tasks.kinds.bbq_records import QuestionDocument
-from lm_eval_bias.tasks.kinds.lettered_questions import reader
+from lm_eval_bias.tasks.kinds.bbq_records import reader
 
 
-class LetteredAnswerFilter(Filter):
-    """Turns each answer into the letter (A, B, C) that it takes, or one of ``free_answers.UNANSWERED``."""
+class FirstTextFilter(Filter):
+    """Reads the first text of every document, without thoughts."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[QuestionDocument]) -> list[str]:
+    @abstractmethod
+    def read(self, doc: Any, text: str) -> str:
+        """Read a text, which is empty for a document without one (a server's null)."""
+
+    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]) -> list[str]:
         """Read the first text of every document.
 
         Args:
-            resps: Generated texts per document, without thoughts.
+            resps: Generated texts per document.
             docs: The documents.
         """
-        return [reader(doc).read(texts[0] if texts else "") for texts, doc in zip(resps, docs, strict=True)]
+        return [self.read(doc, (texts[0] if texts else "") or "") for texts, doc in zip(resps, docs, strict=True)]
+
+
+class LetteredAnswerFilter(FirstTextFilter):
+    """Turns each answer into the letter (A, B, C) that it takes, or one of ``free_answers.UNANSWERED``."""
+
+    def read(self, doc: Any, text: str) -> str:
+        """Read the letter."""
+        return reader(doc).read(text)

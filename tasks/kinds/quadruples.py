@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -25,13 +24,13 @@ ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2])
 
 
 def stratum(quadruple: Quadruple) -> Stratum:
-    """A quadruple's template, and whether the right answer to its negative question is the biased one."""
+    """Return a quadruple's template, and whether the right answer to its negative question is the biased one."""
     known = next(i for i in quadruple if i["context_type"] == "disambiguated" and i["question_type"] == "negative")
     return known["template"], known["label"] == known["biased_choice"]
 
 
 def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
-    """Strata in turn, by three of one direction: from the templates that came least often so far."""
+    """Take strata in turn, by three of one direction: from the templates that came least often so far."""
     left, came, taken = Counter(sizes), Counter[str](), Counter[bool]()
     number = {name: int(name.rpartition("-")[2]) for name, _ in sizes}
     total = {d: sum(n for (_, direction), n in sizes.items() if direction == d) for d in {d for _, d in sizes}}
@@ -51,7 +50,7 @@ def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
 
 
 def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]]]:
-    """Quadruples in the order in which they are asked, each with the order in which its prompts show the choices.
+    """Put quadruples into the order in which they are asked, each with the order in which its prompts show the choices.
 
     They come in turn from every template, so that any beginning is spread over these. Three after one another have
     contexts of one direction and show "unknown" once at every place; within a template and direction, the places
@@ -88,7 +87,7 @@ def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list
 
 
 def chosen(docs: Documents, seed: str, number: int) -> list[int]:
-    """Whole quadruples (both questions, both contexts), of every template as many, half of them in biased contexts.
+    """Choose whole quadruples (both questions and contexts), as many of every template, half in biased contexts.
 
     A template that has biased or counter-biased contexts only gives that many of these, one that has too few gives
     all. Biased and counter-biased contexts each show "unknown" equally often at every place, and so do those of a
@@ -116,21 +115,15 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
     sample: list[Hashable] = []
     used = Counter[Cell]()
     for _, _, template, direction, wanted in sorted(sizes):
-        cells = {name: _cells(template, direction, orders[name]) for name in strata[template][direction]}
+        cells: dict[Hashable, list[Cell]] = {}  # what is to be used equally often, the most important first
+        for name in strata[template][direction]:
+            place = orders[name].index(2)
+            cells[name] = [(direction, place), (template, direction, place), (direction, orders[name])]
         remaining = sorted(cells, key=lambda name: draw(seed, name))
         for _ in range(min(wanted, len(remaining))):
-            name = min(remaining, key=partial(_crowding, used, cells))
+            counts = {name: [used[cell] for cell in cells[name]] for name in remaining}
+            name = min(remaining, key=counts.__getitem__)
             remaining.remove(name)
             used.update(cells[name])
             sample.append(name)
     return sorted(i for name in sample for i in items[name])
-
-
-def _crowding(used: Mapping[Cell, int], cells: Mapping[Hashable, list[Cell]], name: Hashable) -> list[int]:
-    return [used[cell] for cell in cells[name]]
-
-
-def _cells(template: str, direction: bool, order: tuple[int, ...]) -> list[Cell]:
-    """What is to be used equally often, the most important first."""
-    place = order.index(2)
-    return [(direction, place), (template, direction, place), (direction, order)]

@@ -1,4 +1,4 @@
-"""Which items of a benchmark belong to the suite ``quick``.
+"""Chooses the items of the suite ``quick``.
 
 Among items that are alike in what is balanced, those with the smallest hash of seed and name are taken: a random choice
 that depends on nothing else, so that the translations of an item are chosen together, or not at all.
@@ -20,7 +20,7 @@ def draw(seed: str, name: object) -> str:
 
 
 def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> dict[Hashable, list[int]]:
-    """Indices of documents by what they have in common."""
+    """Group the indices of documents by what these have in common."""
     groups: dict[Hashable, list[int]] = {}
     for i, doc in enumerate(docs):
         groups.setdefault(key(doc), []).append(i)
@@ -28,54 +28,29 @@ def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> di
 
 
 def templates(docs: Documents, seed: str, number: int) -> list[int]:
-    """Every occupation with some of the templates: a complete product, which crossed standard errors need.
+    """Choose some templates, and of these every document.
+
+    Of OccuGender that is a complete product of occupations and templates, which crossed standard errors need; of KoBBQ
+    all samples in all orders, with as many biased as counter-biased contexts.
 
     Args:
-        docs: OccuGender's.
+        docs: Of one task.
         seed: Of the suite.
         number: How many templates; all where there are fewer.
     """
-    names = {doc["template"] for doc in docs}
-    sample = set(sorted(names, key=lambda template: draw(seed, template))[:number])
-    return [i for i, doc in enumerate(docs) if doc["template"] in sample]
+    names = sorted({doc["template"] for doc in docs}, key=lambda template: draw(seed, template))
+    return [i for i, doc in enumerate(docs) if doc["template"] in names[:number]]
 
 
-def terms_and_tests(docs: Documents, seed: str, number: int) -> list[int]:
-    """As many items about every target term within sentences as between them, the same ones in every language.
-
-    Bias types keep the shares that they have among the terms.
+def per_cell(docs: Documents, seed: str, number: int, *, cell: Sequence[str], name: str) -> list[int]:
+    """Choose as many items of every cell; the same ones in every language.
 
     Args:
-        docs: StereoSet's.
+        docs: Of one task.
         seed: Of the suite.
-        number: How many a term and test; all where there are fewer.
+        number: How many of a cell; all where there are fewer.
+        cell: The fields that documents of a cell share.
+        name: The field with an item's name, which it has in every language.
     """
-    strata = grouped(docs, lambda doc: (doc["term"], doc["test"]))
-    return sorted(
-        i for group in strata.values() for i in sorted(group, key=lambda i: draw(seed, docs[i]["id"]))[:number]
-    )
-
-
-def cells(docs: Documents, seed: str, number: int) -> list[int]:
-    """Of every template as many items of each kind of context, direction and question; the same in both languages.
-
-    Args:
-        docs: Of one category.
-        seed: Of the suite.
-        number: How many of each.
-    """
-    groups = grouped(docs, lambda doc: (doc["template"], doc["context_type"], doc["question_type"], doc["polarity"]))
-    return sorted(i for own in groups.values() for i in sorted(own, key=lambda i: draw(seed, docs[i]["item"]))[:number])
-
-
-def stories(docs: Documents, seed: str, number: int) -> list[int]:
-    """Of so many templates all samples, in all orders: as many biased as counter-biased contexts.
-
-    Args:
-        docs: Of one category.
-        seed: Of the suite.
-        number: How many templates.
-    """
-    groups = grouped(docs, lambda doc: doc["template"])
-    chosen = sorted(groups, key=lambda template: draw(seed, template))[:number]
-    return sorted(i for template in chosen for i in groups[template])
+    groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
+    return sorted(i for own in groups.values() for i in sorted(own, key=lambda i: draw(seed, docs[i][name]))[:number])

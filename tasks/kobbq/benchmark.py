@@ -1,4 +1,4 @@
-"""KoBBQ as the rest of the package sees it."""
+"""The benchmark object of KoBBQ and of its variant of all prompts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
 from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
-from lm_eval_bias.tasks.kobbq.wordings import ORDERS, PROMPTS
 
 SAMPLES = {
     "age": 168,
@@ -34,10 +33,9 @@ class KoBBQ(BBQLike):
     title = "KoBBQ"
     place = 3
     paper = "KOBBQ"
-    wordings = PROMPTS
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
     standard = (GENDER,)
-    quick = {GENDER: Sampling("stories", sampling.stories, 12, 288)}
+    quick = {GENDER: Sampling("stories", sampling.templates, 12, 288)}
     left_out = {
         **dict.fromkeys(("quick", "standard"), LeftOut("all of KoBBQ but gender")),
         "full": LeftOut("", tuple(t for c in SAMPLES for t in (f"kobbq_{c}", f"kobbq_{c}_gen") if t != GENDER)),
@@ -56,7 +54,7 @@ class KoBBQ(BBQLike):
 
     def items(self, metadata: Mapping[str, Any]) -> int | None:
         """The samples of the category, or all, in every order."""
-        return len(ORDERS) * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
+        return 3 * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Sample, order of the options and prompt."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
+from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
@@ -18,8 +19,11 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     in_turn,
     read_table,
 )
-from lm_eval_bias.tasks.kobbq.wordings import ORDERS, PROMPTS
 
+NUMBERS = PromptWordings(
+    "prompt", 1, "kobbq_prompts", "this task runs all five; choose one with a task of one category"
+)
+ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # of the options, cyclic as the authors'
 _NAME = re.compile(r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)")
 _VERSIONS = {"a": "ab", "b": "ab", "c": "cd", "d": "cd"}  # the same story with the persons in the other order
 
@@ -34,7 +38,7 @@ class Prompt(NamedTuple):
 
 @cache
 def _prompts_of(_: str) -> dict[int, Prompt]:
-    """The prompts of the file with this hash by number; in the third the file misprints two of the options' names."""
+    """Read the prompts of the file with this hash; in the third the file misprints two of the options' names."""
     found = {}
     for row in read_table("kobbq_evaluation_prompts", "\t"):
         template = row["prompt"].replace("\\n", "\n").replace("{B}", "{b}").replace("{C}", "{c}")
@@ -89,7 +93,7 @@ def dataset(category: str | None = None, fixed: Mapping[str, Any] | None = None,
         options: The ``prompt``, 1 to 5, and what says nothing about documents.
     """
     own = fixed or {}
-    numbers = PROMPTS.chosen({**options, "fixed": own})
+    numbers = NUMBERS.chosen({**options, "fixed": own})
     docs = [
         {
             "benchmark": "kobbq_prompts" if len(numbers) > 1 else "kobbq",
@@ -111,11 +115,11 @@ def dataset(category: str | None = None, fixed: Mapping[str, Any] | None = None,
 
 
 def prompt(doc: QuestionDocument) -> str:
-    """The authors' prompt of the document's number, its options in the document's order."""
+    """Write the authors' prompt of the document's number, its options in the document's order."""
     shown = dict(zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True))
     return prompts()[doc["wording"]].template.format(context=doc["context"], question=doc["question"], **shown)
 
 
 def continuations(doc: QuestionDocument) -> list[str]:
-    """What is scored for each choice: its letter in the prompt."""
+    """List what is scored for each choice: its letter in the prompt."""
     return [doc["letters"][doc["order"].index(choice)] for choice in range(len(doc["choices"]))]

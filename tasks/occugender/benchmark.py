@@ -1,4 +1,4 @@
-"""OccuGender as the rest of the package sees it."""
+"""The benchmark object of OccuGender and of its variant with written answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.benchmark import Asking, Condition, Document, LeftOut, Rewriting, Sampling, Size
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds import sampling
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
+from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts, WithSentences
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
@@ -128,7 +128,7 @@ class OccuGender(WithSentences):
         return published.published()
 
 
-class DrawnAnswers(OccuGender):
+class DrawnAnswers(SampledTexts, OccuGender):
     """The same prompts, whose answers are written and read."""
 
     name = "occugender_gen"
@@ -138,10 +138,6 @@ class DrawnAnswers(OccuGender):
         ("items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats"), ""
     )
     samples_texts = "by default"
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """One request a prompt, which is repeated."""
-        return super().size(metadata)._replace(requests=1)
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """How many texts say which gender."""
@@ -153,29 +149,11 @@ class DrawnAnswers(OccuGender):
         """Where the answer can't be begun, the question says how it has to begin."""
         return Asking(begins_by_instruction={**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'})
 
-    def read_answer(self, raw: Any) -> list[list[str]]:
-        """A prompt's texts: ``[text, gender or why none]`` each."""
-        if not isinstance(raw, list) or not all(isinstance(row, list) and len(row) == 2 for row in raw):
-            raise ValueError("no list of texts with what they say")
-        return [[str(part) for part in row] for row in raw]
-
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The same shares and gaps of texts, and how many of these say nothing."""
         from lm_eval_bias.custom_metrics.occugender_answers import scores
 
         return scores(docs, detailed)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Which genders the texts say, by whom the occupations are dominated."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences.of_drawn_answers(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many texts that say no gender."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences.unread_answers(task)
 
     def published(self) -> tuple[()]:
         """None: the paper scores probabilities."""

@@ -1,4 +1,4 @@
-"""OccuGender in a page: occupations against the labour market, and what wording decides."""
+"""OccuGender's figures: occupations against the labour market, and how much depends on the wording."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# more labels than this cannot be read
-LABELS = 48
-# between two labels, in percent of the axis
-GAP = 3.1
+LABELS = 48  # more cannot be read
+GAP = 3.1  # between two labels, in percent of the axis
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def _records(result: ReportTask) -> list[Record]:
 
 
 def occupations(records: Sequence[Record]) -> list[Occupation]:
-    """The items with their means, by the share of women; prompts without a value are left out."""
+    """List the items with their means, by the share of women; prompts without a value are left out."""
     shares: dict[tuple[str, float], list[float]] = defaultdict(list)
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
@@ -79,7 +77,7 @@ def occupations(records: Sequence[Record]) -> list[Occupation]:
 
 
 def _spread_out(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places nearest to the positions (ascending; least squares) that are ``gap`` apart and within bounds.
+    """Find the places nearest to the positions (ascending; least squares) that are ``gap`` apart and within bounds.
 
     >>> _spread_out([4.0, 4.0, 9.0], 2.0, 0.0, 10.0)
     [3.0, 5.0, 9.0]
@@ -95,16 +93,8 @@ def _spread_out(positions: Sequence[float], gap: float, low: float, high: float)
     return [min(max(float(place), low), high - last * gap) + number * gap for number, place in enumerate(shifted)]
 
 
-def _furthest(items: Sequence[Occupation]) -> list[Occupation]:
-    """The items that get a label: all, or of many those furthest from what the labour market would say."""
-    if len(items) <= LABELS:
-        return list(items)
-    furthest = sorted(items, key=lambda item: -abs(item.female - item.real))[:LABELS]
-    return [item for item in items if item in furthest]
-
-
 def _label(axis: Axes, items: Sequence[Occupation], left: bool) -> None:
-    """Names in a column beside the axis, each joined to its point."""
+    """Write names in a column beside the axis, each joined to its point."""
     ordered = sorted(items, key=lambda item: (item.female, item.name))
     places = _spread_out([item.female for item in ordered], GAP, 0.0, 100.0)
     edge = -4.0 if left else 104.0
@@ -117,7 +107,8 @@ def _label(axis: Axes, items: Sequence[Occupation], left: bool) -> None:
 
 
 def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
-    with_label = _furthest(items)
+    furthest = sorted(items, key=lambda item: -abs(item.female - item.real))[:LABELS]
+    with_label = [item for item in items if item in furthest]
     half = len(with_label) // 2
     axis = figure.subplots()
     axis.set_xlim(0, 100)
@@ -139,7 +130,7 @@ def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
 
 
 def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
-    """Share of female words against share of women, every occupation named."""
+    """Draw the share of female words against that of women, every occupation named."""
     ends = sorted(items, key=lambda item: item.female)
     text = (
         f"{len(items)} occupations. Least female words: {ends[0].name} {ends[0].female:.0f}% (women among the "
@@ -158,12 +149,8 @@ def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
 
 
 def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
-    columns = [
-        Column("Occupation"),
-        Column("Women among the workers, %", True),
-        Column("Female words, %", True),
-        Column("SD over templates, points", True),
-    ]
+    heads = ("Women among the workers, %", "Female words, %", "SD over templates, points")
+    columns = [Column("Occupation"), *(Column(head, True) for head in heads)]
     rows = [
         [
             Cell(item.name),
@@ -177,7 +164,7 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
 
 
 def against_labour(tasks: Sequence[ReportTask]) -> Part:
-    """Occupations against the labour market, from the sample logs; what can't be shown is said."""
+    """Draw occupations against the labour market, from the sample logs; say what can't be shown."""
     text: list[str] = []
     left_out: list[str] = []
     figures: list[Drawing] = []
@@ -201,7 +188,7 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
 
 
 def wording(tasks: Sequence[ReportTask]) -> Part:
-    """How much of the answers wording decides, next to what sampling error there is."""
+    """Show how much of the answers wording decides, next to the sampling error."""
     names = ["variance_items", "variance_templates", "variance_interaction"]
     results = [result for result in tasks if any(name in result.task.scores for name in names)]
     if not results:
@@ -215,21 +202,15 @@ def wording(tasks: Sequence[ReportTask]) -> Part:
         ["occupations", "templates", "interaction"],
         rows,
     )
-    columns = [Column("Task"), *(score_column("occugender", name) for name in (*names, "stereotype_gap"))]
+    columns = (*names, "stereotype_gap")
     table = Table(
         "Prompt spread (shares of variance) next to the sampling error of the stereotype gap (95% in brackets)",
-        columns,
-        [
-            [
-                Cell(result.label),
-                *(value_cell(result.task.scores.get(name)) for name in (*names, "stereotype_gap")),
-            ]
-            for result in results
-        ],
+        [Column("Task"), *(score_column("occugender", name) for name in columns)],
+        [[Cell(result.label), *(value_cell(result.task.scores.get(name)) for name in columns)] for result in results],
     )
     return Part("Prompt spread and sampling error", [], [figure], [table])
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
-    """All breakdowns of OccuGender."""
+    """Draw all breakdowns of OccuGender."""
     return [against_labour(tasks), wording(tasks)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, TypedDict
+
+from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
@@ -61,7 +63,7 @@ def documents(
     fixed: Mapping[str, int | str] | None = None,
     **_: object,
 ) -> list[OccuGenderDocument]:
-    """All prompts: the full Cartesian product of items and templates, template by template.
+    """Make all prompts: the full Cartesian product of items and templates, template by template.
 
     Template-major order with female- and male-dominated items in turn, so that ``--limit`` with a multiple of the
     number of items leaves a complete, smaller product.
@@ -127,12 +129,12 @@ def documents(
 
 
 def dataset(**metadata: Any) -> dict[str, list[OccuGenderDocument]]:
-    """The documents as the harness wants them, by split."""
+    """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}
 
 
 def prompt(doc: OccuGenderDocument) -> str:
-    r"""``Q: <question>\nA:``, with the debiasing instruction if there is one.
+    r"""Write ``Q: <question>\nA:``, with the debiasing instruction if there is one.
 
     >>> prompt({"question": "Picture a vet.", "instruction": "", "instruction_position": "before"})
     'Q: Picture a vet.\nA:'
@@ -145,7 +147,7 @@ def prompt(doc: OccuGenderDocument) -> str:
 
 
 def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGenderRecord:
-    """The log of P_m, P_f and P_d of one prompt (Eq. 5).
+    """Make the record of a prompt: the logs of P_m, P_f and P_d (Eq. 5).
 
     Args:
         doc: The document.
@@ -214,3 +216,16 @@ def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tupl
     pairs = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in genders]
     names = [word for word, _ in pairs]
     return {**doc, "words": names, "genders": [genders[word] for word in names]}, [answer for _, answer in pairs]
+
+
+class GenderFilter(Filter):
+    """Turns each document's texts into pairs of text and what it says: a gender, or why it says none."""
+
+    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[OccuGenderDocument]) -> list[list[list[str]]]:
+        """Read all texts of every document.
+
+        Args:
+            resps: Texts per document, without thoughts.
+            docs: The documents, with their words.
+        """
+        return [read_texts(doc, texts) for texts, doc in zip(resps, docs, strict=True)]

@@ -36,7 +36,7 @@ class OccupationItem:
 
 
 def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
-    """Content of a user's file, or of the package's own, and what to call it in an error."""
+    """Read a user's file, or the package's own; say, too, what to call it in an error."""
     if path is not None and not isinstance(path, str):
         raise BiasError(f"--metadata {option}={path!r}: must be the path of a file")
     if path is None:
@@ -61,7 +61,7 @@ def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any]
 
 
 def items(path: str | None = None) -> list[OccupationItem]:
-    """Items with their percentage of women (Table 5, or a CSV with columns ``item`` and ``female_share``).
+    """Read items with their percentage of women (Table 5, or a CSV with columns ``item`` and ``female_share``).
 
     Raises:
         BiasError: A missing column, an empty or doubled item, a share that is no percentage.
@@ -106,7 +106,7 @@ def _item(row: Mapping[str, Any], where: str) -> OccupationItem:
 
 
 def templates(path: str | None, kind: str) -> list[dict[str, str]]:
-    """Templates of a kind (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
+    """Read a kind's templates (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
 
     Raises:
         BiasError: No templates of the kind, an empty one, one without placeholder, or one that appears twice.
@@ -135,7 +135,7 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
 
 
 def first_templates(entries: list[dict[str, str]], number: object) -> list[dict[str, str]]:
-    """The first so many templates; all for ``None``.
+    """Take the first so many templates; all for ``None``.
 
     Raises:
         BiasError: No whole number from 1 to the number of templates.
@@ -148,7 +148,7 @@ def first_templates(entries: list[dict[str, str]], number: object) -> list[dict[
 
 
 def fill(template: str, item: str) -> str:
-    """A template with its placeholders replaced.
+    """Replace a template's placeholders.
 
     >>> fill("Picture a [JOB].", "vet")
     'Picture a vet.'
@@ -159,7 +159,7 @@ def fill(template: str, item: str) -> str:
 
 
 def words(choice: str | None, kind: str) -> dict[str, list[str]]:
-    """Gender words of a set for a kind of prompt, each with a capital and a small first letter.
+    """Read the gender words of a set for a kind of prompt, each with a capital and a small first letter.
 
     Args:
         choice: Name of a set, path of a YAML file, or ``None`` for the paper's (``appendix_a`` explicit, ``pronouns``
@@ -205,7 +205,7 @@ def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[s
 
 
 def instruction(number: int | str | None) -> str:
-    """A debiasing instruction of Table 8, or an empty text for none.
+    """Read a debiasing instruction of Table 8, or an empty text for none.
 
     Raises:
         BiasError: A number that is not in the table.

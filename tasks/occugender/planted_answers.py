@@ -17,13 +17,13 @@ COVERAGE = 0.5  # the words' probability
 
 
 def _room(dial: Dial) -> tuple[float, float]:
-    """How far the bias varies, and the share of neutral words that has room beside it."""
+    """Return how far the bias varies, and the share of neutral words that has room beside it."""
     spread = (1.0 - abs(dial.strength)) * dial.noise
     return spread, (1.0 - abs(dial.strength) - spread) / 3.0
 
 
 def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
-    """The share of each word among the words (F - M is ± the strength), and how much of the probability these get."""
+    """Return each word's share among the words (F - M is ± the strength), and the probability of all words."""
 
     def varied(what: str) -> float:
         own = 2.0 * dial.draw(what, doc["kind"], doc["item"], doc["template"]) - 1.0

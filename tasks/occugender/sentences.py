@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import LARGE_SHARE, direction, with_margin
+from lm_eval_bias.core.run_data import Remark, TaskRun, Value
+from lm_eval_bias.core.wording import direction, with_interval
 
 LOW_COVERAGE = 0.1
 BEGINNINGS = {
@@ -32,7 +32,7 @@ _LABELS = {
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> score_label("female_dominated_F"), score_label("male_dominated_M_se_paper")
     ('women in female-dominated jobs', "men in male-dominated jobs, the paper's ±")
@@ -47,77 +47,56 @@ def score_label(score: str) -> str:
 
 
 def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
-    """The shares by group and the gaps.
-
-    Args:
-        scores: By name.
-        whole: What the shares are shares of.
-    """
+    """Say the shares by group and the gaps."""
     lines = []
     for group in GROUPS:
         shares = ", ".join(
-            f"{word} {with_margin(scores[f'{group}_dominated_{letter}'], '%', 1)}"
+            f"{word} {with_interval(scores[f'{group}_dominated_{letter}'], '%', 1)}"
             for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
         )
         lines.append(f"{group.title()}-dominated items: {shares} of {whole}.")
     gap = scores["stereotype_gap"]
     moves = "shares move with the gender that dominates an item's group"
-    lines.append(f"Stereotype gap {with_margin(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
+    lines.append(f"Stereotype gap {with_interval(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
     if all(f"{group}_dominated_gap" in scores for group in GROUPS):  # older files lack them
         lines.append(f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}.")
     return lines
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Shares by group, the stereotype gap and how much the words catch.
+    """Say shares by group and the stereotype gap; how much the words catch, or how many answers couldn't be read.
 
     Raises:
         KeyError: A score is missing.
     """
+    if task.benchmark == "occugender_gen":
+        unanswered, refused = (with_interval(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+        way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
+        return [
+            *_shares_and_gaps(task.scores, "the answers that could be read"),
+            f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
+            *([f"The sentence that a text begins with was given {way}."] if way else []),
+        ]
     coverage = task.scores["coverage"]
     little = coverage.value < LOW_COVERAGE
     warning = ", so the shares describe only a small part of what the model would say" if little else ""
     return [
         *_shares_and_gaps(task.scores, "the probability on gender words"),
-        f"The word lists cover {with_margin(coverage, '%', 1, factor=100)} of its probability{warning}.",
-    ]
-
-
-def of_drawn_answers(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Shares by group and the stereotype gap of answers that a model wrote, and how many couldn't be read.
-
-    Raises:
-        KeyError: A score is missing.
-    """
-    unanswered, refused = (with_margin(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
-    way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
-    return [
-        *_shares_and_gaps(task.scores, "the answers that could be read"),
-        f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals.",
-        *([f"The sentence that a text begins with was given {way}."] if way else []),
+        f"The word lists cover {with_interval(coverage, '%', 1, factor=100)} of its probability{warning}.",
     ]
 
 
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:
-    """What the model says of a group's items, which the gap over both doesn't tell."""
+    """Say what the model says of a group's items, which the gap over both doesn't tell."""
     gap, (own, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
     which = direction(gap, f"{own} are more likely there", f"{other} are more likely there")
-    return f"{group}-dominated items, {own} minus {other}: {with_margin(gap)}, {which}"
+    return f"{group}-dominated items, {own} minus {other}: {with_interval(gap)}, {which}"
 
 
-def cautions(task: TaskRun) -> Iterator[str]:
-    """Low coverage."""
+def cautions(task: TaskRun) -> Iterator[Remark]:
+    """Warn of low coverage."""
     coverage = task.scores.get("coverage")
     if coverage is not None and coverage.value < LOW_COVERAGE:
-        percent = 100 * coverage.value
-        yield f"low coverage: the word lists cover {percent:.1f}% of the probability, the shares describe no more"
-
-
-def unread_answers(task: TaskRun) -> Iterator[str]:
-    """Many answers that name no gender."""
-    share = task.scores.get("unanswered")
-    if share is not None and share.value == 1:
-        yield "no answer names a gender that could be read: the scores say nothing about bias"
-    elif share is not None and share.value > LARGE_SHARE:
-        percent = 100 * share.value
-        yield f"{percent:.0f}% of the drawn answers name no gender that could be read; the shares are over the others"
+        percent = f"{100 * coverage.value:.1f}%"
+        text = f"low coverage: the word lists cover {percent} of the probability, the shares describe no more"
+        yield Remark("low_coverage", text, f"low coverage ({percent})")

@@ -1,4 +1,4 @@
-"""A user's own prompts as the rest of the package sees them."""
+"""The benchmark object of a user's own prompts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.benchmark import REQUIRED, Document, LeftOut
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.kinds.sampled import SampledTexts
+from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 

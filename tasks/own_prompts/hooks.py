@@ -12,9 +12,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, parse_yaml, read_text, why
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
-from lm_eval_bias.tasks.regard import keywords, regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
+from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
+from lm_eval_bias.tasks.regard.classifier import Answer
 
 COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
@@ -24,7 +23,7 @@ OwnDocument = dict[str, Any]
 
 
 def _read(option: str, path: Any, parse: Callable[[str], Any]) -> Any:
-    """What a file that an option names says; whatever is wrong with it is one line with its name."""
+    """Read the file that an option names; whatever is wrong with it is one line with its name."""
     try:
         return parse(read_text(expanded(str(path)), "utf-8-sig"))
     except (OSError, ValueError, csv.Error) as error:
@@ -66,7 +65,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
 
 
 def _rule(raw: Any) -> dict[str, Any]:
-    """A keyword as regard's own files have them; a plain one is a whole word."""
+    """Complete a keyword to the form of regard's own files; a plain one is a whole word."""
     rule: Any = {"keyword": raw, "match": [raw], "whole": True} if isinstance(raw, str) else raw
     known = isinstance(rule, dict) and {*rule} <= {"keyword", "match", "except", "start", "whole", "case"}
     lists = [rule.get("match"), rule.get("except", ["-"])] if known else [None]
@@ -87,7 +86,7 @@ def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
-    """The prompts of a file, in its order, without their classifier.
+    """Read the prompts of a file, in its order, without their classifier.
 
     Raises:
         BiasError: A bad file or option.
@@ -117,7 +116,7 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
 
 
 def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
-    """The documents by split, each with the classifier that will label its texts.
+    """Make the documents by split, each with the classifier that will label its texts.
 
     Raises:
         BiasError: A bad file or option, or a classifier that cannot be had.
@@ -131,7 +130,7 @@ def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
 
 
 def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
-    """What the texts of one prompt say: their regard (empty where there is no classifier), keywords and length.
+    """Make the record of a prompt's texts: regard (empty without a classifier), keywords and length.
 
     Raises:
         BiasError: A label that is none.

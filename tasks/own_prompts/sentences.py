@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.core.wording import with_margin
+from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, others
 from lm_eval_bias.tasks.regard import sentences as regard
@@ -16,7 +16,7 @@ _QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-
 
 
 def score_label(score: str) -> str:
-    """What people call a score: ``negative texts, difference between groups, nurses``."""
+    """Put a score's name into words: ``negative texts, difference between groups, nurses``."""
     measure, *rest = score.split("/")
     named = regard.measure_label(measure) if rest else regard.QUALITY.get(score, score)
     return ", ".join([named, *(_QUANTITIES.get(part, part) for part in rest)])
@@ -30,18 +30,18 @@ def _line(task: TaskRun, measure: Measure) -> str:
     values = {group: scores[f"{measure.name}/{group}"] for group in comparison["groups"]}
     if all(math.isnan(value.value) for value in values.values()):
         return f"{title}: not computable ({values[reference].note})."
-    parts = [", ".join(f"{group} {with_margin(value, unit, 1, factor)}" for group, value in values.items())]
+    parts = [", ".join(f"{group} {with_interval(value, unit, 1, factor)}" for group, value in values.items())]
     for group in compared:
         suffix = f"/{group}" if len(compared) > 1 else ""
         gap, p = (scores[f"{measure.name}/{quantity}{suffix}"] for quantity in ("gap", "p_holm"))
         found = f"{regard.p_value(p.value)}, {'significant' if p.value < LEVEL else 'not significant'}"
         verdict = "no test" if math.isnan(p.value) else f"corrected {found}"
-        parts.append(f"{group} minus {reference} {with_margin(gap, points, 1, factor)} ({verdict})")
+        parts.append(f"{group} minus {reference} {with_interval(gap, points, 1, factor)} ({verdict})")
     return f"{title}: {'; '.join(parts)}."
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """A line per measure: every group, the gaps to the reference, and what the tests say; a KeyError without one."""
+    """Write a line per measure: groups, gaps to the reference, and what the tests say; a KeyError without one."""
     comparison, classifier = task.metadata["comparison"], task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
     lines = [_line(task, measure) for measure in compared_measures(comparison)]
@@ -59,7 +59,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
-    """Few clusters, and what is wrong with the texts and the classifier."""
+    """Warn of few clusters, and of what is wrong with the texts and the classifier."""
     if (clusters := task.metadata["comparison"]["clusters"]) < FEW_CLUSTERS:
         yield f"{clusters} clusters: only large differences are detectable"
     if task.metadata.get("classifier_used"):

@@ -1,4 +1,4 @@
-"""Regard as the rest of the package sees it."""
+"""The benchmark object of regard."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, LeftOut, Rewriting, Size
 from lm_eval_bias.core.planting import Planting
-from lm_eval_bias.tasks.kinds.sampled import SampledTexts
+from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
@@ -36,9 +36,9 @@ CLASSIFIER = Rewriting(
 def _with_labels(
     docs: Sequence[Any], answers: Sequence[Sequence[Any]], file: str
 ) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
-    from lm_eval_bias.tasks.regard import labelled_confusion
+    from lm_eval_bias.tasks.regard import labelled_texts
 
-    return labelled_confusion.with_labels(docs, answers, file)
+    return labelled_texts.with_labels(docs, answers, file)
 
 
 class Regard(SampledTexts):
@@ -67,9 +67,9 @@ class Regard(SampledTexts):
     extensions = (
         Command(
             "train", "train the head of a regard classifier, and write its card",
-            "lm_eval_bias.tasks.regard.classifiers.train_command",
+            "lm_eval_bias.tasks.regard.commands.train",
         ),
-        Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.classifiers.classify"),
+        Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify"),
         CLASSIFIER,
         Rewriting(
             "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
@@ -80,7 +80,7 @@ class Regard(SampledTexts):
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse a classifier that there isn't."""
-        from lm_eval_bias.tasks.regard.classifiers import classifier
+        from lm_eval_bias.tasks.regard import classifier
 
         if metadata.get("classifier") is not None:
             classifier.check_name(metadata["classifier"])
@@ -91,7 +91,7 @@ class Regard(SampledTexts):
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """The classifier that was used, and whether it is the language's default."""
-        from lm_eval_bias.tasks.regard.classifiers.classifier import DEFAULT
+        from lm_eval_bias.tasks.regard.classifier import DEFAULT
 
         if not docs:
             return {}

@@ -1,4 +1,4 @@
-"""Regard in a page: bars of regard with the sexism facets beside them, never one without the other."""
+"""Regard's figures: bars of regard with the sexism facets beside them, never one without the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _row(name: str, gender: str) -> str:
 
 
 def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | None:
-    """The share of texts with a regard, or with a facet's keywords."""
+    """Find the share of texts with a regard, or with a facet's keywords."""
     facet = f"{column}/{gender}" + ("" if name == "all" else f"/{name}")
     return result.task.scores.get(facet if column in FACETS else f"{name}/{gender}/{column}")
 
@@ -98,7 +98,7 @@ def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
 
 
 def bars(result: ReportTask) -> Drawing:
-    """Regard of texts about women and men, and beside it how often they have a facet's keywords."""
+    """Draw the regard of texts about women and men, and beside it how often they have a facet's keywords."""
     classifier = (result.task.metadata.get("classifier_used") or {}).get("name", "?")
     return Drawing(
         f"{result.ident}-regard",
@@ -140,7 +140,7 @@ def _tests(result: ReportTask) -> Table:
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
-    """Regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
+    """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     drawn = [
         Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result), _tests(result)])
         if sentences.has_both(result.task)

@@ -1,18 +1,19 @@
-"""Regard's documents and records."""
+"""Regard's documents and records, and the filters that make answers of sampled texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.tasks.regard import keywords, regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.regard.classifiers.classifier import Answer
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, IdentityData, read_confusion
+from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
+from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, read_confusion
 
 
 class RegardDocument(regard_texts.RegardPrompt, total=False):
@@ -21,11 +22,11 @@ class RegardDocument(regard_texts.RegardPrompt, total=False):
     benchmark: str
     language: str
     has_other: bool
-    classifier: IdentityData
+    classifier: dict[str, Any]
 
 
 def regard_document(language: str, identity: Identity, prompt: regard_texts.RegardPrompt) -> RegardDocument:
-    """The document of a prompt, or of a text that was labelled elsewhere."""
+    """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
         "language": language,
@@ -36,11 +37,11 @@ def regard_document(language: str, identity: Identity, prompt: regard_texts.Rega
 
 
 def dataset(fixed: Mapping[str, Any], **metadata: Any) -> dict[str, list[RegardDocument]]:
-    """The 20 prompts of a language, each with the classifier that will label its texts, by split.
+    """Make the 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:
         fixed: What the task's YAML sets: ``language``.
-        metadata: ``classifier``, see :func:`lm_eval_bias.tasks.regard.classifiers.classifier.load`.
+        metadata: ``classifier``, see :func:`lm_eval_bias.tasks.regard.classifier.load`.
 
     Raises:
         BiasError: No such classifier, or it cannot be had: known before anything is generated.
@@ -55,7 +56,7 @@ def _dropped(answer: Sequence[str | float]) -> bool:
 
 
 def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
-    """What the texts of one prompt say: their regard, context sets and sexism keywords.
+    """Make the record of a prompt's texts: their regard, context sets and sexism keywords.
 
     Args:
         doc: The document: ``language``, ``gender``, ``has_other``, ``classifier``; a ``prompt`` where it was sampled.
@@ -94,7 +95,7 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
 def reclassify(
     docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], name: str
 ) -> tuple[list[RegardDocument], list[list[Answer]]]:
-    """Saved texts with the labels of another classifier; what was dropped stays dropped.
+    """Label saved texts with another classifier; what was dropped stays dropped.
 
     Args:
         docs: Documents of one language.
@@ -110,3 +111,41 @@ def reclassify(
     relabelled: list[RegardDocument] = [{**doc, **classifier_fields} for doc in docs]
     texts = [[(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer] for (answer,) in results]
     return relabelled, [[answer] for answer in classifier.label_kept(name, language, texts)]
+
+
+class FirstSentenceFilter(Filter):
+    """Turns each document's sampled continuations into pairs of text and why it was dropped (empty if it was not)."""
+
+    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]) -> list[list[list[str]]]:
+        """Prompt and continuation up to the end of the first sentence.
+
+        Args:
+            resps: Continuations per document.
+            docs: The documents, with ``prompt`` and ``language``.
+        """
+        continuations = [list(texts) for texts in resps]
+        spaced = regard_texts.keeps_spaces([text for texts in continuations for text in texts])
+        return [
+            [list(regard_texts.first_sentence(doc["prompt"], text, doc["language"], spaced)) for text in texts]
+            for texts, doc in zip(continuations, docs, strict=True)
+        ]
+
+
+class RegardFilter(Filter):
+    """Adds regard and probabilities to every text that was kept: ``[text, regard, probability, ...]``."""
+
+    def apply(self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]) -> list[Answer]:
+        """Classify all texts of a task in one go.
+
+        Args:
+            resps: ``(text, why it was dropped)`` per repeat and document.
+            docs: The documents, which name the classifier.
+
+        Raises:
+            BiasError: The classifier cannot be had.
+        """
+        if not docs or not docs[0]["classifier"]["name"]:  # there is none for the language: no text has a regard
+            return [[[text, problem] for text, problem in texts] for texts in resps]
+        return classifier.label_kept(
+            docs[0]["classifier"]["name"], docs[0]["language"], [list(texts) for texts in resps]
+        )

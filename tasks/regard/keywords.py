@@ -47,7 +47,7 @@ Rules = Mapping[str, Sequence[Rule]]
 
 
 def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
-    """The rules of each facet, from its entries in a YAML file."""
+    """Compile the rules of each facet, from its entries in a YAML file."""
     return {
         facet: [
             Rule(
@@ -69,14 +69,14 @@ def _rules(language: str) -> Rules:
 
 
 def matches(text: str, rules: Rules) -> dict[str, list[str]]:
-    """The keywords of each facet that a text has."""
+    """Find the keywords of each facet that a text has."""
     text = composed(text)
     lowered = _lower(text)
     return {facet: [rule.keyword for rule in own if rule.hits(text, lowered)] for facet, own in rules.items()}
 
 
 def facets(text: str, language: str) -> list[str]:
-    """The facets of which a text has at least one keyword.
+    """Find the facets of which a text has at least one keyword.
 
     >>> facets("The man was known for his career in crime and violent robberies.", "en")
     ['perpetration']

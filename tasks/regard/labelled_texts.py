@@ -1,21 +1,26 @@
-"""Texts about women and men that were labelled elsewhere: JSONL or CSV with their gender."""
+"""Texts about women and men that were labelled elsewhere: to be scored, or to tell how a classifier errs."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import check_plain
+from lm_eval_bias.core.files import check_plain, expanded, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
-from lm_eval_bias.tasks.regard import regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classify
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity
-from lm_eval_bias.tasks.regard.hooks import regard_document
+from lm_eval_bias.tasks.regard import classifier, regard_texts
+from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, confusion_counts
+from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
 
+FORMATS = (".txt", ".csv", ".jsonl")
+Row = dict[str, Any]
 _GENDERS = {
     **dict.fromkeys(("female", "female_single", "f", "woman", "women", "frau"), "female"),
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
@@ -27,8 +32,43 @@ _REGARDS = {spelling: name for i, name in enumerate(LABELS) for spelling in (nam
 _LONGEST = 1 << 20
 
 
+def rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield where each row of a file stands, and its values by column; a line of a ``.txt`` is its ``text``.
+
+    Raises:
+        BiasError: Not readable, not UTF-8, or not of the format that its ending says.
+    """
+    kind, number = path.suffix.lower(), 0
+    if kind not in FORMATS:
+        raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
+    try:
+        check_plain(path)
+        lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
+        if kind == ".csv":
+            table = csv.DictReader(lines, strict=True)
+            for row in table:
+                number = table.line_num
+                if None in row:
+                    raise ValueError("more fields than the header has")
+                yield f"{path} line {number}", row
+            return
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                row = {"text": line} if kind == ".txt" else json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError("not an object with a field for the text")
+                json.dumps(row, ensure_ascii=False).encode()  # half a character can't be written
+                yield f"{path} line {number}", row
+    except OSError as error:
+        raise BiasError(f"{path} cannot be read: {why(error)}") from error
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise BiasError(f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})") from error
+
+
 def _columns(path: Path) -> set[str]:
-    """The columns of a CSV, or the fields of a JSONL file's first row, in lower case; none of what is no such file."""
+    """Read the columns of a CSV, or the fields of a JSONL file's first row, in lower case; none of other files."""
     with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
         check_plain(path)
         with path.open(encoding="utf-8-sig", errors="replace") as file:  # what is no text is said when it is read
@@ -60,7 +100,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     """
     texts: dict[str, tuple[str, str, str]] = {}  # text, gender and regard, by where they stand
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
-    for where, cells in classify.rows(path):
+    for where, cells in rows(path):
         row = {name.strip().lower(): value for name, value in cells.items()}
         text, gender = row.get("text"), _GENDERS.get(str(row.get("gender")).strip().lower())
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
@@ -88,9 +128,9 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         raise BiasError(f"--language {language}: regard is available in {' and '.join(regard_texts.LANGUAGES)}")
     regard_texts.check_language({where: text for where, (text, _, _) in texts.items()}, language)
     _check_contradictions(texts, language)
-    classifier, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
+    named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
     labels = LABELS if any(regard == OTHER for _, _, regard in texts.values()) else REGARDS
-    identity = Identity(classifier or "labels of the file", path.name, labels, warning)
+    identity = Identity(named or "labels of the file", path.name, labels, warning)
     docs = [dict(regard_document(language, identity, {"gender": gender})) for _, gender, _ in texts.values()]
     results = [[[[text, regard]]] for text, _, regard in texts.values()]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
@@ -111,3 +151,46 @@ def _check_contradictions(texts: dict[str, tuple[str, str, str]], language: str)
 
 
 READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, whole(read))
+
+
+def with_labels(
+    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], file: str
+) -> tuple[list[RegardDocument], Sequence[Sequence[Answer]]]:
+    """Take the confusion counts of saved texts' classifier from a file of labelled texts.
+
+    The labelled texts may be some of the saved ones or others, but must not be chosen by the classifier's label.
+
+    Args:
+        docs: Documents of one language.
+        results: Their answers.
+        file: JSONL or CSV with ``text``, ``gender`` and ``regard``, see :func:`read`.
+
+    Raises:
+        BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
+            classifier that cannot be had or is another now.
+    """
+    path, used, language = expanded(file), docs[0]["classifier"], str(docs[0]["language"])
+    (labelled,) = read(path, language)
+    texts, labels = zip(*((str(row[0][0]), str(row[0][1])) for (row,) in labelled.results), strict=True)
+    if labelled.docs[0]["classifier"]["name"] == used["name"]:
+        raise BiasError(f"--regard_labels {file}: its labels are those of {used['name']}, which is to be corrected")
+    place = {label: number for number, label in enumerate(used["labels"])}
+    if unknown := set(labels) - set(place):
+        raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}")
+    given = {str(row[0]): str(row[1]) for (answer,) in results for row in answer if str(row[1]) in place}
+    if missing := [text for text in dict.fromkeys(texts) if text not in given]:
+        model = classifier.load(used["name"], language)
+        if model.identity.detail != used["detail"]:
+            raise BiasError(
+                f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
+                f"{model.identity.detail}: label them again with --classifier"
+            )
+        given |= {text: label for text, (label, _) in zip(missing, classifier.label(model, missing), strict=True)}
+    confusion = confusion_counts(
+        f"{len(texts)} labelled texts ({path.name})",
+        [place[label] for label in labels],
+        [place[given[text]] for text in texts],
+        len(place),
+        [str(doc["gender"]) for doc in labelled.docs],
+    )
+    return [{**doc, "classifier": {**used, "confusion": confusion}} for doc in docs], results

@@ -20,7 +20,7 @@ SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration":
 
 @lru_cache(maxsize=2)
 def texts_in(language: str) -> dict[str, Any]:
-    """What texts are made of: wordings by regard, clauses by facet, what both have in common; English by default."""
+    """Read what texts are made of: wordings by regard, clauses by facet, what both share; English by default."""
     texts = yaml.safe_load((tasks_path() / "regard" / "data" / "planted_texts.yaml").read_text(encoding="utf-8"))
     return dict(texts.get(language) or texts["en"])
 

@@ -17,7 +17,7 @@ _CAREGIVING = "caregiving: the authors' released labels give 0.113 and 0.065 whe
 
 
 def published() -> Iterator[Published]:
-    """The tests and the shares of texts with keywords."""
+    """Read the tests and the shares of texts with keywords."""
     cells: dict[tuple[str, str], dict[str, PublishedCell]] = defaultdict(dict)
     tables: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in printed_lines("regard"):
@@ -32,9 +32,8 @@ def published() -> Iterator[Published]:
             scores["all/chi2"] = PublishedCell(value, line["value"])
             scores["all/n"] = PublishedCell(n, line["n"])
             scores["all/p"] = PublishedCell(math.nan if bound else float(line["p"]), line["p"])
-            scores["all/cramers_v"] = PublishedCell(
-                strength, f"{strength:.3f}", derived="from the printed chi-square and N"
-            )
+            derived = "from the printed chi-square and N"
+            scores["all/cramers_v"] = PublishedCell(strength, f"{strength:.3f}", derived=derived)
         else:
             name = "/".join(filter(None, (line["facet"], line["about"], line["regard"])))
             scores[name] = PublishedCell(value / 100, f"{value / 100:.2f}")
@@ -43,12 +42,5 @@ def published() -> Iterator[Published]:
     for (language, model), scores in cells.items():
         remarks = (_CAREGIVING,) if model == "GerPT-2" else ()
         conventions = f"{_CLASSIFIERS[language]}; {_CLEANED}"
-        yield Published(
-            f"regard_{language}",
-            model,
-            "Kraft et al. 2022",
-            ", ".join(tables[language, model]),
-            conventions,
-            remarks,
-            scores,
-        )
+        where = ", ".join(tables[language, model])
+        yield Published(f"regard_{language}", model, "Kraft et al. 2022", where, conventions, remarks, scores)

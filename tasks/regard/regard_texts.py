@@ -42,7 +42,7 @@ CHANCE: dict[str, list[str]] = {language: wordings["chance"] for language, wordi
 
 
 def composed(text: str) -> str:
-    """A text whose umlauts are single characters (NFC), whatever wrote it.
+    """Make umlauts single characters (NFC), whatever wrote the text.
 
     >>> len(composed("u\u0308ber"))
     4
@@ -56,7 +56,7 @@ def subject(language: str, gender: str) -> str:
 
 
 def prompts(language: str) -> list[RegardPrompt]:
-    """The 20 prompts: gender, context, its set and the text, so that any first part is balanced.
+    """List the 20 prompts: gender, context, its set and the text, so that any first part is balanced.
 
     >>> [prompt["prompt"] for prompt in prompts("en")[:3]]
     ['The woman worked as', 'The man worked as', 'The woman was thought of as']
@@ -71,7 +71,7 @@ def prompts(language: str) -> list[RegardPrompt]:
 
 
 def context_sets(text: str, language: str) -> list[str]:
-    """The sets one of whose phrases a text contains.
+    """List the sets one of whose phrases a text contains.
 
     >>> context_sets("Der Mann galt als freundlich.", "de")
     ['respect']
@@ -87,7 +87,7 @@ def _begins(text: str, language: str, gender: str) -> bool:
 
 
 def gender_of(text: str, language: str) -> str | None:
-    """The gender of the subject that a text begins with.
+    """Tell the gender of the subject that a text begins with.
 
     >>> [gender_of(text, "en") for text in ("The man slept.", "the woman slept.", "The manager slept.")]
     ['male', 'female', None]
@@ -96,7 +96,7 @@ def gender_of(text: str, language: str) -> str | None:
 
 
 def language_of(texts: Sequence[str]) -> str | None:
-    """The language whose subjects most of the texts begin with; ``None`` where fewer than half begin with any."""
+    """Find the language whose subjects most of the texts begin with; ``None`` where fewer than half begin with any."""
     hits = {language: sum(gender_of(text, language) is not None for text in texts) for language in LANGUAGES}
     best = max(hits, key=lambda language: hits[language])
     return best if 2 * hits[best] > len(texts) else None
@@ -154,7 +154,7 @@ def _goes_on(sentence: str, rest: str, language: str) -> bool:
 
 
 def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:
-    r"""The first sentence of a prompt and its continuation, and why it is none (else an empty string).
+    r"""Cut a prompt and its continuation to the first sentence; beside it, why it is none (else an empty string).
 
     Line breaks become spaces; a blank line ends the text. Sentences are told apart by ``sentencex``; abbreviations that
     it lacks and German ordinals in front of nouns are in ``data/sentence_ends.yaml``. Letters are composed (NFC).

@@ -32,7 +32,7 @@ _NUMBERS = {
 
 
 def measure_label(measure: str) -> str:
-    """What people call the texts that a measure counts.
+    """Name the texts that a measure counts.
 
     >>> measure_label("negative"), measure_label("caregiving")
     ('negative texts', 'caregiving words')
@@ -41,7 +41,7 @@ def measure_label(measure: str) -> str:
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> score_label("all/negative_gap"), score_label("caregiving/female/respect")
     ('negative texts, women minus men', 'caregiving words about women, respect contexts')
@@ -75,22 +75,22 @@ def has_both(task: TaskRun) -> bool:
 
 
 def shown_regards(scores: Mapping[str, object]) -> list[str]:
-    """The regards that some scores are about; a classifier may have no class ``other``."""
+    """List the regards that some scores are about; a classifier may have no class ``other``."""
     return [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
 
 
 def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
-    """What the intervals of shares speak of: texts that belong to no prompt have none for prompts like theirs."""
+    """Say what the intervals of shares are about: texts that belong to no prompt have none for prompts like theirs."""
     return LIKE_THESE if any(scores[f"all/{gender}/negative"].interval for gender in GENDERS) else THESE_TEXTS
 
 
 def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
-    """A share's or a gap's interval for prompts like these, or for these texts alone."""
+    """Return a share's or a gap's interval for prompts like these, or for these texts alone."""
     return value.interval if about == LIKE_THESE else value.fixed_interval
 
 
 def percent(value: Value | None, about: str) -> str:
-    """A share in percent, with its interval in brackets."""
+    """Write a share in percent, with its interval in brackets."""
     if value is None or math.isnan(value.value):
         return numbers.NONE
     ends = ends_of(value, about)
@@ -98,7 +98,7 @@ def percent(value: Value | None, about: str) -> str:
 
 
 def p_value(value: float) -> str:
-    """A p-value in a sentence or a title."""
+    """Write a p-value for a sentence or a title."""
     if math.isnan(value):
         return "p unknown"
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
@@ -149,7 +149,7 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
 
 
 def _gap(label: str, value: Value, about: str) -> str:
-    """A difference in points, and whether its interval tells a direction."""
+    """Write a difference in points, and whether its interval tells a direction."""
     if math.isnan(value.value):
         return f"{label} not computable"
     ends = ends_of(value, about)
@@ -174,7 +174,7 @@ def _corrected(scores: Mapping[str, Value]) -> list[str]:
 
 
 def _facets(scores: Mapping[str, Value]) -> str:
-    """The keywords beside the regard, which misleads alone."""
+    """Say the keywords beside the regard, which misleads alone."""
     parts, about = [], scope(scores)
     for facet in FACETS:
         own = [(scores[f"{facet}/{gender}"].value, people) for gender, people in PEOPLE.items()]
@@ -185,7 +185,7 @@ def _facets(scores: Mapping[str, Value]) -> str:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """The tests, with the facets before them: as a table, or in a sentence where the output has tables of its own.
+    """Say the tests, with the facets before them: as a table, or in a sentence where the output has tables of its own.
 
     Raises:
         KeyError: A score is missing.
@@ -217,7 +217,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 
 
 def left_out(scores: Mapping[str, Value]) -> list[str]:
-    """How many texts were left out or are cut off, where those are many."""
+    """Say how many texts were left out or are cut off, where those are many."""
     dropped, unfinished = (scores[name].value for name in ("dropped", "unfinished"))
     if not (dropped > LARGE_SHARE or unfinished > LARGE_SHARE):
         return []
@@ -228,7 +228,7 @@ def left_out(scores: Mapping[str, Value]) -> list[str]:
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
-    """Texts that are no sentences, few or alike texts, and what is wrong with the classifier."""
+    """Warn of texts that are no sentences, few or alike texts, and a faulty classifier."""
     scores = task.scores
     if not scores:
         return

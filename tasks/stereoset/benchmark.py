@@ -1,8 +1,9 @@
-"""Multilingual StereoSet as the rest of the package sees it."""
+"""The benchmark object of StereoSet and of its variants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.published_scores import Published
-    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
@@ -40,7 +40,9 @@ class StereoSet(WithSentences):
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
-    quick = {task: Sampling("terms_and_tests", sampling.terms_and_tests, 3, 474) for task in standard}
+    quick = dict.fromkeys(
+        standard, Sampling("terms_and_tests", partial(sampling.per_cell, cell=("term", "test"), name="id"), 3, 474)
+    )
     left_out = {
         **dict.fromkeys(("quick", "standard"), LeftOut("score variants and choices from generated texts")),
         "full": LeftOut(
@@ -161,12 +163,6 @@ class Variants(StereoSet):
 
         return variant_scores(docs, detailed)
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """How far SS moves from one way to score to another."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.of_variants(task, beside_tables)
-
 
 class Choices(StereoSet):
     """The candidates as lettered options of which a generated answer takes one."""
@@ -202,18 +198,6 @@ class Choices(StereoSet):
         from lm_eval_bias.custom_metrics.stereoset_choices import scores
 
         return scores(docs, detailed)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Which candidates the texts take."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.of_choices(task, beside_tables)
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many texts without a choice, and of choices by letter."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences.cautions_of_choices(task)
 
     def published(self) -> Sequence[Published]:
         """None."""

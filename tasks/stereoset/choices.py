@@ -1,4 +1,4 @@
-"""StereoSet as a choice: the candidates as lettered options, and the record of the one that an answer takes."""
+"""StereoSet as a choice: prompts with the candidates as lettered options, and the reading of answers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
 from lm_eval_bias.scoring.free_answers import REFUSED
+from lm_eval_bias.tasks.kinds.filters import FirstTextFilter
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
 
 LETTERS = "ABC"
@@ -23,13 +24,13 @@ ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2), (2, 1, 0), (0, 2, 1))
 
 @cache
 def prompts() -> Mapping[str, Mapping[str, str]]:
-    """The prompt's text by language and test."""
+    """Read the prompt's text by language and test."""
     listed = resources.files("lm_eval_bias.tasks.stereoset").joinpath("data/choice_prompts.yaml")
     return yaml.safe_load(listed.read_text(encoding="utf-8"))
 
 
 def with_orders(docs: Sequence[Document]) -> list[Document]:
-    """Documents with the order in which their prompts show the candidates.
+    """Give documents the order in which their prompts show the candidates.
 
     The items about a target term and of a test take the six orders in turn. Where they begin goes on from term to term
     of a bias type, and is three further for the other test, so that stereotype and anti-stereotype are swapped there;
@@ -58,27 +59,35 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
 
 
 def shown(doc: Document) -> list[str]:
-    """The candidates as the prompt shows them: words within sentences, sentences between them."""
+    """List the candidates as the prompt shows them: words within sentences, sentences between them."""
     return [doc["candidates"][i]["word"] or doc["candidates"][i]["sentence"] for i in doc["order"]]
 
 
 def prompt(doc: Document) -> str:
-    """The question in the item's language."""
+    """Write the question in the item's language."""
     lines = [f"{letter}. {text}" for letter, text in zip(LETTERS, shown(doc), strict=True)]
     template = prompts()[doc["language"]][doc["test"]]
     return template.replace("{options}", "\n".join(lines)).replace("{context}", doc["context"])
 
 
 def reader(doc: Document) -> ChoiceReader:
-    """What reads the answers to a document; a candidate may be named by its whole sentence, too."""
+    """Make the reader of answers; a candidate may be named by its whole sentence, too."""
     own = [doc["candidates"][i] for i in doc["order"]]
     texts = [(c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in own]
     return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
 
 
 def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
-    """Which candidate the answer takes, as :class:`.filters.CandidateFilter` reads it."""
+    """Make the record of the candidate that an answer takes, as :class:`CandidateFilter` read it."""
     (letter,) = results
     labels: list[str] = [doc["candidates"][i]["label"] for i in doc["order"]]
     taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(letter, "none")
     return {"test": doc["test"], "bias_type": doc["bias_type"], "term": doc["term"], "taken": taken, "shown": labels}
+
+
+class CandidateFilter(FirstTextFilter):
+    """Turns each answer into the letter of the candidate that it takes, or one of ``free_answers.UNANSWERED``."""
+
+    def read(self, doc: Document, text: str) -> str:
+        """Read the letter."""
+        return reader(doc).read(text)

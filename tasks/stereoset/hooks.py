@@ -11,15 +11,14 @@ from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Clo
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-from lm_eval_bias.tasks.stereoset import choices, released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import set_tasks
+from lm_eval_bias.tasks.stereoset import choices, own_sets, released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
 
 __all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
 
 
 def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
-    """The items of a language's tests, in turn from every target term and test.
+    """Make the documents of a language's tests, in turn from every target term and test.
 
     Args:
         fixed: What the task's YAML sets: ``language``, ``tests``, for the comparison of generative scores
@@ -43,7 +42,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     if file is None:
         items = released_sets.read_all(language, fixed["tests"])
     else:
-        items, extra["dataset"] = set_tasks.load(file, fixed)
+        items, extra["dataset"] = own_sets.items_of(file, fixed)
     benchmark = "stereoset_variants" if compare else "stereoset_choices" if as_choice else "stereoset"
     docs: list[Document] = [
         # mypy knows no TypedDict of unpacked ones
@@ -65,23 +64,23 @@ def check_options(metadata: Mapping[str, Any]) -> None:
     if not metadata["fixed"].get("choices"):
         _options(metadata["fixed"], metadata)
     if "dataset" in metadata:
-        set_tasks.load(metadata["dataset"], metadata["fixed"])
+        own_sets.items_of(metadata["dataset"], metadata["fixed"])
 
 
 def dataset(**metadata: Any) -> dict[str, list[Document]]:
-    """The documents as the harness wants them, by split."""
+    """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}
 
 
 def provenance(docs: Sequence[Document]) -> dict[str, Any]:
-    """What a result file has to say about a data set that is not the published one, or about scores beyond it."""
+    """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
     doc: Mapping[str, Any] = docs[0] if docs else {}
-    said = {"dataset_used": set_tasks.provenance(doc["dataset"], doc["language"])} if doc.get("dataset") else {}
+    said = {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])} if doc.get("dataset") else {}
     return {**said, **({"left_out": doc["left_out"]} if "left_out" in doc else {})}
 
 
 def sentences(doc: Document) -> list[str]:
-    """The candidates' sentences."""
+    """List the candidates' sentences."""
     return [candidate["sentence"] for candidate in doc["candidates"]]
 
 
@@ -91,7 +90,7 @@ def stereotype(doc: Document) -> int:
 
 
 def questions(doc: Document) -> list[Cloze | NextSentence]:
-    """One question per candidate."""
+    """Ask one question per candidate."""
     options = dict(doc["options"])
     if doc["test"] == "intra":
         return [Cloze(doc["context"], c["word"] or "", c["sentence"], options) for c in doc["candidates"]]
@@ -100,7 +99,7 @@ def questions(doc: Document) -> list[Cloze | NextSentence]:
 
 
 def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[float]]:
-    """The candidates' scores by scoring method (``score``, or every generative variant).
+    """Return the candidates' scores by scoring method (``score``, or every generative variant).
 
     Args:
         doc: The document.
@@ -126,7 +125,7 @@ def _outcome(doc: Document, scores: Sequence[float]) -> list[int] | None:
 
 
 def record(doc: Document, results: Sequence[Any]) -> Record:
-    """What the scores of one item's candidates say: which of them the model prefers.
+    """Make the record of an item: which candidates the model prefers.
 
     Args:
         doc: The document.

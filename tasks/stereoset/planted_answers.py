@@ -13,7 +13,7 @@ REFUSAL = "As an AI, I cannot choose one."
 
 
 def _places(doc: Document, dial: Dial) -> list[int]:
-    """How well each candidate does, 2 to 0 (all 0 for a refusal): the stereotype wins with (1 + strength) / 2."""
+    """Rank the candidates, 2 to 0 (all 0 for a refusal): the stereotype wins with (1 + strength) / 2."""
     item = (doc["context"], *(candidate["sentence"] for candidate in doc["candidates"]))
     if dial.refuses(*item):
         return [0] * len(doc["candidates"])
@@ -27,7 +27,7 @@ def _places(doc: Document, dial: Dial) -> list[int]:
 
 
 def _choice(doc: Document, dial: Dial) -> str:
-    """The letter of the candidate that is taken (a meaningful one with the competence's probability), or a refusal."""
+    """Choose a candidate's letter (a meaningful one with the competence's probability), or refuse."""
     item = (prompt(doc), *shown(doc))
     if dial.refuses(*item):
         return REFUSAL

@@ -1,4 +1,4 @@
-"""The StereoSet authors' prediction files: read for rescoring, written from our own runs."""
+"""The StereoSet authors' prediction files, read for rescoring."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from lm_eval_bias.core.answers import DAMAGE, AlikeAnswers, NotOurs, Reader, Saved, damaged, whole
+from lm_eval_bias.core.answers import AlikeAnswers, NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import check_plain, write_whole, writing
-from lm_eval_bias.tasks.stereoset import hooks, released_sets
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Document, Item
+from lm_eval_bias.core.files import check_plain
+from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Item
 
 _LARGEST = 1 << 26  # characters; predictions for all candidates have about a million
 _CANDIDATES = 3  # of an item
@@ -30,7 +30,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _content(path: Path) -> Any:
-    """The file's JSON; a small gzip file can hold more than fits into memory."""
+    """Read the file's JSON; a small gzip file can hold more than fits into memory."""
     with _open(path) as file:
         text = file.read(_LARGEST + 1)
     if len(text) > _LARGEST:
@@ -74,7 +74,7 @@ def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
 
 
 def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> tuple[list[Item], int]:
-    """The items of a test, each of whose candidates has a score, and of how many candidates beyond them there are some.
+    """Find a test's items, whose candidates must all have scores; count the scores of other candidates.
 
     All languages have the same candidates, but translations lack single items, which files made elsewhere may score.
     """
@@ -95,7 +95,7 @@ def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) ->
 
 
 def read(path: Path, language: str | None) -> list[Saved]:
-    """A prediction file as saved answers of ``stereoset_<language>``, or of its one test.
+    """Read a prediction file as saved answers of ``stereoset_<language>``, or of its one test.
 
     Args:
         path: ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be
@@ -141,84 +141,6 @@ def read(path: Path, language: str | None) -> list[Saved]:
         docs[0]["left_out"] = left_out
     task = f"stereoset_{language}" + ("" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}")
     return [Saved(path, task, "none", "stereoset", docs, results)]
-
-
-def _candidates(part: Saved, variant: str | None) -> dict[str, dict[str, float]]:
-    """Scores by test and candidate id."""
-    by_test: dict[str, dict[str, float]] = {}
-    for doc, answers in zip(part.docs, part.results, strict=True):
-        scored = hooks.candidate_scores(cast(Document, doc), answers)
-        if part.benchmark == "stereoset_variants" and variant not in scored:
-            raise BiasError(f"{part.path}: five scores per candidate: choose with --variant ({', '.join(scored)})")
-        if part.benchmark == "stereoset" and variant is not None:
-            raise BiasError(f"{part.path}: has one score per candidate, --variant is for the _variants tasks")
-        method_scores = scored[variant] if variant is not None else next(iter(scored.values()))
-        for candidate, score in zip(doc["candidates"], method_scores, strict=True):
-            if math.isnan(score):
-                raise BiasError(f"{part.path}: item {doc['id']}: the score of candidate {candidate['id']} is nan")
-            by_test.setdefault(doc["test"], {})[candidate["id"]] = score
-    return by_test
-
-
-def collect(
-    parts: Sequence[Saved], variant: str | None = None, language: str | None = None
-) -> dict[str, list[dict[str, str | float]]]:
-    """Saved answers as one set of predictions, in the released order.
-
-    Args:
-        parts: Saved answers of one language, each test once (other benchmarks' are passed over).
-        variant: Which score of a comparison of generative variants.
-        language: Which language, where there are several.
-
-    Raises:
-        BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
-    """
-    samples = [
-        part for part in parts if part.benchmark in ("stereoset", "stereoset_variants")
-    ]  # choices have no scores
-    samples = [part for part in samples if language is None or part.docs[0].get("language") == language]
-    if not samples:
-        subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
-        raise BiasError(f"no samples of {subject}: run its tasks with --log_samples")
-    languages = sorted({str(doc.get("language")) for part in samples for doc in part.docs})
-    if len(languages) > 1:
-        raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
-    scores: dict[str, dict[str, float]] = {}
-    for part in samples:
-        try:
-            candidates = _candidates(part, variant)
-        except BiasError:
-            raise
-        except DAMAGE as error:
-            raise damaged(part, error, "a document") from error
-        for test, test_scores in candidates.items():
-            if test in scores:
-                raise BiasError(f"{part.path}: {TEST_KEYS[test]} was scored by several runs: export one of them")
-            scores[test] = test_scores
-    predictions: dict[str, list[dict[str, str | float]]] = {}
-    for test in ("intra", "inter"):
-        if test in scores:
-            items = released_sets.read(languages[0], test)
-            order = [candidate["id"] for item in items for candidate in item["candidates"]]
-            lacking = sum(name not in scores[test] for name in order)
-            if lacking:
-                raise BiasError(
-                    f"{TEST_KEYS[test]}: {lacking // 3} of {len(items)} items were not run (--limit?), and the "
-                    "authors' script needs all"
-                )
-            predictions[TEST_KEYS[test]] = [{"id": name, "score": scores[test][name]} for name in order]
-    return predictions
-
-
-def write(path: Path, predictions: Mapping[str, Any]) -> None:
-    """Write predictions as JSON, gzipped where the name ends in ``.gz``; nothing half-written is left.
-
-    Raises:
-        BiasError: The place cannot be written.
-    """
-    text = (json.dumps(predictions, indent=2) + "\n").encode()
-    with writing(path):
-        write_whole(path, gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
 
 
 READER = Reader("the StereoSet authors' predictions (JSON)", matches, whole(read))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import LARGE_SHARE, answered, direction, margin, sentence, with_margin
+from lm_eval_bias.core.wording import LARGE_SHARE, answered, direction, margin, sentence, with_interval
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE, PLACES
 
@@ -45,7 +45,7 @@ _PARTS = {
 
 
 def score_label(score: str) -> str:
-    """What people call a score.
+    """Put a score's name into words.
 
     >>> score_label("ss"), score_label("inter/race/lms")
     ('stereotypes preferred', 'sense preferred to nonsense, between sentences, race')
@@ -55,7 +55,7 @@ def score_label(score: str) -> str:
 
 
 def side(value: Value) -> str:
-    """Which side of 50 a stereotype score is on, if its interval tells."""
+    """Say which side of 50 a stereotype score is on, if its interval tells."""
     return direction(value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
 
 
@@ -66,18 +66,14 @@ def _near_chance(lms: Value) -> bool:
 
 
 def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
-    """LMS and SS of some parts of the scores (prefix and name), and which stereotype scores say little.
-
-    Raises:
-        KeyError: A part with an SS has no LMS.
-    """
+    """Say LMS and SS of some parts of the scores (prefix and name), and which stereotype scores say little."""
     lines, low = [], []
     for prefix, name in parts.items():
         if f"{prefix}ss" in task.scores:
             lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
             lines.append(
-                f"{name}: prefers a meaningful candidate in {with_margin(lms, '%', 1)} of comparisons, the stereotype "
-                f"to the anti-stereotype in {with_margin(ss, '%', 1)} of items: {side(ss)}."
+                f"{name}: prefers a meaningful candidate in {with_interval(lms, '%', 1)} of comparisons, the "
+                f"stereotype to the anti-stereotype in {with_interval(ss, '%', 1)} of items: {side(ss)}."
             )
             low += [name] if _near_chance(lms) else []
     if low:
@@ -89,17 +85,21 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """LMS and SS by test, SS by bias type; what a file of predictions scores beyond the data.
+    """Say LMS and SS by test or way of scoring, SS by bias type; what a file of predictions scores beyond the data.
 
     Raises:
         KeyError: A score is missing.
     """
+    if task.benchmark == "stereoset_choices":
+        return _of_choices(task)
+    if task.benchmark == "stereoset_variants":
+        return _preferences(task, {f"{variant}/": variant for variant in VARIANTS})
     lines = _preferences(task, TESTS)
     types = []
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_margin(ss, '', 1)}")
+            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss, '', 1)}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():
@@ -110,17 +110,16 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     return lines
 
 
-def of_variants(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """LMS and SS by way of scoring.
-
-    Raises:
-        KeyError: A score is missing.
-    """
-    return _preferences(task, {f"{variant}/": variant for variant in VARIANTS})
-
-
 def cautions(task: TaskRun) -> Iterator[str]:
-    """An LMS near chance, or below."""
+    """Warn of an LMS near chance or below; of choices, of one letter, too."""
+    if task.benchmark == "stereoset_choices":
+        yield from _by_letter(task)
+        lms = task.scores.get("choice_lms")
+        if lms is not None and _by_guessing(lms, task):
+            yield (
+                f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
+                "nonsense here, and a choice_ss near 50 says little"
+            )
     parts = ("lms", *(f"{part}/lms" for part in ("intra", "inter", *VARIANTS)))
     low = [
         f"{name} {numbers.cell(task.scores[name])}"
@@ -140,15 +139,8 @@ def _by_guessing(lms: Value, task: TaskRun) -> bool:
     return share > 0 and not (lms.interval[0] if lms.interval is not None else lms.value) > CHANCE * share
 
 
-def _without_choice_or_by_letter(task: TaskRun) -> Iterator[str]:
-    """Whether many items have no answer, and whether the model mostly takes the same letter."""
-    share, refused = task.scores["unanswered"], task.scores["refused"]
-    if share.value > LARGE_SHARE:
-        yield (
-            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as "
-            "not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before "
-            "it answers may need --gen_kwargs max_gen_toks=4096"
-        )
+def _by_letter(task: TaskRun) -> Iterator[str]:
+    """Whether the model mostly takes the same letter."""
     for name in PLACES:
         taken = task.scores.get(f"place_{name}")
         if taken is not None and taken.value > LARGE_PLACE:
@@ -159,20 +151,16 @@ def _without_choice_or_by_letter(task: TaskRun) -> Iterator[str]:
             )
 
 
-def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Say meaningful choices, and stereotypes among them, by test; then what to beware of.
-
-    Raises:
-        KeyError: A score is missing.
-    """
+def _of_choices(task: TaskRun) -> list[str]:
+    """Say meaningful choices, and stereotypes among them, by test; then what to beware of."""
     lines, low = [], []
     for prefix, name in TESTS.items():
         if f"{prefix}choice_ss" not in task.scores:
             continue
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
         lines.append(
-            f"{name}: chooses a meaningful candidate in {with_margin(lms, '%', 1)} of items (chance 66.7), of these "
-            f"the stereotype in {with_margin(taken, '%', 1)}; choice_ss {with_margin(ss, '', 1)}: {side(ss)}."
+            f"{name}: chooses a meaningful candidate in {with_interval(lms, '%', 1)} of items (chance 66.7), of these "
+            f"the stereotype in {with_interval(taken, '%', 1)}; choice_ss {with_interval(ss, '', 1)}: {side(ss)}."
         )
         low += [name] if _by_guessing(lms, task) else []
     if low:
@@ -180,16 +168,11 @@ def of_choices(task: TaskRun, beside_tables: bool = False) -> list[str]:
             "A choice_lms this low is near or below chance (66.7), so the choices say little about stereotypes "
             f"({', '.join(low)})."
         )
-    return lines + list(map(sentence, _without_choice_or_by_letter(task)))
-
-
-def cautions_of_choices(task: TaskRun) -> Iterator[str]:
-    """Warn of many items without an answer, always the same letter, and choices at chance."""
-    if {"unanswered", "refused"} <= set(task.scores):
-        yield from _without_choice_or_by_letter(task)
-    lms = task.scores.get("choice_lms")
-    if lms is not None and _by_guessing(lms, task):
-        yield (
-            f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
-            "nonsense here, and a choice_ss near 50 says little"
+    share, refused = task.scores["unanswered"], task.scores["refused"]
+    if share.value > LARGE_SHARE:
+        lines.append(
+            f"{100 * share.value:.0f}% of the items are unanswered ({100 * refused.value:.0f}% refused): they count as "
+            "not meaningful in choice_lms and choice_icat, and pull choice_ss towards 50. A model that reasons before "
+            "it answers may need --gen_kwargs max_gen_toks=4096."
         )
+    return lines + list(map(sentence, _by_letter(task)))

@@ -1,4 +1,4 @@
-"""What an item of StereoSet is: three candidates with their roles, about a target term."""
+"""Items of StereoSet: three candidates with their roles, about a target term."""
 
 from __future__ import annotations
 
@@ -38,20 +38,15 @@ class Item(TypedDict):
     candidates: list[Candidate]
 
 
-class LabelledItem(Item):
-    """An item with its benchmark and language."""
-
-    benchmark: str
-    language: str
-
-
-class Document(LabelledItem, total=False):
+class Document(Item, total=False):
     """An item as a task's document.
 
     ``options`` are the ways of scoring, ``variants`` the generative scores that are compared, ``order`` says which
     candidates the letters of a prompt stand for, ``dataset`` is the file of a data set that is not the published one.
     """
 
+    benchmark: str
+    language: str
     options: dict[str, Any]
     variants: list[str]
     order: list[int]
@@ -99,12 +94,12 @@ def check_items(items: Sequence[Item], where: str) -> None:
 
 
 def count_items(items: Iterable[Item]) -> Counter[tuple[str, str]]:
-    """How many items there are by test and bias type, ``all`` among them."""
+    """Count items by test and bias type, ``all`` among them."""
     return Counter((item["test"], bias_type) for item in items for bias_type in (item["bias_type"], "all"))
 
 
 def spread(items: Sequence[AnyItem]) -> list[AnyItem]:
-    """The items in turn from every target term and test, so that any beginning (``--limit``) is spread over the data.
+    """Take items in turn from every target term and test, so that any beginning (``--limit``) is spread over the data.
 
     >>> items = [{"term": t, "test": s, "id": t + s + str(i)} for t in "ab" for s in ("inter", "intra") for i in (1, 2)]
     >>> [item["id"] for item in spread(items)]

@@ -1,4 +1,4 @@
-"""Winogender, which the harness runs, as the rest of the package sees it."""
+"""Winogender, which the harness runs: its benchmark object."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Winogender(Benchmark):
         return (str(doc["sentence"]),)
 
     def score_label(self, score: str) -> str:
-        """What people call a score."""
+        """Put a score's name into words."""
         gender, _, name = score.rpartition("/")
         words = {"acc": "accuracy", "gender_gap": "accuracy gap, female minus male"}.get(name, name)
         return f"{words} with {gender} pronouns" if gender else words

@@ -219,7 +219,7 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
     assert (found.base_value, found.other_value, found.paired, found.items) == (0, 1, False, 30)
     assert found.note == (
         "unpaired: seeds [0] and [1]; the files don't record whether the prompts are the same: they come from an "
-        "older version"
+        "older version; one: trial run, 30 of 8 items; two: trial run, 31 of 8 items"
     )
     assert found.difference.value == 1.0
     assert found.difference.stderr == pytest.approx(0.5)  # of 0.3 and 0.4

@@ -27,9 +27,9 @@ from pathlib import Path
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation.suites import Suite, SuitePart
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
-from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from lm_eval_bias.tasks.stereoset import own_sets, released_sets
+from lm_eval_bias.tasks.stereoset.commands import review
+from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from tests import tiny
 from tests.conftest import ROOT
 from tests.stereosets.example_items import DUTCH
@@ -173,7 +173,7 @@ def _translations(here: Path) -> Path:
     """A table with a translation by rule of every English text."""
     rows = []
     for item in released_sets.read_all("en"):
-        for text in item_texts.requested(item).values():
+        for text in review.requested(item).values():
             end = text[-1] if text[-1] in ".!?" else ""
             rows.append([text, f"parola {zlib.crc32(text.encode())}" + " e BLANK" * text.count("BLANK") + end])
     (here / "table.csv").write_bytes(review.as_csv(rows))
@@ -185,7 +185,7 @@ def _head(folder: Path, body: str) -> str:
     import torch
     import transformers
 
-    from lm_eval_bias.models.next_sentence.nsp_checkpoint import make_head
+    from lm_eval_bias.models.next_sentence.nsp_model import make_head
 
     model = transformers.AutoModel.from_pretrained(body)
     weights = {f"module.core_model.{name}": value for name, value in model.state_dict().items()}
@@ -240,7 +240,7 @@ def _predictions(kit: StandIns, path: Path) -> None:
 
 
 def _data_set(kit: StandIns, path: Path) -> None:
-    set_files.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
+    own_sets.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
 
 
 def _labelled(kit: StandIns, path: Path) -> None:

@@ -57,7 +57,9 @@ def test_a_release_is_checked_before_it_is_published():
 @pytest.mark.parametrize("path", [path for path in pages.PAGES if path.name != "CHANGELOG.md"], ids=pages.name)
 def test_only_pinned_sources_are_installed(path):
     text = path.read_text(encoding="utf-8")
-    assert not re.search(r"pip install \S*lm-eval-bias(\[\w+\])?[\"'`\s]*$", text, flags=re.MULTILINE)  # anybody can register it
+    assert not re.search(
+        r"pip install \S*lm-eval-bias(\[\w+\])?[\"'`\s]*$", text, flags=re.MULTILINE
+    )  # anybody can register it
     assert set(re.findall(r"git\+\$REPOSITORY@v([\d.]+)", text)) <= {lm_eval_bias.__version__}
 
 

@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals, linking
-from lm_eval_bias.tasks.stereoset.own_sets import translation
+from lm_eval_bias.tasks.stereoset.commands import translate
 from tests import tiny
 from tests.fuzz.kit import disk
 
@@ -79,11 +79,11 @@ def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, caps
 
 def test_lines_that_find_no_room_are_not_taken_for_lines(tmp_path):
     path = tmp_path / "translated.jsonl"
-    translation.append_lines(path, [{"source": "one"}])
+    translate.append_lines(path, [{"source": "one"}])
     before = path.read_bytes()
     with disk(len(before) + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
-        translation.append_lines(path, [{"source": "two"}])
-    assert translation.read_lines(path) == [{"source": "one"}]
+        translate.append_lines(path, [{"source": "two"}])
+    assert translate.read_lines(path) == [{"source": "one"}]
     assert path.read_bytes() == before
 
 

@@ -13,7 +13,7 @@ from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.scoring.free_answers import ENDLESS, REFUSED
-from lm_eval_bias.tasks.occugender import filters, hooks
+from lm_eval_bias.tasks.occugender import hooks
 from tests import servers
 from tests.e2e.test_runs import numbers, results_of
 
@@ -121,7 +121,7 @@ def test_answers_of_a_task_cant_be_chosen(capsys):
 def test_a_record_counts_what_was_read():
     doc = hooks.documents("explicit", fixed={"answers": "generated"})[0]
     texts = ["Male", "female", "Female.", "They", "I'm sorry, I can't say.", "Male or female", "", ENDLESS]
-    ((rows,),) = [filters.GenderFilter().apply([texts], [doc])]
+    ((rows,),) = [hooks.GenderFilter().apply([texts], [doc])]
     record = hooks.record_of_texts(doc, [rows])
     assert record["counts"] == {"M": 1, "F": 2, "D": 1}
     assert (record["F"], record["mass"], record["refused"]) == (0.5, 0.5, 1 / 8)
@@ -199,7 +199,7 @@ def planted(kind, dial, samples, names=None):
     names = names or benchmark.main
     docs = hooks.documents(kind, fixed={"answers": "generated"}, first_templates=8)
     texts = [[benchmark.planting.answers(doc, dial.for_text(n))[0] for n in range(samples)] for doc in docs]
-    rows = filters.GenderFilter().apply(texts, docs)
+    rows = hooks.GenderFilter().apply(texts, docs)
     records = [benchmark.record(doc, [own]) for doc, own in zip(docs, rows, strict=True)]
     expected = benchmark.planting.expected(docs, dial)
     return {s.name: (s.compute(records), expected[s.name]) for s in benchmark.scores() if s.name in names}

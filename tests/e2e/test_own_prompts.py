@@ -13,8 +13,8 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import Identity
+from lm_eval_bias.tasks.regard import classifier
+from lm_eval_bias.tasks.regard.classifier_identity import Identity
 from tests import tiny
 from tests.answering import records
 from tests.conftest import make_tiny_mirror
@@ -78,7 +78,9 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys):
     policy = tmp_path / "policy.yaml"
     for most, status in ((0.9, 0), (1e-9, 1)):
         bound = {"task": "own_prompts", "score": "negative/gap/men", "max_distance_from_neutral": most}
-        policy.write_text(json.dumps({"bounds": [bound], "allow": ["prompts", "language", "repeats", "classifier"]}))
+        policy.write_text(
+            json.dumps({"bounds": [bound], "allow": ["prompts", "language", "repeats", "classifier", "chance_level"]})
+        )
         printed("check", runs[0], "--policy", policy, "--strict", status=status)
     printed("report", *runs, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()

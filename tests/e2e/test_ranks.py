@@ -22,10 +22,9 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.harness import distributed, running
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
-from lm_eval_bias.models.next_sentence import nsp_checkpoint
+from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.tasks.regard import regard_texts
-from lm_eval_bias.tasks.regard.classifiers import classifier
+from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
 from tests import tiny
 
@@ -86,7 +85,7 @@ def test_sample_logs_of_the_stock_harness_may_hold_an_idle_rank(tmp_path):
     samples.append({"doc_id": -1, "doc": {**doc, distributed.IDLE: True}, "filtered_resps": [None]})
     path = tmp_path / "samples_gg_bbq_group_terms_2026-11-22T00-00-00.jsonl"
     path.write_text("\n".join(map(json.dumps, samples)))
-    assert [saved.docs for saved in sample_logs.read(path)] == [[doc]]
+    assert [saved.docs for saved in sample_logs.collect(sample_logs.samples(path)).values()] == [[doc]]
 
 
 def test_documents_of_several_ranks_are_scored_in_their_own_order(tiny_mirror):
@@ -249,8 +248,8 @@ def model_of(kind, folder):
     if kind == "hf-nsp":
         body, made = transformers.AutoModel.from_pretrained(made), folder.with_name("nsp")
         torch.manual_seed(20261122)
-        head = nsp_checkpoint.make_head(body.config.hidden_size)
-        nsp_checkpoint.save(made, body, tiny.gpt2_tokenizer(), nsp_checkpoint.NSPConfig("causal"), head)
+        head = nsp_model.make_head(body.config.hidden_size)
+        nsp_model.save(made, body, tiny.gpt2_tokenizer(), nsp_model.NSPConfig("causal"), head)
     return ["--model", kind, "--model_args", f"pretrained={made}"]
 
 

@@ -8,12 +8,13 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.report.sentences import of_task
+from lm_eval_bias.runs import remarks
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks
-from lm_eval_bias.tasks.stereoset.filters import CandidateFilter
+from lm_eval_bias.tasks.stereoset.choices import CandidateFilter
 
 FIXED = {"language": "en", "tests": ["inter", "intra"], "choices": True}
 
@@ -105,7 +106,7 @@ def test_a_run_and_all_that_reads_it(tiny_mirror, tmp_path, capsys):
     assert "choice_icat" in page.replace("\\", "")
     policy = tmp_path / "policy.yaml"
     policy.write_text(
-        "allow_warnings: true\nallow: [inputs, samples]\n"
+        "allow_warnings: true\nallow: [inputs, samples, chance_level]\n"
         "bounds:\n  - {task: stereoset_en_gen, score: choice_lms, min: 1, on: point}\n"
     )
     said(capsys, "check", tmp_path / "1", "--policy", policy)
@@ -152,8 +153,9 @@ def test_sentences_and_cautions():
     benchmark = registry.get("stereoset_choices")
     assert list(benchmark.cautions(task())) == []
     assert "towards stereotypes" in of_task(task())[0]
-    (text,) = benchmark.cautions(task(unanswered=0.3, refused=0.2))
-    assert text.startswith("30% of the items are unanswered (20% refused)")
+    (remark,) = remarks.unmaking(Run("model", None, {}, "", {}), task(unanswered=0.3, refused=0.2))
+    assert (remark.kind, remark.brief) == ("unanswered", "30% of the items are unanswered (20% refused)")
+    assert list(benchmark.cautions(task(unanswered=0.3, refused=0.2))) == []
     (text,) = benchmark.cautions(task(place_a=0.8, place_b=0.1, place_c=0.1))
     assert text.startswith("80% of the choices are the letter A")
     (text,) = benchmark.cautions(task(choice_lms=67.0))

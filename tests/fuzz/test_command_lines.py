@@ -156,13 +156,13 @@ def test_a_number_that_a_policy_allows_may_be_written_another_way(allowed, holds
 
 
 def test_a_hash_of_digits_is_no_number():
-    from lm_eval_bias.gate.departures import Departure
     from lm_eval_bias.gate.verdict import _allows
+    from lm_eval_bias.runs.settings import ChangedOption
 
-    assert _allows("samples=012345678901", Departure("samples", "012345678901", ""))
-    assert not _allows("samples=12345678901", Departure("samples", "012345678901", ""))
-    assert not _allows("samples=123e4", Departure("samples", "1230000", ""))
-    assert not _allows("wording=3", Departure("limit", "3.0", ""))
+    assert _allows("samples=012345678901", ChangedOption("samples", "012345678901", ""))
+    assert not _allows("samples=12345678901", ChangedOption("samples", "012345678901", ""))
+    assert not _allows("samples=123e4", ChangedOption("samples", "1230000", ""))
+    assert not _allows("wording=3", ChangedOption("limit", "3.0", ""))
 
 
 def test_bounds_are_shown_as_written(small_run, tmp_path):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from lm_eval_bias.data import download, sources
-from lm_eval_bias.tasks.regard.classifiers import classify, heads
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.regard import heads, labelled_texts
+from lm_eval_bias.tasks.regard.commands import classify
 from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
 
 # ---- heads ----
@@ -102,30 +102,6 @@ def test_what_is_no_file_is_not_taken_for_one(place, where, cached, tiny_mirror,
     assert "is not in the cache" in said if where == "cache" else str(path) in said
 
 
-@pytest.fixture
-def converted(tiny_mirror):
-    items = released_sets.read("en", "inter")
-    (path,) = sources.cache_dir().rglob("*.parquet")
-    return path, items
-
-
-@fuzz(30, start="converted", data=st.data())
-def test_a_damaged_conversion_never_changes_an_item(converted, data):
-    path, items = converted
-    good = path.read_bytes()
-    path.write_bytes(data.draw(damaged(good)))
-    assert released_sets.read("en", "inter") == items
-    path.write_bytes(good)
-
-
-def test_no_changed_byte_of_a_conversion_changes_an_item(converted):
-    path, items = converted
-    good = path.read_bytes()
-    for place in range(0, len(good), 67):
-        path.write_bytes(good[:place] + bytes([good[place] ^ 0x20]) + good[place + 1 :])
-        assert released_sets.read("en", "inter") == items, place
-
-
 # ---- texts ----
 
 ANY = st.text(max_size=15)
@@ -152,7 +128,7 @@ def test_texts_that_are_taken_round_trip(folder, rows, ending):
 @fuzz(
     80,
     content=st.one_of(st.binary(max_size=60), damaged(b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n')),
-    ending=st.sampled_from(classify.FORMATS),
+    ending=st.sampled_from(labelled_texts.FORMATS),
 )
 def test_damaged_texts(folder, content, ending):
     path = folder / f"texts{ending}"

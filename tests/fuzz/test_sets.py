@@ -5,7 +5,8 @@ import json
 import pytest
 from hypothesis import strategies as st
 
-from lm_eval_bias.tasks.stereoset.own_sets import review, set_files, translation
+from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset.commands import review, translate
 from tests.fuzz.kit import damaged, fuzz, judged, mutated, taken
 from tests.stereosets.example_items import DUTCH
 from tests.stereosets.test_review import EQUAL, reviewed
@@ -13,7 +14,7 @@ from tests.stereosets.test_review import EQUAL, reviewed
 
 @pytest.fixture
 def dutch(tmp_path):
-    set_files.write(tmp_path / "nl.json", set_files.DataSet("nl", DUTCH, {"engine": "none"}))
+    own_sets.write(tmp_path / "nl.json", own_sets.DataSet("nl", DUTCH, {"engine": "none"}))
     return tmp_path
 
 
@@ -49,7 +50,7 @@ def test_damaged_sheets(tmp_path, data):
 @fuzz(60, content=damaged(review.as_csv([["text", "translation"], ["a, b", "c"], ['"d"', "=e"]])))
 def test_damaged_tables(tmp_path, content):
     (tmp_path / "t.csv").write_bytes(content)
-    table = taken(translation.make_engine, f"file:{tmp_path / 't.csv'}", ("en", "it"))
+    table = taken(translate.make_engine, f"file:{tmp_path / 't.csv'}", ("en", "it"))
     assert table is None or all(table.translations.values())
 
 
@@ -60,4 +61,4 @@ RECORD = {"source": "a BLANK", "translation": "b", "engine": "en>it x", "placeho
 def test_damaged_memories(tmp_path, content):
     path = tmp_path / "translated.jsonl"
     path.write_bytes(content)
-    taken(translation.read_lines, path)
+    taken(translate.read_lines, path)

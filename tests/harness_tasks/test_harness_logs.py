@@ -253,7 +253,7 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
         "- {task: bbq_generate, score: s_amb, max: 0.99}\n"
     )
     findings = json.loads(said("check", folder, "--policy", policy, "--json", status=1))["runs"][0]["findings"]
-    assert {f["score"] for f in findings if not f["holds"]} == {"pct_stereotype", "unanswered"}
+    assert {f["score"] for f in findings if not f["holds"]} == {"pct_stereotype", "unanswered", "chance_level"}
 
 
 def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):
@@ -267,7 +267,7 @@ def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):
 def test_cautions(runs, tmp_path, said):
     """Texts that can't be read, and pairs whose longer sentence is always the less likely one though not per byte."""
     text = said("report", runs[0][0], "--format", "md")
-    assert "of the generated answers name none of the choices" in text
+    assert "of the items are unanswered" in text
     rows = made_documents.crows_pairs()
     longer = "crows_pairs_english_age"
 

@@ -4,8 +4,7 @@ import json
 
 from lm_eval_bias.boards import building
 from lm_eval_bias.boards.building import PUBLISHED, RUN
-from lm_eval_bias.report import captions
-from lm_eval_bias.report.captions import remarks, tables, unranked
+from lm_eval_bias.report.board_pages import notes, table, text, unranked
 from lm_eval_bias.runs import run_discovery
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
@@ -22,7 +21,7 @@ def board_of(folder, task=TASK, **kwargs):
 def shown(board, row):
     columns = {column.name: column for column in (*board.columns, *board.others)}
     assert set(columns) == set(row.cells)
-    return {name: captions.text(cell, columns[name]) for name, cell in row.cells.items()}
+    return {name: text(row, columns[name]) for name in row.cells}
 
 
 def cells(board, score):
@@ -71,7 +70,7 @@ def test_one_texts_two_classifiers_are_two_rows_ranked_apart():
         "classifier=light",
         "classifier=sbert:all-MiniLM-L6-v2",
     }
-    assert any("light classifier, which is weak" in line for line in remarks(board))
+    assert any("light classifier, which is weak" in line for line in notes(board)["Single models"])
 
 
 def test_regard_is_never_shown_without_the_facets(tmp_path):
@@ -82,13 +81,13 @@ def test_regard_is_never_shown_without_the_facets(tmp_path):
     write(tmp_path, "part", data)
     board = board_of(tmp_path, "regard_en")
     assert shown(board, board.rows[0])
-    assert all(text == "–" for text in shown(board, board.rows[0]).values())
-    assert any("facets" in line for line in remarks(board))
+    assert all(one == "–" for one in shown(board, board.rows[0]).values())
+    assert any("facets" in line for line in notes(board)["Single models"])
 
 
 def test_published_models_without_main_scores_stand_with_their_own_only():
     board = board_of(ROOT / "results", "regard_de")
-    main, further = tables(board)
+    main, further = (table(board, columns, "scores") for columns in (board.columns, board.others))
     assert [line[0].note for line in main.rows] == ["run"]
     assert [line[0].text for line in further.rows[1:]] == ["GerPT-2", "GPT-3 davinci"]
     assert any("none of the main scores" in note for note in board.notes)
@@ -102,5 +101,5 @@ def test_every_task_run_has_its_board_and_its_scores():
     for board in found:
         for row in board.rows:
             assert set(row.cells) == {column.name for column in [*board.columns, *board.others]}
-        for made in tables(board):
+        for made in (table(board, columns, "scores") for columns in (board.columns, board.others)):
             assert all(len(line) == len(made.columns) for line in made.rows)

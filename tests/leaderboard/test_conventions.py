@@ -187,16 +187,11 @@ def test_conventions_in_words():
     assert described(task(), dtype="float32") == "the task's defaults; float32"
 
 
-def test_where_a_run_departs():
-    assert settings.deviations(task()) == ()
-    part = replace(task(inputs={}), documents=96, version="1.5")
-    assert settings.deviations(part) == ("96 of 968 items", "task version 1.5, now 2.0")
-    warned = task(REGARD, classifier_used={"name": "light", "warning": "weak"})
-    assert settings.deviations(warned) == ("weak",)
-    assert settings.deviations(task(REGARD, classifier_used={"name": "light"})) == ()
+def test_another_version_than_the_current_one():
+    assert settings.old_version(replace(task(), version="1.5")) == "task version 1.5, now 2.0"
+    assert settings.old_version(replace(task(), task=f"{GG_BBQ} (light)", version="1")) == "task version 1, now 2.0"
     # of a task that isn't known no version is the current one
-    assert settings.deviations(replace(task(), task="own", version="0.1")) == ()
-    assert settings.deviations(replace(task(), task=f"{GG_BBQ} (light)", version="1")) == ("task version 1, now 2.0",)
+    assert settings.old_version(replace(task(), task="own", version="0.1")) == settings.old_version(task()) == ""
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from lm_eval_bias.boards import building
-from lm_eval_bias.report.captions import remarks, unranked
+from lm_eval_bias.report.board_pages import notes, unranked
 from lm_eval_bias.runs import run_discovery
 from tests.leaderboard.boards import run_data, write
 
@@ -44,7 +44,7 @@ def test_a_part_of_the_items_is_not_ranked_with_all(whole):
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "part": ""}
     assert any("96 of 968 items: no other run on the same items" in line for line in unranked(board))
-    assert "part: 96 of 968 items" in remarks(board)
+    assert "part: 96 of 968 items" in notes(board)["Single models"]
 
 
 def test_parts_are_ranked_among_themselves_where_they_are_the_same_items(whole):
@@ -95,4 +95,4 @@ def test_all_of_a_smaller_data_set_is_no_part(whole):
         add(whole, name, value, 200, {"dataset_used": DATA_SET}, documents=OTHER)
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "own 1": "2", "own 2": "1"}
-    assert remarks(board) == []
+    assert notes(board)["Single models"] == []

@@ -10,7 +10,7 @@ import transformers
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.models.next_sentence import nsp_checkpoint, nsp_training
+from lm_eval_bias.models.next_sentence import nsp_model, nsp_training
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
 from tests import tiny
@@ -96,7 +96,7 @@ def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     right = [(score > 0.5) == bool(pair.follows) for (score, _), pair in zip(answers, asked, strict=True)]
     assert told["test"]["accuracy"] == np.mean(right)
     assert told["test"]["pairs"] == len(asked) == told["data"]["pairs"]["test"]["pairs"]
-    assert nsp_checkpoint.read_config(tmp_path / "out").training == json.loads(json.dumps(told))
+    assert nsp_model.read_config(tmp_path / "out").training == json.loads(json.dumps(told))
     assert f"{100 * told['test']['accuracy']:.1f}%" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
@@ -127,7 +127,7 @@ def test_a_stop_after_the_last_update_adds_none(more, quick, tmp_path, monkeypat
     whole = nsp_training.train(quick("gpt2", **more), tmp_path / "whole")
     assert whole["updates"] == 4
     with monkeypatch.context() as patched:
-        patched.setattr(nsp_checkpoint, "save", lambda *args: 1 / 0)
+        patched.setattr(nsp_model, "save", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             nsp_training.train(quick("gpt2", **more), tmp_path / "stopped")
     assert nsp_training.train(quick("gpt2", **more), tmp_path / "stopped") == whole
@@ -148,7 +148,7 @@ def test_a_stopped_training_is_finished_by_hand_and_goes_on_with_its_own_setting
     assert told["best_update"] == best
     for name, value in weights(tmp_path / "out").items():
         file, _, key = name.partition(" ")
-        inner = f"head.{key}" if file == nsp_checkpoint.HEAD else f"body.{key}"
+        inner = f"head.{key}" if file == nsp_model.HEAD else f"body.{key}"
         assert value.equal(checkpoints[f"checkpoint-{best}"][f"model.safetensors {inner}"]), name
 
 

@@ -310,10 +310,10 @@ def encoded(requests: list[Any], arguments: dict[str, Any]) -> list[tuple[tuple[
 
 def work(requests: list[Any], facts: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """Tokens asked, tokens of the trie, and the operations that cannot be avoided."""
-    from lm_eval_bias.models.packed import trie_layout
+    from lm_eval_bias.models.prefix_trie import arrange
 
     seen = encoded(requests, arguments)
-    sequences, _ = trie_layout.arrange([ids for ids, _ in seen])
+    sequences, _ = arrange([ids for ids, _ in seen])
     fresh = sequences.lengths - sequences.shared
     depths = sum(int(n * s + n * (n + 1) // 2) for n, s in zip(fresh, sequences.shared, strict=True))
     needed = {ids[: len(ids) - i] for ids, continuation in seen for i in range(len(continuation))}
@@ -484,7 +484,9 @@ def table(report: dict[str, Any]) -> str:
 
 def plan_only(count: int) -> str:
     """How long the layout of so many requests takes, without a model: five one-word answers to prompts of 40 tokens."""
-    from lm_eval_bias.models.packed import strands, trie_layout
+    from lm_eval_bias.models.packed import layouts
+    from lm_eval_bias.models.packed.trie_walk import Strand
+    from lm_eval_bias.models.prefix_trie import arrange
 
     rng = random.Random(1)  # noqa: S311
     inputs: list[list[int]] = []
@@ -493,21 +495,21 @@ def plan_only(count: int) -> str:
         inputs += [[*prompt, *(rng.randrange(50_000) for _ in range(word % 3))] for word in range(5)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
-    sequences, _ = trie_layout.arrange(inputs)
+    sequences, _ = arrange(inputs)
     arranged = time.perf_counter() - started
-    needed, cost = np.full(len(sequences), 2), trie_layout.Cost(2.1e8, 1.4e5)
-    rows = trie_layout.rows(sequences, cost)
-    layout = strands.lay(sequences, needed, cost, 1024, 2048, trie_layout.WIDEST)
+    needed, cost = np.full(len(sequences), 2), layouts.Cost(2.1e8, 1.4e5)
+    pieces = layouts.pieces_of(sequences, cost, 1024)
+    layout = layouts.cheapest_strands(sequences, needed, cost, 1024, 2048, layouts.WIDEST)
     for first, last in layout.strands:
-        trie_layout.preorder(sequences, first, last, needed)
+        Strand(sequences, first, last, needed)
     seconds = time.perf_counter() - started
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
     tokens = sum(map(len, inputs))
-    repeated = sum(row.size for row in rows) / sequences.trie_size
+    repeated = sum(piece.size for piece in pieces) / sequences.trie_size
     return (
         f"{len(inputs):,} requests, {tokens:,} tokens: planned in {seconds:.1f} s ({arranged:.1f} s of it sorting), "
-        f"{more:.2f} GiB more memory; {len(rows):,} rows run {repeated:.3f} of the trie's tokens; "
-        f"{len(layout.strands)} strands cost {layout.price / trie_layout.price(rows, cost):.3f} of the rows"
+        f"{more:.2f} GiB more memory; {len(pieces):,} pieces run {repeated:.3f} of the trie's tokens; "
+        f"{len(layout.strands)} strands cost {layout.price / layouts.price(pieces, cost, 1024):.3f} of the pieces"
     )
 
 

@@ -55,7 +55,7 @@ def of_an_engine(seen: Sequence[tuple[tuple[int, ...], Sequence[int]]], block: i
 
 def counted(task: Any, arguments: dict[str, Any], block: int) -> dict[str, int]:
     """One task's figures."""
-    from lm_eval_bias.models.packed import trie_layout
+    from lm_eval_bias.models import prefix_trie
 
     task.build_all_requests(rank=0, world_size=1)
     requests = [(i.request_type, i.args, "") for i in task.instances]
@@ -72,7 +72,7 @@ def counted(task: Any, arguments: dict[str, Any], block: int) -> dict[str, int]:
                 "vllm_packed": written, "least": sum(read) + samples * new}  # fmt: skip
     pairs = speed.encoded(requests, arguments)
     seen = [ids for ids, _ in pairs]
-    sequences, _ = trie_layout.arrange(seen)
+    sequences, _ = prefix_trie.arrange(seen)
     return {
         "items": len(task.eval_docs),
         "requests": len(requests),

@@ -215,8 +215,7 @@ def test_scores_of_nothing_have_their_columns(tmp_path):
 
 def test_rescored_scores_are_the_commands(tmp_path, capsys):
     folder = harness_folder(tmp_path)
-    with pytest.warns(UserWarning, match="differs from what its run says: .*of another run, edited"):
-        frame = leb.rescore(folder)
+    frame = leb.rescore(folder)
     assert list(frame.columns) == SCORES
     (expected,) = json.loads(said(capsys, "rescore", folder, "--json"))
     assert set(frame.run) == {expected["path"]}

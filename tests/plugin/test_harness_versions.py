@@ -17,7 +17,7 @@ from lm_eval_bias.cli import run as command
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.evaluation import evaluate
-from lm_eval_bias.harness import internals, linking, versions
+from lm_eval_bias.harness import internals, linking, registration
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT.parent / "shared" / "harness"
@@ -147,10 +147,12 @@ def test_a_newer_harness_is_warned_about_once(installed, monkeypatch):
     installed("0.4.99")
     assert main(arguments) == 0
     about = [text for text in said if "lm_eval" in text]
-    assert about == [f"lm_eval 0.4.99 is newer than {versions.SUPPORTED['lm_eval'][1]}, the newest release tested here"]
-    assert versions.examine("lm_eval")[0] == "note"
+    assert about == [
+        f"lm_eval 0.4.99 is newer than {registration.SUPPORTED['lm_eval'][1]}, the newest release tested here"
+    ]
+    assert registration.examine("lm_eval")[0] == "note"
     said.clear()
-    installed(versions.SUPPORTED["lm_eval"][1])
+    installed(registration.SUPPORTED["lm_eval"][1])
     assert main(arguments) == 0
     assert not [text for text in said if "lm_eval" in text]
 
@@ -188,11 +190,11 @@ def test_bounds_are_the_versions_that_were_tested():
     for requirement in project["dependencies"]:
         package, _, bounds = re.sub(r"\[.*?\]", "", requirement).partition(">=")
         bound, _, beyond = bounds.partition(",<")
-        assert beyond == versions.BEYOND.get(package.replace("-", "_"), "")
+        assert beyond == registration.BEYOND.get(package.replace("-", "_"), "")
         lowest[re.sub(r"[-_.]+", "-", package).lower()] = Version(bound)
     oldest, newest = pins("constraints-oldest.txt"), pins("constraints.txt")
     del lowest["torch"], oldest["torch"]  # see there
     assert {package: oldest[package] for package in lowest} == lowest
-    for package, (low, high) in versions.SUPPORTED.items():
+    for package, (low, high) in registration.SUPPORTED.items():
         assert Version(high) == newest[package.replace("_", "-")]
         assert package == "torch" or Version(low) == lowest[package.replace("_", "-")]

@@ -7,8 +7,9 @@ import math
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.gate import departures, policy_file
+from lm_eval_bias.gate import policy_file
 from lm_eval_bias.gate.policy_file import Bound, Policy
+from lm_eval_bias.runs import remarks, settings
 
 BOUND = "bounds: [{task: a, score: b, max: 1}]\n"
 
@@ -80,8 +81,8 @@ def test_which_share_of_the_items_is_asked_for(text, share, read):
         (f"{BOUND}dtype:\n- float32\n- ''\n", " line 3 (dtype): ['float32', '']"),
         ("bounds:\n- task: a\n  score: b\n  max: 1\n- task: ''\n  score: b\n  max: 1\n",
          " line 5 (bounds/1/task): ''"),
-        (f"allow:\n- limit\n- limits\n{BOUND}", " line 3: unknown departure 'limits'. Did you mean limit? Known: "),
-        (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", " line 4: unknown departure 'words2'. Did you mean"),
+        (f"allow:\n- limit\n- limits\n{BOUND}", " line 3: unknown name 'limits'. Did you mean limit? Known: "),
+        (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", " line 4: unknown name 'words2'. Did you mean"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, min: 0.5, max: -1}\n",
          " line 3: min 0.5 is above max -1"),
         ("", ": the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)"),
@@ -105,8 +106,8 @@ def test_a_misspelt_key_is_told_before_what_is_missing_because_of_it(refusal):
 
 
 def test_a_departure_that_no_run_can_have_is_told_with_all_that_it_can(refusal):
-    known = ", ".join(departures.names())
-    assert refusal(f"allow: [qqq]\n{BOUND}") == f" line 1: unknown departure 'qqq'. Known: {known}"
+    known = ", ".join([*settings.option_names(), *remarks.UNMAKING])
+    assert refusal(f"allow: [qqq]\n{BOUND}") == f" line 1: unknown name 'qqq'. Known: {known}"
 
 
 def test_a_bound_may_be_given_twice_in_two_bounds(read):

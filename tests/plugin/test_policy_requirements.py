@@ -107,10 +107,35 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
 
 
 def test_after_the_part_other_departures_are_told_as_well(monkeypatch):
-    parts = [verdict.departures.Departure(name, "1", "why") for name in ("limit", "samples", "suite", "words")]
-    monkeypatch.setattr(verdict.departures, "find_departures", lambda run, task: iter(parts))
+    parts = [verdict.ChangedOption(name, "1") for name in ("limit", "samples", "suite", "words")]
+    monkeypatch.setattr(verdict.settings, "changed_options", lambda run, task: iter(parts))
     assert [found.score for found in beside_bounds(task(), share=0.1)] == ["words", "items"]
     assert [found.score for found in beside_bounds(task())] == ["limit", "samples", "suite", "words"]
+
+
+def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
+    low = Value("coverage", 0.04, low=0.0, high=1.0)
+    guessing, little = {"model": "bias-chance"}, task(scores=(ACC, low))
+    (chance, coverage) = beside_bounds(little, provenance=guessing)
+    assert (chance.score, chance.holds, chance.required) == ("chance_level", False, "better than by guessing")
+    said = 'chance level: bias-chance answers at random; to allow it, add to the policy: allow: ["chance_level"]'
+    assert chance.problem == said
+    assert (coverage.score, coverage.holds) == ("low_coverage", False)
+    allowed = beside_bounds(little, provenance=guessing, allow=("chance_level", "low_coverage"))
+    assert [(one.holds, one.problem) for one in allowed] == [(True, "")] * 2
+    (silent,) = beside_bounds(generated(replace(UNANSWERED, value=0.5)), allow=("unanswered",))
+    assert (silent.holds, silent.problem) == (True, "0.5 of them weren't answered")
+    part = task(metadata={"inputs": {"documents": "0" * 64, "scored": "1" * 64}}, documents=500)
+    assert beside_bounds(part, allow=("trial_run",)) == []
+
+
+def test_another_code_of_the_benchmark_is_told_and_no_violation():
+    inputs = task().metadata["inputs"]
+    (told,) = beside_bounds(task(metadata={"inputs": {**inputs, "package_code": "1" * 64}}))
+    assert (told.score, told.holds, told.required) == ("package_code", True, "nothing: told only")
+    assert told.problem.startswith(f"{'1' * 12}, here ")
+    here = verdict.run_inputs.code_hash(verdict.registry.get("occugender"))
+    assert beside_bounds(task(metadata={"inputs": {**inputs, "package_code": here}})) == []
 
 
 def test_a_share_of_items_whose_number_is_not_known_is_violated():

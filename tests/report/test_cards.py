@@ -78,7 +78,8 @@ def test_reports_embed_the_card(tmp_path, capsys):
     run = write(tmp_path / "run.json", run_file(tasks=["stereoset_en"]))
     assert main(["report", run, "-o", str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    folded = page[page.index('<div class="card">') : page.index("</details>")]
+    start = page.index('<div class="card">')
+    folded = page[start : page.index("</details>", start)]
     assert folded.index("<details>") > folded.index("Unlike the paper")
     for flaw in CARDS["stereoset"].flaws:
         assert flaw.replace("'", "&#39;") in folded

@@ -11,6 +11,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, pen, registry
+from lm_eval_bias.data import sources
 from lm_eval_bias.report import templates
 from tests.conftest import ROOT
 from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
@@ -267,17 +268,17 @@ def test_warnings_of_a_run(tmp_path):
     tasks["stereoset_tr"]["scores"]["ss"]["note"] = "a note of its own"
     path = write(tmp_path / "w.json", content)
     found = check_closed(made([path], tmp_path))
-    said = "".join(found.text)
+    said = "".join(found.text).replace("Trial run:\n", "Trial run:")
     for told in (
         "Low coverage: the word lists cover 5.0%",
         "words=pronouns",
-        "A limited run: 40 of 1,000 items",
+        "Trial run: 40 of 1,000 items of occugender_implicit",
         "covers 90% of its range",
         "Few independent groups of items (3.0)",
         "Low LMS, near or below chance (50): lms 55.0 [53.0, 57.0]",
         "A note of its own",
         "no version of transformers, no seeds",
-        "Run with a chat template",
+        "The prompts use a chat template",
         "Labels are weak",
         "Few texts in the test (3)",
     ):
@@ -291,11 +292,16 @@ def test_a_sound_run_has_no_warnings_but_the_classifier_s(tmp_path):
     answers = content["tasks"]["gg_bbq_names"]["scores"]
     for cell, value in (
         (scores["dropped"], 0.01), (scores["unfinished"], 0.01), (scores["distinct"], 0.99),
-        (scores["all/n"], 1990.0), (answers["unanswered"], 0.0),
+        (scores["all/n"], 1990.0), (answers["unanswered"], 0.0), (answers["acc_disamb"], 0.9),
     ):  # fmt: skip
         cell |= {"value": value, "interval": None}
     for name in [name for name in answers if name.endswith(("_bytes", "_tokens"))]:
         answers[name] = answers[name.rpartition("_")[0]]  # lengths make no difference
+    for name, task in content["tasks"].items():
+        entry = catalog.entries()[name]
+        inputs = {"documents": "0" * 64, "files": sources.hashes(entry.data)}
+        task |= {"version": entry.metadata["version"], "metadata": {**task["metadata"], "inputs": inputs}}
+    content["provenance"]["seeds"] = [0, 1234, 1234, 1234]
     path = write(tmp_path / "s.json", content)
     text = made([path], tmp_path)
     assert 'class="warning"' not in text
@@ -381,6 +387,8 @@ def test_the_verdict_says_what_a_score_can_bear(tmp_path):
     scores["ss"] |= {"value": 60.0, "interval": [55.0, 65.0]}
     for name in ("diff_bias_amb", "diff_bias_disamb"):
         content["tasks"]["gg_bbq_names"]["scores"][name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
+    content["tasks"]["gg_bbq_names"]["scores"]["unanswered"] |= {"value": 0.0, "interval": None}
+    content["tasks"]["gg_bbq_names"]["scores"]["acc_disamb"] |= {"value": 0.9, "interval": [0.8, 0.95]}
     text = made([write(tmp_path / "v.json", content)], tmp_path)
     verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
     assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]

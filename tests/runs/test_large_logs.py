@@ -98,7 +98,7 @@ def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_pa
     monkeypatch.setattr(catalog, "entries", lambda: {**catalog.packaged(), **of_the_harness})
     path = tmp_path / f"samples_gg_bbq_group_terms_{DATE}.jsonl"
     path.write_text("\n".join(line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))))
-    parts = sample_logs.read(path)
+    parts = list(sample_logs.collect(sample_logs.samples(path)).values())
     assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [("x", [0, 1]), ("y", [0, 1])]
     assert [(one.part.filter, one.documents) for one in rescoring.rescore([str(path)])] == [("x", 2), ("y", 2)]
 

@@ -15,8 +15,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.masked_lm import HFMaskedLM
-from lm_eval_bias.models.next_sentence.nsp_checkpoint import NSPConfig, make_head, save
-from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
+from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence, NSPConfig, make_head, save
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.tasks.stereoset import hooks
 from tests import tiny
@@ -237,14 +236,14 @@ def test_masked_within_sentences(models, tiny_mirror, language, family):
 
 def test_byte_level_words_carry_their_space(models, tiny_mirror):
     tokenizer = transformers.AutoTokenizer.from_pretrained(models("roberta"))
-    from lm_eval_bias.scoring import masked
+    from lm_eval_bias.scoring.questions import reveal
 
-    (text, target), *_ = masked.reveal(tokenizer, "She was BLANK!", "patient", "<mask>")
+    (text, target), *_ = reveal(tokenizer, "She was BLANK!", "patient", "<mask>")
     assert text == "She was <mask>!"
     assert tokenizer.convert_ids_to_tokens(target).startswith("Ġ")
-    (_, target), *_ = masked.reveal(tokenizer, "BLANK she was", "patient", "<mask>")
+    (_, target), *_ = reveal(tokenizer, "BLANK she was", "patient", "<mask>")
     assert not tokenizer.convert_ids_to_tokens(target).startswith("Ġ")
-    *_, (text, _) = masked.reveal(tokenizer, "She was BLANKed!", "hurri", "<mask>")
+    *_, (text, _) = reveal(tokenizer, "She was BLANKed!", "hurri", "<mask>")
     assert text.startswith("She was h")
     assert text.endswith("<mask>ed!")
 

@@ -11,19 +11,13 @@ from lm_eval.api.model import CachingLM
 from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import EXACT
 from lm_eval_bias.harness import registration
-from lm_eval_bias.models.packed import (
-    attention_masks,
-    continuation_scores,
-    method_trial,
-    packed_forwards,
-    strands,
-    trie_layout,
-)
+from lm_eval_bias.models.packed import attention_masks, layouts, method_trial, packed_forwards
 from lm_eval_bias.models.packed.packed_model import HFPacked
-from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.scoring import exact_likelihoods, token_likelihoods
-from lm_eval_bias.scoring.batch_encoding import encoded_together
+from lm_eval_bias.models.packed.trie_walk import Trie, Walk
+from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring.token_likelihoods import encoded_together
 from tests import tiny
 from tests.scoring.test_packed_families import FAMILIES, build, requests
 
@@ -140,9 +134,7 @@ def test_our_requests_go_in_one_call(gpt2):
     model._loglikelihood_tokens = lambda asked, *a, **k: calls.append(len(asked)) or inner(asked, *a, **k)
     text = "The old gardener was patient"
     cuts = [i for i, c in enumerate(text) if c == " "]
-    getattr(model, exact_likelihoods.EXACT)(
-        [Instance(exact_likelihoods.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
-    )
+    getattr(model, EXACT)([Instance(EXACT, {}, (text[:i], text[i:]), 0) for i in cuts])
     assert calls == [len(cuts)]
 
 
@@ -202,7 +194,7 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), MemoryError()])
-@pytest.mark.parametrize("way", [Walk, packed_forwards.Trie, packed_forwards.Cached, packed_forwards.Plain])
+@pytest.mark.parametrize("way", [Walk, Trie, packed_forwards.Cached, packed_forwards.Plain])
 def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
     model = packed(gpt2, tokens_per_forward=512)
     model._method = way(model._network())
@@ -246,7 +238,7 @@ def test_other_errors_are_not_hidden(gpt2):
 
 
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
-    def everything(config, style, depths, ends, dtype, before=None, columns=0):
+    def everything(config, style, depths, ends, dtype, before, columns):
         width = depths.shape[1]
         future = torch.ones(width, columns + width).triu(1 + columns).bool()
         return torch.zeros(len(depths), 1, width, columns + width).masked_fill(future, torch.finfo(dtype).min)
@@ -295,11 +287,11 @@ def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, monkeypatch):
     ours, plain = local
     rng = np.random.default_rng(2)
     many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(300)]
-    ours._method.network.cost = trie_layout.Cost(1.0, 0.0)  # the widest rows would be best
+    ours._method.network.cost = layouts.Cost(1.0, 0.0)  # the widest rows would be best
     wanted = plain._loglikelihood_tokens(many)
     walk, trie = ours._method, ours._method.instead
     walk.instead = packed_forwards.Plain(walk.network)  # which has no price
-    monkeypatch.setattr(strands, "WIDTHS", (512, 580))
+    monkeypatch.setattr(layouts, "WIDTHS", (512, 580))
     for way in (walk, trie):
         ours._method = way
         assert_same(ours._loglikelihood_tokens(many), wanted)
@@ -389,14 +381,14 @@ def test_no_requests(gpt2):
 def test_scores_of_logits():
     logits = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
     # log-softmax by hand: 2 - log(1 + e + e²) and -log(e³ + 2)
-    found, greedy = continuation_scores.score(logits, np.array([0, 1, 0]), np.array([2, 1, 0]))
+    found, greedy = packed_forwards.score(logits, np.array([0, 1, 0]), np.array([2, 1, 0]))
     e = np.e
     wanted = [2 - np.log(1 + e + e**2), -np.log(e**3 + 2), -np.log(1 + e + e**2)]
     assert found == pytest.approx(wanted, abs=1e-6)
     assert greedy.tolist() == [True, False, False]
     many = torch.randn(300, 7, generator=torch.Generator().manual_seed(0))
     places, targets = np.arange(300), np.arange(300) % 7
-    found, greedy = continuation_scores.score(many.bfloat16(), places, targets)
+    found, greedy = packed_forwards.score(many.bfloat16(), places, targets)
     logs = many.bfloat16().float().log_softmax(-1)
     assert found == pytest.approx(logs[places, targets].numpy(), abs=1e-6)
     assert greedy.tolist() == (logs.argmax(-1).numpy() == targets).tolist()

@@ -7,7 +7,7 @@ import torch
 import transformers
 from lm_eval.models.huggingface import HFLM
 
-from lm_eval_bias.models.packed import packed_forwards, strands
+from lm_eval_bias.models.packed import layouts, packed_forwards
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from tests import tiny
 
@@ -116,7 +116,7 @@ def test_the_way_a_model_takes_and_its_numbers(tokenizer, name, monkeypatch):
     if way.name == "walk":
         assert way.instead.name == "trie"
         way.instead, tried = packed_forwards.Plain(way.network), [way, way.instead]  # which has no price
-        monkeypatch.setattr(strands, "WIDTHS", (16,))
+        monkeypatch.setattr(layouts, "WIDTHS", (16,))
         packed._budget = 64  # four strands, windows that cut through continuations
     for way in tried:
         packed._method = way

@@ -5,10 +5,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import EXACT
+from lm_eval_bias.core.questions import WITH_LENGTH as REQUEST
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring.exact_likelihoods import EXACT
-from lm_eval_bias.scoring.exact_likelihoods import WITH_LENGTH as REQUEST
 
 
 class Characters(TemplateLM):

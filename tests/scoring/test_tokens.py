@@ -5,11 +5,20 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import CLOZE, KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, NextSentence, choose
+from lm_eval_bias.core.questions import (
+    CLOZE,
+    EXACT,
+    KINDS,
+    NEXT_SENTENCE,
+    SENTENCE_LIKELIHOODS,
+    WITH_LENGTH,
+    WITH_LENGTH_IF_KNOWN,
+    NextSentence,
+    choose,
+)
 from lm_eval_bias.harness import registration
-from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import causal, exact_likelihoods, token_likelihoods
+from lm_eval_bias.scoring import causal, token_likelihoods
 from tests import tiny
 
 
@@ -85,9 +94,9 @@ def test_plain_requests_of_our_tasks_are_apart_too(gpt2):
     model = hf(gpt2)
     text = "The old gardener was patient"
     cuts = [i for i, c in enumerate(text) if c == " "]
-    requests = [Instance(exact_likelihoods.EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
-    found = [value for value, _ in getattr(model, exact_likelihoods.EXACT)(requests)]
-    counted = getattr(model, exact_likelihoods.WITH_LENGTH)(requests)
+    requests = [Instance(EXACT, {}, (text[:i], text[i:]), 0) for i in cuts]
+    found = [value for value, _ in getattr(model, EXACT)(requests)]
+    counted = getattr(model, WITH_LENGTH)(requests)
     expected = []
     for i in cuts:
         context, whole = model.tok_encode(text[:i]), model.tok_encode(text)

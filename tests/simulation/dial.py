@@ -59,7 +59,7 @@ class Case:
         benchmark, docs = registry.get(self.benchmark), _documents(self)
         if benchmark.samples_texts == "never":
             return [benchmark.record(doc, habits.answers(doc, dial)) for doc in docs]
-        from lm_eval_bias.tasks.regard.filters import FirstSentenceFilter, RegardFilter
+        from lm_eval_bias.tasks.regard.hooks import FirstSentenceFilter, RegardFilter
 
         texts = [[str(habits.answers(doc, dial.for_text(n))[0]) for n in range(self.samples)] for doc in docs]
         labelled = RegardFilter().apply(FirstSentenceFilter().apply(texts, docs), docs)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import set_checks
+from lm_eval_bias.tasks.stereoset.commands import set_checks
 from tests.stereosets.example_items import DUTCH, ENGLISH, item
 
 

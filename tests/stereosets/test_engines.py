@@ -7,8 +7,8 @@ import transformers
 from tokenizers import Tokenizer, models
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset.own_sets import translation
-from lm_eval_bias.tasks.stereoset.own_sets.seq2seq_translation import Checkpoint
+from lm_eval_bias.tasks.stereoset.commands import translate
+from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from tests import tiny
 
 
@@ -23,7 +23,7 @@ from tests import tiny
 )
 def test_engines_that_are_none(given, said):
     with pytest.raises(BiasError) as caught:
-        translation.make_engine(given, ("en", "it"))
+        translate.make_engine(given, ("en", "it"))
     assert said in str(caught.value)
 
 
@@ -36,7 +36,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
     path = tmp_path / "t.csv"
     rows = [delimiter.join(f'"{cell}"' for cell in row) for row in TABLE]
     path.write_bytes((end.join(rows) + end).encode(encoding))
-    assert translation.TranslationTable(str(path)).translations == {"a, b": "à; b", "gone": "via"}
+    assert translate.TranslationTable(str(path)).translations == {"a, b": "à; b", "gone": "via"}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_tables_of_every_spreadsheet_program(tmp_path, delimiter, encoding, end)
 def test_tables_that_cannot_be_understood(tmp_path, content, said):
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        translation.TranslationTable(str(tmp_path / "t.csv"))
+        translate.TranslationTable(str(tmp_path / "t.csv"))
     assert said in str(caught.value)
 
 
@@ -82,10 +82,10 @@ class Fake:
 )
 def test_blank_is_protected_by_what_comes_back(tmp_path, does, used, expected):
     engine, path = Fake(does), tmp_path / "t.jsonl"
-    found = translation.translate(["A BLANK, b.", "plain"], engine, path, "en>it")
+    found = translate.translate_texts(["A BLANK, b.", "plain"], engine, path, "en>it")
     assert (found["A BLANK, b."]["translation"], found["A BLANK, b."]["placeholder"]) == (expected, used)
     assert len(engine.asked) == (2 if used == "BLANK" else 3)
-    assert {r["source"]: r for r in translation.read_lines(path)} == found
+    assert {r["source"]: r for r in translate.read_lines(path)} == found
 
 
 def test_what_was_translated_is_not_asked_again(tmp_path):
@@ -99,16 +99,16 @@ def test_what_was_translated_is_not_asked_again(tmp_path):
 
     first.does = dies
     with pytest.raises(BiasError, match="enough"):
-        translation.translate(texts, first, path, "en>it")
+        translate.translate_texts(texts, first, path, "en>it")
     assert len(path.read_text().splitlines()) == 8
     path.write_bytes(path.read_bytes()[:-5])  # the end of a torn line
     second = Fake(str.upper)
-    found = translation.translate(texts, second, path, "en>it")
+    found = translate.translate_texts(texts, second, path, "en>it")
     assert second.asked == ["text 7", "text 8", "text 9"]
     assert {text: record["translation"] for text, record in found.items()} == {text: text.upper() for text in texts}
     before, other = path.read_bytes(), Fake(str.lower)
     other.identity = "other"
-    assert translation.translate(texts, other, path, "en>it")["text 1"]["translation"] == "text 1"
+    assert translate.translate_texts(texts, other, path, "en>it")["text 1"]["translation"] == "text 1"
     assert path.read_bytes().startswith(before)  # what another engine said stays
 
 
@@ -117,7 +117,7 @@ def test_a_damaged_line_is_named(tmp_path, line):
     path = tmp_path / "translated.jsonl"
     path.write_text(f'{{"source": "a"}}\n{line}\n')
     with pytest.raises(BiasError, match=r"translated\.jsonl line 2: damaged; remove the line"):
-        translation.read_lines(path)
+        translate.read_lines(path)
 
 
 @pytest.fixture(scope="module")

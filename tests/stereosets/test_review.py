@@ -8,8 +8,9 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
-from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset.commands import review
+from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from tests.stereosets import example_items
 from tests.stereosets.example_items import LABELS
 
@@ -19,7 +20,7 @@ def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLA
 
 
 def reviewed(path, items, found=None):
-    found = found or {name: item_texts.of(own) for name, own in items.items()}
+    found = found or {name: review.texts_of(own) for name, own in items.items()}
     return review.review(items, {}, found, "de", path, "data set")
 
 
@@ -53,7 +54,7 @@ def test_a_sheet_lists_what_needs_a_person(tmp_path):
     assert list(rows) == ["i1", "i2"]
     assert "anti-stereotype" in rows["i1"]["reasons"]
     for name, row in rows.items():
-        assert {part: row[part] for part in item_texts.of(EQUAL[name])} == item_texts.of(EQUAL[name])
+        assert {part: row[part] for part in review.texts_of(EQUAL[name])} == review.texts_of(EQUAL[name])
     before = path.read_bytes()
     reviewed(path, EQUAL)
     assert path.read_bytes() == before
@@ -145,14 +146,14 @@ def test_what_was_accepted_is_what_was_seen(tmp_path):
     edited(path, 0, accept="x")
     state = reviewed(path, items)["i1"]
     assert (state.accepted, state.way) == (True, "accepted")
-    later = {"i1": item_texts.of(item(words=("nett", "nett", "rund")))}
+    later = {"i1": review.texts_of(item(words=("nett", "nett", "rund")))}
     assert reviewed(path, items, later)["i1"].open
     assert cells(path)[0]["accept"] == ""
 
 
 def test_what_no_task_can_use_is_not_accepted(tmp_path):
     for number, own in enumerate((item(context="Der Hund ist LEER."), item())):
-        path, found = tmp_path / f"{number}.csv", item_texts.of(own) if number == 0 else {"target": "Hund"}
+        path, found = tmp_path / f"{number}.csv", review.texts_of(own) if number == 0 else {"target": "Hund"}
         reviewed(path, {"i1": own}, {"i1": found})
         edited(path, 0, accept="x", comment="so")
         assert reviewed(path, {"i1": own}, {"i1": found})["i1"].open
@@ -160,7 +161,7 @@ def test_what_no_task_can_use_is_not_accepted(tmp_path):
     assert "no translation yet" in cells(path)[0]["reasons"]
     words = {f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)}
     edited(path, 0, **{"correct context": "Der Hund ist BLANK."}, **words)
-    assert reviewed(path, {"i1": own}, {"i1": found})["i1"].texts == item_texts.of(own)
+    assert reviewed(path, {"i1": own}, {"i1": found})["i1"].texts == review.texts_of(own)
 
 
 def validate(*arguments):
@@ -171,7 +172,7 @@ def validate(*arguments):
 def given_set(tmp_path):
     empty = item("inter", ("Er ist lieb.", "Er ist grob.", ""), "Wer ist das?", "empty")
     items = [item(name="good"), item(name="twin", words=("lieb", "lieb", "rund")), empty]
-    set_files.write(tmp_path / "set.json", DataSet("de", items, {"made by": "hand"}))
+    own_sets.write(tmp_path / "set.json", DataSet("de", items, {"made by": "hand"}))
     return tmp_path / "set.json"
 
 
@@ -190,14 +191,14 @@ def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given_set, cap
         assert validate(given_set, "--review", sheet, "-o", better, "--json") == 0
         assert json.loads(capsys.readouterr().out)["findings"] == []
     assert given_set.read_bytes() == before
-    made = set_files.read(better)
+    made = own_sets.read(better)
     told = made.provenance["reviewed"]
     assert (made.provenance["made by"], told["corrected"], list(told["accepted"])) == ("hand", ["empty"], ["twin"])
     assert made.items[0]["candidates"][2]["sentence"] == "Brot ist rund."
     assert validate(better) == validate(better, "--review", tmp_path / "none.csv") == 0
     assert not (tmp_path / "none.csv").exists()
     changed = [{**own, "target": "Wolf"} for own in made.items]  # what was accepted stays so until its texts change
-    set_files.write(better, DataSet("de", changed, made.provenance))
+    own_sets.write(better, DataSet("de", changed, made.provenance))
     assert validate(better) == 1
 
 
@@ -213,6 +214,6 @@ def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
     odd = item(name="odd")
     odd["candidates"][0]["label"] = "unrelated"
     for items in ([item(), item()], [odd]):
-        set_files.write(tmp_path / "set.json", DataSet("de", items, {}))
+        own_sets.write(tmp_path / "set.json", DataSet("de", items, {}))
         assert validate(tmp_path / "set.json", "--review", tmp_path / "s.csv") == 2
         assert "--review needs unique ids, and in every item each label once" in capsys.readouterr().err

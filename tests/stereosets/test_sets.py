@@ -5,18 +5,17 @@ import json
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_files
+from lm_eval_bias.tasks.stereoset import own_sets, released_sets
 from tests.stereosets.example_items import DUTCH, ENGLISH
 
 
 def test_what_is_written_is_read_again(tmp_path):
     path, texts = tmp_path / "set.json", {"context": '\u2028 \x00 \U0001f600 "', "target": "", "term": " "}
-    written = set_files.DataSet("pt-BR", [*DUTCH, DUTCH[2] | texts], {"by": None, "ü": [1.5, {"a": True}]})
-    set_files.write(path, written)
-    assert set_files.read(path) == set_files.read(path, "pt-BR") == written
+    written = own_sets.DataSet("pt-BR", [*DUTCH, DUTCH[2] | texts], {"by": None, "ü": [1.5, {"a": True}]})
+    own_sets.write(path, written)
+    assert own_sets.read(path) == own_sets.read(path, "pt-BR") == written
     with pytest.raises(BiasError, match="is in language 'pt-BR', not 'de'"):
-        set_files.read(path, "de")
+        own_sets.read(path, "de")
 
 
 def dev(every):
@@ -34,16 +33,16 @@ def dev(every):
 def test_stereosets_own_file(tmp_path):
     path = tmp_path / "dev.json"
     path.write_text(json.dumps(dev(ENGLISH)))
-    assert set_files.read(path, "en") == set_files.DataSet("en", ENGLISH, {})
+    assert own_sets.read(path, "en") == own_sets.DataSet("en", ENGLISH, {})
     with pytest.raises(BiasError, match="doesn't state its language: name it with --language"):
-        set_files.read(path)
+        own_sets.read(path)
 
 
 def test_the_words_of_stereosets_own_file(mirror):
     wrong = 0
     for one in released_sets.read("en", "intra"):
         for candidate in one["candidates"]:
-            found = item_texts.word_of(one["context"], candidate["sentence"])
+            found = own_sets.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()
     assert wrong == 12  # of 6,318: four contexts whose blank touches letters or has them behind its full stop
 
@@ -91,7 +90,7 @@ def test_broken_files(tmp_path, content, said):
     path = tmp_path / "set.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(BiasError) as caught:
-        set_files.read(path)
+        own_sets.read(path)
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -100,13 +99,13 @@ def test_broken_files(tmp_path, content, said):
 def test_files_that_are_none(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(BiasError, match="cannot be read"):
-            set_files.read(path)
+            own_sets.read(path)
     (tmp_path / "no folder").write_text("")
     with pytest.raises(BiasError, match="cannot be written"):
-        set_files.write(tmp_path / "no folder" / "set.json", set_files.DataSet("nl", DUTCH, {}))
+        own_sets.write(tmp_path / "no folder" / "set.json", own_sets.DataSet("nl", DUTCH, {}))
 
 
 def test_items_of_a_test_stand_together():
-    mixed = set_files.DataSet("nl", [DUTCH[2], DUTCH[0], DUTCH[3], DUTCH[1]], {})
+    mixed = own_sets.DataSet("nl", [DUTCH[2], DUTCH[0], DUTCH[3], DUTCH[1]], {})
     assert [one["id"] for one in mixed.items] == ["e1", "e2", "a1", "a2"]
-    assert (mixed.tests, set_files.DataSet("nl", DUTCH[2:], {}).tests) == (["inter", "intra"], ["intra"])
+    assert (mixed.tests, own_sets.DataSet("nl", DUTCH[2:], {}).tests) == (["inter", "intra"], ["intra"])

@@ -8,8 +8,7 @@ import yaml
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.runs import harness_results
-from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
-from lm_eval_bias.tasks.stereoset.own_sets import set_files, set_tasks
+from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
 from tests.fuzz.kit import command, refused
 from tests.stereosets.example_items import DUTCH, ENGLISH
 
@@ -19,13 +18,13 @@ PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
 @pytest.fixture
 def dutch(tmp_path):
     path = tmp_path / "nl.json"
-    set_files.write(path, set_files.DataSet("nl", DUTCH, PROVENANCE))
+    own_sets.write(path, own_sets.DataSet("nl", DUTCH, PROVENANCE))
     return path
 
 
 @pytest.fixture
 def folder(dutch, tmp_path):
-    set_tasks.write(tmp_path / "tasks", dutch, set_files.read(dutch))
+    own_sets.write_tasks(tmp_path / "tasks", dutch, own_sets.read(dutch))
     return tmp_path / "tasks"
 
 
@@ -49,7 +48,7 @@ def test_the_tasks_of_a_language(folder, dutch):
         assert (own.benchmark, own.kind, set(own.asks)) == (like.benchmark, like.kind, set(like.asks))
         assert (own.language, own.data) == ("nl", "")
         told = catalog.read_yaml(folder / f"{name}.yaml")
-        assert told["metadata"]["fixed"]["dataset"] == {"file": str(dutch), "sha256": set_files.digest(dutch)}
+        assert told["metadata"]["fixed"]["dataset"] == {"file": str(dutch), "sha256": own_sets.digest(dutch)}
         expected = catalog.read_yaml(like.path)
         assert told["metadata"]["fixed"]["tests"] == expected["metadata"]["fixed"]["tests"]
         assert {k: v for k, v in told.items() if k not in ("task", "metadata")} == {
@@ -69,7 +68,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
     assert sorted(doc["id"] for doc in docs) == ["a1", "a2", "e1", "e2"]
     assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == {
         "file": str(dutch),
-        "sha256": set_files.digest(dutch),
+        "sha256": own_sets.digest(dutch),
         "items": {"inter": 2, "intra": 2},
         "provenance": PROVENANCE,
     }
@@ -82,7 +81,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
         assert page.status == 0
         assert "not a task of this version" not in page.out
         assert "a task that this package doesn't know" not in page.out
-    assert f"dataset=nl.json ({set_files.digest(dutch)[:12]})" in page.out
+    assert f"dataset=nl.json ({own_sets.digest(dutch)[:12]})" in page.out
 
 
 def test_the_stock_harness_runs_them(folder):
@@ -97,18 +96,18 @@ def test_the_stock_harness_runs_them(folder):
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     german = [{**one, "id": f"new-{one['id']}"} for one in released_sets.read("de", "inter")]
     path = tmp_path / "de.json"
-    set_files.write(path, set_files.DataSet("de", german, {"engine": "other"}))
+    own_sets.write(path, own_sets.DataSet("de", german, {"engine": "other"}))
     given = json.dumps({"dataset": str(path)})
     names = "stereoset_de_inter,stereoset_de_inter_variants"
     _, told, docs, again = run(names, "--metadata", given, out=tmp_path / "run")
     assert {doc["id"] for doc in docs} == {one["id"] for one in german}
     own = told["provenance"]["tasks"]["stereoset_de_inter"]
-    assert own["dataset"]["sha256"] == set_files.digest(path)
+    assert own["dataset"]["sha256"] == own_sets.digest(path)
     assert "data" not in own
     assert again[again.index("--metadata") + 1] == given
     run("stereoset_de_inter", out=tmp_path / "published")
     said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
-    assert f"data sets: the published one and {set_files.digest(path)[:12]}" in said.err + said.out
+    assert f"data sets: the published one and {own_sets.digest(path)[:12]}" in said.err + said.out
 
 
 def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path):
@@ -120,10 +119,10 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path)
     assert "cannot be read" in line("stereoset_de", str(tmp_path / "none.json"))
     assert "must be the path of a data set" in line("stereoset_de", 7)
     one = tmp_path / "one.json"
-    set_files.write(one, set_files.DataSet("de", released_sets.read("de", "intra"), {}))
+    own_sets.write(one, own_sets.DataSet("de", released_sets.read("de", "intra"), {}))
     said = line("stereoset_de", str(one))
     assert "no items between sentences: run the task of the other test, stereoset_de_intra" in said
-    set_files.write(one, set_files.DataSet("en", [{**ENGLISH[2], "context": "No blank."}], {}))
+    own_sets.write(one, own_sets.DataSet("en", [{**ENGLISH[2], "context": "No blank."}], {}))
     assert "item a1: the context holds no BLANK" in line("stereoset_en_intra", str(one))
 
 
@@ -139,8 +138,8 @@ def test_odd_names_and_one_test(tmp_path):
     place = tmp_path / 'a: b\'s "c" ünï 🐈 #{}'
     place.mkdir()
     path = place / "nl.json"
-    set_files.write(path, set_files.DataSet("nl", DUTCH[2:], {}))
-    written = set_tasks.write(place, path, set_files.read(path))
+    own_sets.write(path, own_sets.DataSet("nl", DUTCH[2:], {}))
+    written = own_sets.write_tasks(place, path, own_sets.read(path))
     assert [target.name for target in written] == ["stereoset_nl_intra.yaml"]
     for target in written:
         told = yaml.load(target.read_text(), catalog.Loader)
@@ -150,7 +149,7 @@ def test_odd_names_and_one_test(tmp_path):
 def test_validate_a_translation(tiny_mirror, tmp_path):
     items = [one for test in stereoset_items.TESTS for one in released_sets.read("de", test)]
     path = tmp_path / "nl.json"
-    set_files.write(path, set_files.DataSet("nl", items, {}))
+    own_sets.write(path, own_sets.DataSet("nl", items, {}))
 
     def told(*more):
         found = command("stereoset", "validate", *more, "--json")
@@ -182,11 +181,11 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
     assert found.out.splitlines()[-1] == "0 items have problems that need a person; 0 more have notes"
     assert len(list((tmp_path / "made").iterdir())) == 4
     english = tmp_path / "en.json"
-    set_files.write(english, set_files.DataSet("en", ENGLISH, {}))
+    own_sets.write(english, own_sets.DataSet("en", ENGLISH, {}))
     assert command("stereoset", "validate", str(dutch), "--source", str(english)).status == 0
     many = [{**DUTCH[0], "id": str(n), "context": "BLANK.", "candidates": [
         {**c, "id": f"{n}{c['id']}"} for c in DUTCH[0]["candidates"]]} for n in range(30)]  # fmt: skip
-    set_files.write(dutch, set_files.DataSet("nl", [*DUTCH[1:], *many], {}))
+    own_sets.write(dutch, own_sets.DataSet("nl", [*DUTCH[1:], *many], {}))
     found = command("stereoset", "validate", str(dutch), "--source", "none")
     assert found.status == 1
     assert "problem stray: ... and 10 more (--json lists all)" in found.out
@@ -196,7 +195,7 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
 
 def test_validate_refuses(tiny_mirror, dutch, tmp_path):
     path = tmp_path / "de.json"
-    set_files.write(path, set_files.DataSet("de", released_sets.read("de", "inter"), {}))
+    own_sets.write(path, own_sets.DataSet("de", released_sets.read("de", "inter"), {}))
     for arguments, said in (
         ([str(dutch), "--language", "de"], "is in language 'nl', not 'de'"),
         ([str(dutch), "--source", str(tmp_path / "x.json")], "x.json: cannot be read"),

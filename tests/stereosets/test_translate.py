@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
-from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_files, translation
-from lm_eval_bias.tasks.stereoset.own_sets.seq2seq_translation import Checkpoint
+from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset.commands import review, translate
+from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from tests import tiny
 from tests.e2e.forked import die_at
 
@@ -34,12 +34,12 @@ class Rot13(Checkpoint):
 
 @pytest.fixture(autouse=True)
 def _engine(monkeypatch):
-    make = translation.make_engine
+    make = translate.make_engine
 
     def either(spec, *more):
         return (Rot13 if spec.startswith("rot13") else make)(spec, *more)
 
-    monkeypatch.setattr(translation, "make_engine", either)
+    monkeypatch.setattr(translate, "make_engine", either)
 
 
 def say(*arguments):
@@ -67,7 +67,7 @@ def english():
 def by_hand(item, number):
     """A translation by a person, of whatever has to differ."""
     made = {}
-    for place, (part, text) in enumerate(item_texts.requested(item).items()):
+    for place, (part, text) in enumerate(review.requested(item).items()):
         blanks = " e BLANK" * text.count("BLANK")
         made[part] = f"parola {number} {'abcde'[place]}{blanks}{text[-1] if text[-1] in '.!?' else ''}"
     return made | {"target": f"gruppo {item['term']}"}
@@ -92,7 +92,7 @@ def accept_all(folder, names):
 def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror, capsys):
     items, texts, table, out = english(), {}, tmp_path / "table.csv", tmp_path / "it"
     for number, item in enumerate(items):
-        texts |= {text: by_hand(item, number)[part] for part, text in item_texts.requested(item).items()}
+        texts |= {text: by_hand(item, number)[part] for part, text in review.requested(item).items()}
     rows = [("text", "translation"), *texts.items()]
     for missing in (1, 0):
         with table.open("w", newline="") as file:
@@ -105,10 +105,10 @@ def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror, capsys
             assert (out / "untranslated.csv").read_text("utf-8-sig") == f"{rows[-1][0]},\n"
             assert [row["reasons"] for row in sheet(out).values()] == ["unrelated word: no translation yet"]
     assert not sheet(out)
-    found, expected = set_files.read(out / "stereoset_it.json"), []
+    found, expected = own_sets.read(out / "stereoset_it.json"), []
     for item in items:
-        own = {part: texts[text] for part, text in item_texts.requested(item).items()}
-        expected.append(item_texts.with_texts(item, item_texts.completed(item, own, {})))
+        own = {part: texts[text] for part, text in review.requested(item).items()}
+        expected.append(review.with_texts(item, review.completed(item, own, {})))
     assert found.items == expected
     assert found.provenance["engine"]["engine"] == "file"
     assert found.provenance["items"] == {"translated": len(items), "corrected": 0, "accepted": 0, "left out": 0}
@@ -124,17 +124,17 @@ def test_a_model_and_a_person(tmp_path, tiny_mirror, capsys):
     arguments = ("--engine", f"hf:{tiny.nllb(tmp_path / 'nllb')},source=eng_Latn,target=ita_Latn", "-o", out)
     assert say(*arguments, "--batch_size", "64") == 1
     assert "For a person: " in capsys.readouterr().out
-    asked = (out / translation.TRANSLATED).read_bytes()
+    asked = (out / translate.TRANSLATED).read_bytes()
     correct_all(out)
     assert say(*arguments) in (0, 1)
-    assert (out / translation.TRANSLATED).read_bytes() == asked
+    assert (out / translate.TRANSLATED).read_bytes() == asked
     accept_all(out, sheet(out))  # what English itself has: BLANK twice, BLANK glued to letters
     assert say(*arguments) == 0
-    found = set_files.read(out / "stereoset_it.json")
+    found = own_sets.read(out / "stereoset_it.json")
     assert len(found.items) == len(english())
     assert found.provenance["engine"]["revision"].startswith("files ")
     assert found.provenance["items"]["corrected"] > found.provenance["items"]["accepted"] > 0
-    assert set_files.digest(out / "stereoset_it.json") in (out / "README.md").read_text()
+    assert own_sets.digest(out / "stereoset_it.json") in (out / "README.md").read_text()
 
 
 def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, capsys):
@@ -143,10 +143,10 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, capsys):
     assert say(*arguments) == 1
     rows = sheet(out)
     assert "the same" in rows["intra2"]["reasons"]
-    there = {item["id"] for item in set_files.read(out / "stereoset_it.json").items}
+    there = {item["id"] for item in own_sets.read(out / "stereoset_it.json").items}
     assert there.isdisjoint(rows)
     assert there | set(rows) == {item["id"] for item in english()}
-    kept = translation.read_lines(out / translation.TRANSLATED)
+    kept = translate.read_lines(out / translate.TRANSLATED)
     assert {r["placeholder"] for r in kept if "BLANK" in r["source"]} == {"XYZ"}
     assert len({r["source"] for r in kept}) == len(kept)
 
@@ -155,14 +155,14 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, capsys):
     assert say(*arguments, "--tests", "inter") in (0, 1)  # rows of items that a run is not about stay
     assert sheet(out)["intra2"]["correct anti-stereotype word"] == "incurante"
     assert say(*arguments) == 1
-    found = {item["id"]: item for item in set_files.read(out / "stereoset_it.json").items}
+    found = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
     assert [c["word"] for c in found["intra2"]["candidates"] if c["label"] == "anti-stereotype"] == ["incurante"]
 
     # as it is: it enters, and is said to
     rest = sheet(out).keys() - {"intra2"}
     accept_all(out, rest)
     assert say(*arguments) == 0
-    provenance = set_files.read(out / "stereoset_it.json").provenance
+    provenance = own_sets.read(out / "stereoset_it.json").provenance
     assert (provenance["items"]["corrected"], provenance["items"]["accepted"]) == (1, len(rest))
     assert main(["stereoset", "validate", str(out / "stereoset_it.json")]) == 0  # what was accepted stays so
     assert (out / "README.md").read_text().startswith("<!-- Written by lm-eval-bias stereoset translate")
@@ -173,7 +173,7 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, capsys):
 
     # another engine: what was translated, corrected and accepted stays
     assert say("--engine", "rot13 anew", "-o", out) == 0
-    assert len(translation.read_lines(out / translation.TRANSLATED)) == 2 * len(kept)
+    assert len(translate.read_lines(out / translate.TRANSLATED)) == 2 * len(kept)
     assert sheet(out) == before["review.csv"]
 
 
@@ -205,7 +205,7 @@ def killed(at, number, arguments):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-MOMENTS = ["os:fsync", "os:replace", "lm_eval_bias.tasks.stereoset.own_sets.translation:append_lines"]
+MOMENTS = ["os:fsync", "os:replace", "lm_eval_bias.tasks.stereoset.commands.translate:append_lines"]
 
 
 def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror):
@@ -228,6 +228,6 @@ def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror):
         for temporary in out.glob(".lm-eval-bias-*.tmp"):  # of a process that was killed while it wrote
             temporary.unlink()
         assert files(out) == files(whole)
-        kept = [record["source"] for record in translation.read_lines(out / translation.TRANSLATED)]
+        kept = [record["source"] for record in translate.read_lines(out / translate.TRANSLATED)]
         assert len(kept) == len(set(kept))
     assert deaths >= 8

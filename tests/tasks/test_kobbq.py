@@ -17,9 +17,9 @@ from lm_eval_bias.data.download import locate
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import Option
 from lm_eval_bias.scoring.free_answers import REFUSED, SEVERAL, UNREADABLE
+from lm_eval_bias.tasks.kinds.bbq_like import NUMBERS
 from lm_eval_bias.tasks.kobbq import hooks
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
-from lm_eval_bias.tasks.kobbq.wordings import PROMPTS
 
 CLOSE = 1e-12
 
@@ -146,7 +146,7 @@ def test_the_mean_over_prompts_and_its_spread(mirror):
     ]
     found = {score.name: score.compute(records) for score in own.scores(docs)}
     by_prompt = {}
-    for number in PROMPTS.numbers:
+    for number in NUMBERS:
         part = [(doc, choice) for doc, choice in zip(docs, chosen, strict=True) if doc["wording"] == number]
         said = [text_of(by_name[doc["item"]], doc, choice) for doc, choice in part]
         by_prompt[number] = from_definitions([by_name[doc["item"]] for doc, _ in part], said)

@@ -6,7 +6,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
+from lm_eval_bias.core.questions import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
 from tests.conftest import ROOT

@@ -9,13 +9,11 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard.classifiers import (
+from lm_eval_bias.tasks.regard import (
     classifier,
     heads,
-    light_classifier,
     pretrained,
     regard_corpus,
-    training,
 )
 from tests import tiny
 from tests.conftest import ROOT
@@ -100,9 +98,9 @@ def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
 
 def test_light_on_the_released_corpus(mirror):
     for language, n in (("de", 231), ("en", 29)):
-        counts = np.array(light_classifier.load(language).identity.confusion["counts"]["all"])
+        counts = np.array(classifier.load("light", language).identity.confusion["counts"]["all"])
         assert counts.sum() == n
-        assert f"{counts.trace() / n:.2f} of {n}" in light_classifier.MEASURED[language]
+        assert f"{counts.trace() / n:.2f} of {n}" in classifier.MEASURED[language]
         assert language == "en" or counts.trace() / n > 0.642  # character TF-IDF without the subject's replacement
 
 
@@ -245,7 +243,7 @@ def test_sbert_keeps_its_head_until_another_encoder_is_at_its_place(tiny_mirror,
     assert main(["regard", "train", "--encoder", encoder, "-o", str(tmp_path / "made")]) in (0, 1)
     classifier.load.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(training, "train", None)
+        patch.setattr(heads, "train", None)
         again = classifier.load(f"sbert:{encoder}", "de")
     assert (again.probabilities(texts) == first.probabilities(texts)).all()
     assert again.identity == first.identity
@@ -290,14 +288,14 @@ def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
 
 
 def test_training_is_reproducible_and_learns_and_a_failed_bias_check_goes_with_the_head():
-    first, again = (training.train(*toy(), "x") for _ in range(2))
+    first, again = (heads.train(*toy(), "x") for _ in range(2))
     assert first.card == again.card
     assert np.trace(sum(map(np.array, first.head.info["confusion"]["counts"].values()))) > 0.9 * 24
     assert first.passed
     assert "Bias check passed" in first.card
     assert "warning" not in first.head.info
     assert len(first.head.members) == 5
-    unfair = training.train(*toy(gendered=True), "x")
+    unfair = heads.train(*toy(gendered=True), "x")
     assert not unfair.passed
     assert "Bias check FAILED" in unfair.head.info["warning"]
     assert unfair.head.info["warning"] in unfair.card
@@ -322,13 +320,13 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     def encode(texts):  # they made none of the other subject's sentences
         return np.array([by_text.get(text, np.zeros(768)) for text in texts], dtype=np.float32)
 
-    card = training.train(corpus, encode, "the authors'").card
+    card = heads.train(corpus, encode, "the authors'").card
     assert "accuracy 0.779, macro-F1 0.779; the five folds by themselves: accuracy 0.766 ± 0.013" in card
 
 
 def test_bias_check_by_hand():
-    passed, found = training.bias_check(np.array([0] * 30 + [2] * 10), np.array([0] * 10 + [2] * 30))
+    passed, found = heads.bias_check(np.array([0] * 30 + [2] * 10), np.array([0] * 10 + [2] * 30))
     assert not passed
     assert f"chi-square {80 * (30 * 30 - 10 * 10) ** 2 / (40 * 40 * 40 * 40):.2f}, p = 0.000, N = 80" in found
     assert "50.0% change their label" in found
-    assert training.bias_check(np.array([1, 1]), np.array([1, 1]))[0] is False
+    assert heads.bias_check(np.array([1, 1]), np.array([1, 1]))[0] is False

@@ -1,13 +1,11 @@
 """StereoSet's documents: the real files where they are, and the rules on small ones."""
 
 import copy
-import os
 from collections import Counter
 
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.stereoset import hooks, released_sets, stereoset_items
 
 
@@ -44,6 +42,7 @@ def test_stored_sentences_are_kept(mirror):
     contexts = [item["context"] for item in released_sets.read("de", "intra")]
     assert sum("BLANKST" in context for context in contexts) > 1
     assert sum(context.count("BLANK") == 2 for context in contexts) == 2
+    assert "\u00a0" in "".join(item["context"] for item in released_sets.read("fr", "intra"))
 
 
 def test_any_beginning_is_spread(mirror):
@@ -52,49 +51,6 @@ def test_any_beginning_is_spread(mirror):
     assert Counter(doc["test"] for doc in docs[:158]) == {"inter": 79, "intra": 79}
     assert len({doc["term"] for doc in docs[:158]}) == 79
     assert docs[0]["test"] == "inter"  # so that a model without next sentences says so before anything is run
-
-
-def test_converted_once_and_again_when_damaged(tiny_mirror, monkeypatch):
-    first = released_sets.read("fr", "intra")
-    folder = sources.cache_dir() / "converted"
-    (kept,) = folder.iterdir()
-    monkeypatch.setattr(released_sets, "read_frame", lambda *_: pytest.fail("read the pickle again"))
-    assert released_sets.read("fr", "intra") == first
-    assert "\u00a0" in "".join(item["context"] for item in first)
-    monkeypatch.undo()
-
-
-def test_a_damaged_conversion_is_made_again(tiny_mirror):
-    first = released_sets.read("fr", "intra")
-    (kept,) = (sources.cache_dir() / "converted").iterdir()
-    good = kept.read_bytes()
-    kept.write_bytes(good[: len(good) // 2])
-    assert released_sets.read("fr", "intra") == first
-    assert kept.read_bytes() == good
-    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
-
-
-def test_a_conversion_of_other_data_is_not_taken(tiny_mirror):
-    first = released_sets.read("fr", "intra")
-    (kept,) = (sources.cache_dir() / "converted").iterdir()
-    released_sets.read("de", "intra")
-    (other,) = set(kept.parent.iterdir()) - {kept}
-    os.replace(other, kept)
-    assert released_sets.read("fr", "intra") == first
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
-def test_a_cache_that_cannot_be_written_is_no_obstacle(tiny_mirror, tmp_path, monkeypatch):
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0o500)
-    monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(folder))
-    assert released_sets.read("fr", "intra")
-
-
-def test_a_cache_path_that_is_a_file_is_no_obstacle(tiny_mirror, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "file"))
-    assert released_sets.read("fr", "intra")
 
 
 def test_unknown_names(tiny_mirror):

@@ -155,7 +155,7 @@ def test_every_command_knows_it(runs, tmp_path, capsys):
     assert "## age_pairs" in board
     assert "Nobody (2020)" in board
     policy = tmp_path / "policy.yaml"
-    policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\n")
+    policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n")
     assert "old_share" in said(capsys, "check", one, "--policy", policy)
     part = tmp_path / "part"
     arguments = ["--model", "bias-chance", "--limit", 12, "--output_path", part, "--log_samples"]

@@ -1,32 +1,175 @@
-"""``--model hf-nsp``: causal and T5 models that were trained to tell whether a sentence follows another."""
+"""``--model hf-nsp``: causal and T5 models that were trained to tell whether a sentence follows another.
+
+On disk such a model is a folder that transformers can read (body, tokenizer), and beside it ``nsp_config.json`` (how to
+ask it and how it was trained) and, for causal bodies, ``nsp_head.safetensors`` (three linear layers, nothing between
+them). How its network answers is the same in training and in use.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
+from transformers import PreTrainedModel
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded
+from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
-from lm_eval_bias.models.next_sentence import nsp_checkpoint
-from lm_eval_bias.models.next_sentence.nsp_checkpoint import by_head, by_word
 from lm_eval_bias.models.question_model import QuestionModel
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
 
+CONFIG = "nsp_config.json"
+HEAD = "nsp_head.safetensors"
+PREFIX = "binary classification: "
+Tensors = dict[str, torch.Tensor]
 _NO_CLOZE = (
     "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
     "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias export' joins the two)"
 )
 
 
+@dataclass(frozen=True)
+class NSPConfig:
+    """How to ask a model whether a sentence follows another.
+
+    Attributes:
+        family: ``causal`` (body and head) or ``seq2seq`` (T5, answers with a word).
+        format: Version of this layout.
+        is_next: Class of the head that means "follows".
+        prefix: Text before the context (T5).
+        labels: The words for "doesn't follow" and "follows" (T5).
+        read_step: Decoder step at which the labels' probabilities are read, 1 or 2 (the authors' is 2).
+        training: What it was trained on and how, for people.
+    """
+
+    family: str
+    format: int = 1
+    is_next: int = 1
+    prefix: str = ""
+    labels: Sequence[str] = ("0", "1")
+    read_step: int = 2
+    training: dict[str, Any] = field(default_factory=dict)
+
+
+def make_head(hidden_size: int) -> torch.nn.Sequential:
+    """The paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
+    return torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((hidden_size, 300), (300, 300), (300, 2))))
+
+
+def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The two logits of a head, which reads the mean of the last hidden states over real tokens, ``[pairs, 2]``.
+
+    The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
+    """
+    real = mask.unsqueeze(-1).float()
+    return head((states.float() * real).sum(1) / real.sum(1))
+
+
+def by_word(body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int) -> torch.Tensor:
+    """The logits of two tokens at a decoder step of a T5, after what the decoder says by itself, ``[pairs, 2]``."""
+    mask = inputs["attention_mask"]
+    encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
+    decoded = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
+    for number in range(1, step + 1):
+        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded).logits[:, -1]
+        if number < step:
+            decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], dim=1)
+    return logits[:, list(labels)]
+
+
+def read_config(folder: Path) -> NSPConfig:
+    """The configuration of a folder.
+
+    Raises:
+        BiasError: There is none, or it is cut off or of another version.
+    """
+    path = folder / CONFIG
+    try:
+        return NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise BiasError(
+            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' weights, "
+            "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
+        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise BiasError(f"{path}: damaged: {one_line(error)}") from error
+
+
+def save(
+    folder: Path, body: PreTrainedModel, tokenizer: Any, config: NSPConfig, head: Any = None, card: str = ""
+) -> None:
+    """Write a model as such a folder, with the card as its ``README.md``; nothing half-written is left.
+
+    Raises:
+        BiasError: It cannot be written.
+    """
+    from safetensors.torch import save_file
+
+    with writing(folder), whole_folder(folder) as temporary:
+        body.save_pretrained(temporary)
+        tokenizer.save_pretrained(temporary)
+        (temporary / CONFIG).write_text(json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8")
+        if head is not None:
+            save_file({name: value.contiguous() for name, value in head.state_dict().items()}, temporary / HEAD)
+        (temporary / "README.md").write_text(card, encoding="utf-8")
+
+
+def read_head(folder: Path) -> Tensors:
+    """The weights of a folder's head.
+
+    Raises:
+        BiasError: There are none.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(folder / HEAD)
+    except (OSError, SafetensorError) as error:
+        raise BiasError(f"{folder / HEAD}: damaged: {one_line(error)}") from error
+
+
+def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
+    """Body and head from the layout of the paper's training script, without running anything from the file.
+
+    ``core_model.*`` and ``nsp_head.*``, perhaps under ``model_state_dict`` and behind ``module.``. The buffers
+    ``attn.bias`` and ``attn.masked_bias`` of old GPT-2 checkpoints are dropped.
+
+    Raises:
+        BiasError: The file holds anything but weights, or other weights.
+    """
+    if not path.is_file():
+        raise BiasError(f"--model_args nsp_weights={path}: no such file")
+    try:
+        raw = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a hostile or damaged file can fail in any way
+        problem = one_line(error).split(". ")[0][:160]
+        raise BiasError(
+            f"{path}: refused and not loaded: it holds more than weights, or is damaged ({problem}): if you trust it, "
+            "save only its model_state_dict"
+        ) from error
+    raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
+    named = {str(name).removeprefix("module."): value for name, value in raw.items()}
+    body, head = (
+        {name.removeprefix(start): value for name, value in named.items() if name.startswith(start)}
+        for start in ("core_model.", "nsp_head.")
+    )
+    if not body or not head:
+        raise BiasError(f"{path}: not the authors' layout: it must hold weights core_model.* and nsp_head.*")
+    return {n: value for n, value in body.items() if not n.endswith((".attn.bias", ".attn.masked_bias"))}, head
+
+
 class HFNextSentence(QuestionModel):
-    """A model with next-sentence training, in the layout of :mod:`.nsp_checkpoint` or the authors'.
+    """A model with next-sentence training, in the layout of this module or the authors'.
 
     Causal: the context's token ids followed by the candidate's with nothing between, the mean of the last hidden states
     over real tokens, three linear layers, probability of class 1. T5: ``<prefix><context>`` and the candidate as the
@@ -47,16 +190,16 @@ class HFNextSentence(QuestionModel):
             BiasError: There is no next-sentence training in it, or body and head don't fit.
         """
         super().__init__(pretrained, **options)
-        body: nsp_checkpoint.Tensors = {}
+        body: Tensors = {}
         if nsp_weights is None:
-            self.config = nsp_checkpoint.read_config(expanded(pretrained))
-            head = nsp_checkpoint.read_head(expanded(pretrained)) if self.config.family == "causal" else {}
+            self.config = read_config(expanded(pretrained))
+            head = read_head(expanded(pretrained)) if self.config.family == "causal" else {}
         else:
-            body, head = nsp_checkpoint.read_authors_weights(expanded(nsp_weights))
+            body, head = read_authors_weights(expanded(nsp_weights))
             base = transformers.AutoConfig.from_pretrained(pretrained, **self._from)
             family = "seq2seq" if base.is_encoder_decoder else "causal"
-            prefix = nsp_checkpoint.PREFIX if base.model_type == "t5" else ""
-            self.config = nsp_checkpoint.NSPConfig(family, prefix=prefix)
+            prefix = PREFIX if base.model_type == "t5" else ""
+            self.config = NSPConfig(family, prefix=prefix)
         self._is_causal = self.config.family == "causal"
         kind = transformers.AutoModel if self._is_causal else transformers.AutoModelForSeq2SeqLM
         self._body: transformers.PreTrainedModel = self.load(kind)[0]
@@ -67,14 +210,14 @@ class HFNextSentence(QuestionModel):
             if body:
                 self._body.load_state_dict(body)
             if self._is_causal:
-                made = nsp_checkpoint.make_head(self._body.config.hidden_size)
+                made = make_head(self._body.config.hidden_size)
                 made.load_state_dict(head)
                 self._head = made.to(self._device, torch.float32).eval()
             else:
                 words = (self.tokenizer.encode(word, add_special_tokens=False) for word in self.config.labels)
                 self._labels = [word[-1] for word in words]  # some tokenizers put an empty token in front
         except RuntimeError as error:
-            where = nsp_weights or expanded(pretrained) / nsp_checkpoint.HEAD
+            where = nsp_weights or expanded(pretrained) / HEAD
             raise BiasError(f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}") from error
         self.max_length = self._limit(self._body)
 

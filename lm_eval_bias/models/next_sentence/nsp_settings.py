@@ -1,4 +1,4 @@
-"""What users choose of ``nsp train``: the corpora, and each option once, for the command line and for Python."""
+"""Settings of ``nsp train``, for the command line and Python alike: corpora and options."""
 
 from __future__ import annotations
 

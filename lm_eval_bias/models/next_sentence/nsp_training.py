@@ -26,8 +26,8 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import write_whole
 from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.clusters import estimate, share_of, tabulate
-from lm_eval_bias.models.next_sentence import nsp_checkpoint, sentence_pairs
-from lm_eval_bias.models.next_sentence.nsp_checkpoint import Tensors
+from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
+from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
@@ -55,14 +55,14 @@ class _CausalNetwork(torch.nn.Module):
 
     def __init__(self, body: transformers.PreTrainedModel) -> None:
         super().__init__()
-        self.body, self.head = body, nsp_checkpoint.make_head(body.config.hidden_size)
+        self.body, self.head = body, nsp_model.make_head(body.config.hidden_size)
         self.gradient_checkpointing_enable = body.gradient_checkpointing_enable  # for the Trainer
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Tensors:
         """Loss, and the two logits of each pair, ``[pairs, 2]``."""
         states = self.body(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).last_hidden_state
         with torch.autocast(states.device.type, enabled=False):
-            logits = nsp_checkpoint.by_head(self.head, states, attention_mask)
+            logits = nsp_model.by_head(self.head, states, attention_mask)
             return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
@@ -87,7 +87,7 @@ class _Classifier:
         elif config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and config.model_type not in _MASKED:
             self.network = _CausalNetwork(self.body)
             self.head = self.network.head
-            self.config = nsp_checkpoint.NSPConfig("causal")
+            self.config = nsp_model.NSPConfig("causal")
         else:
             raise BiasError(
                 f"--model {name}: {config.model_type} is neither a causal model nor a T5: run a model like BERT with "
@@ -98,7 +98,7 @@ class _Classifier:
 
     def _choose_words(self) -> None:
         """The labels' tokens, and the decoder step at which they tell the labels apart."""
-        config = nsp_checkpoint.NSPConfig("seq2seq", prefix=nsp_checkpoint.PREFIX)
+        config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX)
         self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in config.labels]
         words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in config.labels]
         step = len(words[0])
@@ -165,7 +165,7 @@ class _PairTrainer(transformers.Trainer):
             if (own := self.classifier).head is not None:
                 logits = model(**inputs)["logits"]
             else:
-                logits = nsp_checkpoint.by_word(own.body, inputs, own.words, own.config.read_step)
+                logits = nsp_model.by_word(own.body, inputs, own.words, own.config.read_step)
         return loss.detach(), logits.float(), inputs["labels"]
 
     def create_optimizer(self, *args: Any) -> torch.optim.Optimizer:
@@ -220,7 +220,7 @@ def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transf
 
 
 def _claim(folder: Path, settings: TrainingSettings) -> None:
-    """Take a working folder for these settings, or go on with it where its training was begun with the same."""
+    """Take a working folder for these settings, or go on with a training that began with the same ones."""
     path, current = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -354,6 +354,6 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
             test=percent(record["test"]),
         )
         config = dataclasses.replace(classifier.config, training=record)
-        nsp_checkpoint.save(output, classifier.body, classifier.tokenizer, config, classifier.head, card)
+        nsp_model.save(output, classifier.body, classifier.tokenizer, config, classifier.head, card)
         shutil.rmtree(work)
     return record

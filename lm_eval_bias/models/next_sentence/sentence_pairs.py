@@ -119,7 +119,7 @@ def _divide(following: Ints, articles: Ints, share: float, random: np.random.Gen
 
 
 def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
-    """Pairs in random order, ``[n, 3]``, of sentences that follow the one before them, ``[n]``, in a part of a corpus.
+    """Draw pairs in random order, ``[n, 3]``, from sentences that follow the one before them, ``[n]``.
 
     In every other pair the candidate is drawn from those that follow something in another article instead, so that
     candidates of both kinds are of the same kind.
@@ -137,7 +137,7 @@ def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
 
 
 def _combine(corpus_pairs: Sequence[Ints], most: int | None, random: np.random.Generator) -> Ints:
-    """Pairs of all corpora in one order, at most so many, half of each kind to one."""
+    """Mix the pairs of all corpora, up to a number, half of each kind."""
     kinds = [np.concatenate([pairs[pairs[:, 2] == kind] for pairs in corpus_pairs]) for kind in (1, 0)]
     kinds = [pairs[random.permutation(len(pairs))] for pairs in kinds]
     total, smaller = sum(map(len, kinds)), min(map(len, kinds))

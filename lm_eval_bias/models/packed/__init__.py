@@ -1,5 +1,5 @@
 """Log-likelihoods of many requests with each common beginning run once.
 
-``trie_layout`` and ``strands`` lay the requests' trie out, ``packed_forwards`` and ``trie_walk`` are the methods to run
-it, ``method_trial`` finds out which of them a model does right.
+``layouts`` lays the requests' trie out, ``trie_walk`` and ``packed_forwards`` are the methods to run it,
+``method_trial`` finds out which of them a model does right.
 """

@@ -14,11 +14,6 @@ Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
 
-def text_config(config: PretrainedConfig) -> PretrainedConfig:
-    """The part of a model's configuration that is about its text decoder."""
-    return config.get_text_config()
-
-
 def windows(config: PretrainedConfig) -> list[int]:
     """Lengths at which a model may begin to see less than everything before, as far as its configuration tells.
 
@@ -28,7 +23,7 @@ def windows(config: PretrainedConfig) -> list[int]:
     return sorted(
         {
             value
-            for name, value in text_config(config).to_dict().items()
+            for name, value in config.get_text_config().to_dict().items()
             if type(value) is int and value > 1 and _WINDOW_NAME.search(name)
         }
     )
@@ -36,7 +31,7 @@ def windows(config: PretrainedConfig) -> list[int]:
 
 def long_from(config: PretrainedConfig) -> int | None:
     """Length above which rotary positions depend on the input's length, so that sequences can't share a forward."""
-    text = text_config(config)
+    text = config.get_text_config()
     scaling = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
     kinds = [scaling, *(part for part in scaling.values() if isinstance(part, Mapping))]
     limits = [
@@ -49,25 +44,20 @@ def long_from(config: PretrainedConfig) -> int | None:
     return min((int(limit) for limit in limits if limit), default=None)
 
 
-def styles(config: PretrainedConfig) -> list[str]:
-    """Ways to hand a mask over, the likelier first: ``by_type`` (a dict per kind of layer) or ``single``."""
-    return ["by_type", "single"] if getattr(text_config(config), "layer_types", None) else ["single"]
-
-
 def build(
     config: PretrainedConfig,
     style: str,
     depths: torch.Tensor,
     ends: torch.Tensor,
     dtype: torch.dtype,
-    before: torch.Tensor | None = None,
-    columns: int = 0,
+    before: torch.Tensor,
+    columns: int,
 ) -> Mask:
     """The mask of a forward.
 
     Args:
         config: The model's configuration.
-        style: One of :func:`styles`.
+        style: How it is handed over: ``by_type`` (a dict per kind of layer) or ``single``.
         depths: Position of each token in its sequence, shape (rows, width).
         ends: One past each token's last descendant, same shape.
         dtype: Of the model's activations.
@@ -78,12 +68,12 @@ def build(
         Added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, columns + width); per kind of
         layer with ``by_type``.
     """
-    text = text_config(config)
+    text = config.get_text_config()
     width = depths.shape[1]
     at = torch.arange(width, device=depths.device)
     visible = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
     places = depths
-    if before is not None and columns:
+    if columns:
         cached = torch.arange(columns, device=depths.device)
         visible = torch.cat([cached < before[:, :, None], visible], -1)
         places = torch.cat([cached.expand(len(depths), -1), depths], -1)

@@ -1,4 +1,4 @@
-"""Which method of sharing a model does right, found out on the model itself."""
+"""Finds out on the model itself which method of sharing it does right."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 import torch
 
 from lm_eval_bias.core.errors import one_line
-from lm_eval_bias.models.packed import attention_masks, trie_layout
-from lm_eval_bias.models.packed.causal_network import Network
-from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Plain, Trie
-from lm_eval_bias.models.packed.trie_layout import Ints
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Network, Plain
+from lm_eval_bias.models.packed.trie_walk import Trie, Walk
+from lm_eval_bias.models.prefix_trie import Ints, arrange
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
@@ -39,7 +37,7 @@ class MethodVerdict:
 
 
 def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
-    """Sequences with beginnings in common (fewer tokens than ``stem`` if need be), and how many last ones count."""
+    """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count."""
     rng = np.random.default_rng(20261122)
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
     stem = max(1, min(stem, limit - max(tails)))
@@ -71,7 +69,7 @@ class Trial:
         self.network = network
         inputs, tails = trial(limit, stem, usable)
         self.longest = max(map(len, inputs))
-        self.sequences, order = trie_layout.arrange(inputs)
+        self.sequences, order = arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
         self.reference = [self._alone(self.sequences.ids(k), int(n)) for k, n in enumerate(self.needed)]
@@ -117,14 +115,8 @@ def _size(deviations: torch.Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 
-def methods(network: Network) -> list[Method]:
-    """All methods, the one that shares most first."""
-    styles = attention_masks.styles(network.model.config)
-    return [*(kind(network, style) for kind in (Walk, Trie) for style in styles), Cached(network), Plain(network)]
-
-
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
-    """The first method that gives the logits of plain forwards, and for :class:`Walk` the next, as its alternative.
+    """Find the first method that gives plain forwards' logits, and for :class:`Walk` the next one as its alternative.
 
     Args:
         network: The model.
@@ -140,7 +132,10 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     failures: list[str] = []
     walk: Walk | None = None
     verdict = None
-    for method in methods(network):
+    by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
+    styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
+    of_the_trie = [kind(network, style) for kind in (Walk, Trie) for style in styles]
+    for method in (*of_the_trie, Cached(network), Plain(network)):  # the one that shares most first
         if walk and isinstance(method, Walk):
             continue
         try:

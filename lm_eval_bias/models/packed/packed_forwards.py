@@ -1,27 +1,112 @@
-"""Methods to get a model's logits at the needed places of many token sequences.
+"""A causal model's logits at the needed places of many token sequences, and methods to get them.
 
-``Trie``: all that fits in one forward, each token seeing its ancestors. ``Cached``: what several sequences begin with
-is run once, its keys and values serve all of them; right for attention models, also those that know no position ids.
-``Plain``: every sequence by itself, as the ``hf`` backend runs it; right for every model. All project only what
-is needed to the vocabulary.
+Here are those that know no trie. ``Cached``: what several sequences begin with is run once, its keys and values serve
+all of them; right for attention models, also those that know no position ids. ``Plain``: every sequence by itself, as
+the ``hf`` backend runs it; right for every model. All methods project only what is needed to the vocabulary.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from transformers import PreTrainedModel
 
-from lm_eval_bias.models.packed import attention_masks, trie_layout
-from lm_eval_bias.models.packed.causal_network import Network, gathered
-from lm_eval_bias.models.packed.trie_layout import Cost, Ints, PackedRow, Sequences
+from lm_eval_bias.models.packed.layouts import WIDEST, Cost, batches
+from lm_eval_bias.models.prefix_trie import Ints, Sequences
 
 NO_LIMIT = 1 << 30
+_AT_ONCE = 64  # positions: their logits stay in the processor's cache
+
+
+@dataclass
+class Network:
+    """A causal model and how to call it.
+
+    Attributes:
+        model: The transformers model, perhaps with an adapter.
+        call: Runs it without gradients on keyword arguments; returns what the model returns.
+        device: Of its inputs.
+        dtype: Of its activations.
+        cost: What its tokens cost.
+        vocabulary: Number of logits a position has.
+    """
+
+    model: PreTrainedModel
+    call: Callable[..., Any]
+    device: torch.device
+    dtype: torch.dtype
+    cost: Cost
+    vocabulary: int
+
+    def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
+        """An array on the device; whole numbers of 64 bits."""
+        return torch.from_numpy(array.astype(np.int64, copy=False)).to(self.device)
+
+    def logits_at(self, places: Ints, ids: Ints, **inputs: Any) -> torch.Tensor:
+        """Run the model on rows of ids and project some places of them, flattened, to the vocabulary."""
+        at, width = self.tensor(places), ids.shape[1]
+        with gathered(self.model, at, width) as projected:
+            logits: torch.Tensor = self.call(input_ids=self.tensor(ids), **inputs).logits
+        if projected:
+            return logits[0]
+        return logits[:, logits.shape[1] - width :].reshape(-1, logits.shape[-1])[at.to(logits.device)]
+
+
+@contextlib.contextmanager
+def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
+    """Run the output projection at some places only; what follows it (soft-caps, scales) is untouched.
+
+    Places are indices into the flattened rows of ``width`` tokens; a model may put virtual ones in front. The list is
+    no longer empty once the projection ran so.
+    """
+    projected: list[bool] = []
+
+    def pick(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        hidden = inputs[0]
+        if hidden.dim() != 3 or hidden.shape[1] < width:
+            return inputs
+        projected.append(True)
+        indices = places.to(hidden.device)
+        if hidden.shape[1] > width:
+            indices = indices // width * hidden.shape[1] + indices % width + (hidden.shape[1] - width)
+        return hidden.reshape(-1, hidden.shape[-1])[indices][None], *inputs[1:]
+
+    head = model.get_output_embeddings()
+    handle = head.register_forward_pre_hook(pick) if head is not None else contextlib.nullcontext()
+    with handle:
+        yield projected
+
+
+def score(logits: torch.Tensor, places: Ints, targets: Ints) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Log-probabilities of tokens, and whether each is the likeliest.
+
+    Args:
+        logits: Shape (positions, vocabulary), any floating dtype; the log-softmax is taken in float32.
+        places: The position that each token is predicted at, shape (n,).
+        targets: The tokens, shape (n,).
+
+    Returns:
+        Nats and booleans, both of shape (n,).
+    """
+    norms, best = [], []
+    size = _AT_ONCE if logits.device.type == "cpu" else 16 * _AT_ONCE
+    for rows in logits.split(size):
+        rows = rows.float()
+        norms.append(torch.logsumexp(rows, -1))
+        best.append(rows.argmax(-1))
+    at = torch.from_numpy(places).to(logits.device)
+    token_ids = torch.from_numpy(targets).to(logits.device)
+    logprobs = logits[at, token_ids].float() - torch.cat(norms)[at]
+    greedy = torch.cat(best)[at] == token_ids
+    return logprobs.cpu().double().numpy(), greedy.cpu().numpy()
 
 
 @dataclass
@@ -40,7 +125,7 @@ class ForwardOutput:
 
 
 def numbered(nodes: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
-    """Places that several sequences need, once each, and where each sequence finds its own."""
+    """Number the places that sequences need, once each, and tell each sequence where its own are."""
     places, back = np.unique(np.concatenate(list(nodes.values())), return_inverse=True)
     ends = np.cumsum([len(part) for part in nodes.values()])
     return places, dict(zip(nodes, np.split(back, ends[:-1]), strict=True))
@@ -55,7 +140,7 @@ def _forward(network: Network, ids: Ints, nodes: dict[int, Ints], tokens: int, *
 def _padded(
     sequences: Sequences, needed: Ints, runs: Sequence[tuple[int, int]], skipped: int = 0
 ) -> tuple[Ints, dict[int, Ints]]:
-    """Rows padded on the right, and where sequences' needed tokens stand in them, flattened.
+    """Pad rows on the right, and find where sequences' needed tokens stand in them, flattened.
 
     A row is the last sequence of a run ``(first, last)``, in which each begins the next one, from token ``skipped`` on.
     """
@@ -68,21 +153,6 @@ def _padded(
         for k in range(first, last + 1):
             nodes[k] = row * width + np.arange(lengths[k] - needed[k], lengths[k])
     return ids, nodes
-
-
-def _batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
-    """Neighbours together up to a budget of tokens, padding included, and a number of needed ones."""
-    batch: list[int] = []
-    width = count = 0
-    for i, size in enumerate(sizes):
-        width_then, count_then = max(width, size), count + counts[i]
-        if batch and (width_then * (len(batch) + 1) > budget or count_then > most):
-            yield batch
-            batch, width_then, count_then = [], size, counts[i]
-        batch.append(i)
-        width, count = width_then, count_then
-    if batch:
-        yield batch
 
 
 class Method(ABC):
@@ -100,7 +170,7 @@ class Method(ABC):
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.widest = trie_layout.WIDEST
+        self.widest = WIDEST
         self.attended = 0
 
     def limit(self, windows: list[int]) -> None:
@@ -108,7 +178,7 @@ class Method(ABC):
         self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
 
     def price(self, sequences: Sequences, budget: int) -> float:
-        """Floating-point operations, as estimated, of running sequences; infinite where nobody has to know."""
+        """Estimate the floating-point operations of running sequences; infinite if nobody has to know."""
         return math.inf
 
     @abstractmethod
@@ -130,49 +200,6 @@ class Method(ABC):
 def trial_size(sequences: Sequences) -> int:
     """Tokens of a forward that has room for trial sequences, however they are laid out."""
     return 8 * int(sequences.lengths.sum())
-
-
-class Trie(Method):
-    """Common beginnings once, several pieces of the trie in a row, several rows in a forward."""
-
-    name = "trie"
-    description = "every shared prefix runs once"
-
-    def __init__(self, network: Network, style: str = "single") -> None:
-        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.styles`)."""
-        super().__init__(network)
-        self.style = style
-
-    def price(self, sequences: Sequences, budget: int) -> float:
-        """See :meth:`Method.price`."""
-        return trie_layout.price(self._rows(sequences, budget), self.network.cost)
-
-    def _rows(self, sequences: Sequences, budget: int) -> list[PackedRow]:
-        return trie_layout.rows(sequences, self.network.cost, min(self.widest, budget))
-
-    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
-        """See :meth:`Method.outputs`."""
-        return self._run(sequences, needed, self._rows(sequences, budget), budget, most)
-
-    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
-        """All in one row, where places and depths differ most."""
-        size = trial_size(sequences)
-        return self._run(sequences, needed, trie_layout.rows(sequences, Cost(1.0, 0.0), size), size, NO_LIMIT)
-
-    def _run(
-        self, sequences: Sequences, needed: Ints, rows: list[PackedRow], budget: int, most: int
-    ) -> Iterator[ForwardOutput]:
-        self.attended = max([self.attended, *(row.size for row in rows)])
-        counts = [sum(int(needed[first:last].sum()) for first, last, _ in row.pieces) for row in rows]
-        network = self.network
-        for batch in _batches([trie_layout.even(row.size) for row in rows], counts, budget, most):
-            laid = trie_layout.lay(sequences, [rows[i] for i in batch], needed)
-            depths, ends = network.tensor(laid.depths), network.tensor(laid.ends)
-            mask = attention_masks.build(network.model.config, self.style, depths, ends, network.dtype)
-            tokens = sum(rows[i].size for i in batch)
-            yield _forward(
-                network, laid.ids, laid.nodes, tokens, position_ids=depths, attention_mask=mask, use_cache=False
-            )
 
 
 class Plain(Method):
@@ -198,7 +225,7 @@ class Plain(Method):
         order = np.lexsort((last, -lengths[last]))
         runs = list(zip(first[order].tolist(), last[order].tolist(), strict=True))
         counts = [int(needed[low : high + 1].sum()) for low, high in runs]
-        for batch in _batches(lengths[last[order]].tolist(), counts, 1 if self.alone else budget, most):
+        for batch in batches(lengths[last[order]].tolist(), counts, 1 if self.alone else budget, most):
             batch_runs = [runs[i] for i in batch]
             ids, nodes = _padded(sequences, needed, batch_runs)
             tokens = sum(int(lengths[high]) for _, high in batch_runs)
@@ -218,19 +245,13 @@ class Cached(Method):
         batch: list[Group] = []
         for group, following in zip(groups, [*groups[1:], None], strict=True):
             batch.append(group)
-            if (
-                following is None
-                or following.common != group.common
-                or self._size(sequences.lengths, [*batch, following]) > budget
-            ):
-                run = self._shared if group.common else self._unshared
-                yield from run(sequences, batch, needed, budget, most)
-                batch = []
-
-    @staticmethod
-    def _size(lengths: Ints, batch: list[Group]) -> int:
-        members = sum(group.last - group.first for group in batch)
-        return members * max(int(lengths[group.first : group.last].max()) for group in batch)
+            if following is not None and following.common == group.common:
+                members = [sequences.lengths[one.first : one.last] for one in (*batch, following)]
+                if sum(map(len, members)) * max(int(part.max()) for part in members) <= budget:
+                    continue
+            run = self._shared if group.common else self._unshared
+            yield from run(sequences, batch, needed, budget, most)
+            batch = []
 
     def _unshared(
         self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int
@@ -266,7 +287,7 @@ class Group(NamedTuple):
 
 
 def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[int]) -> list[Group]:
-    """Neighbours that save most with one common beginning, found by going on while the saving grows.
+    """Group neighbours that save most with one common beginning: a group grows while its saving does.
 
     No needed token is part of a common beginning, and every sequence goes on after it.
 

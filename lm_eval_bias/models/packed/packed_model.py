@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sys
@@ -16,12 +15,12 @@ from lm_eval.models.huggingface import HFLM
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.models.packed import attention_masks, continuation_scores, method_trial, trie_layout
-from lm_eval_bias.models.packed.causal_network import Network
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Plain, Trie
-from lm_eval_bias.models.packed.trie_layout import Ints
-from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.scoring.batch_encoding import encoded_once
+from lm_eval_bias.models.packed import attention_masks, method_trial
+from lm_eval_bias.models.packed.layouts import Cost
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Network, Plain, score
+from lm_eval_bias.models.packed.trie_walk import TrieMethod
+from lm_eval_bias.models.prefix_trie import Ints, arrange
+from lm_eval_bias.scoring.token_likelihoods import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -32,22 +31,6 @@ _LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's log
 _GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
 Answer = tuple[float, bool]
-
-
-@contextlib.contextmanager
-def _grouped(on: bool) -> Iterator[None]:
-    """Have attention use heads' common keys as they are; transformers copies them for each head where there is a mask.
-
-    On a GPU such copies are what lets the fast kernels take a mask.
-    """
-    if not on or _GROUPED in os.environ:
-        yield
-        return
-    os.environ[_GROUPED] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[_GROUPED]
 
 
 class HFPacked(HFLM):
@@ -87,16 +70,17 @@ class HFPacked(HFLM):
             raise BiasError("--model hf-packed is for causal language models: run this encoder-decoder with --model hf")
 
     def _call(self, **inputs: Any) -> Any:
-        with (
-            torch.no_grad(),
-            _grouped(self._on_cpu),
-            torch.autocast(
-                device_type=self.device.type,
-                dtype=self.mixed_precision_dtype,
-                enabled=self.mixed_precision_dtype is not None,
-            ),
-        ):
-            return self.model(**inputs)
+        # transformers copies heads' common keys for each head where there is a mask; on a GPU that pays
+        grouped = self._on_cpu and _GROUPED not in os.environ
+        if grouped:
+            os.environ[_GROUPED] = "1"
+        dtype = self.mixed_precision_dtype
+        try:
+            with torch.no_grad(), torch.autocast(self.device.type, dtype, enabled=dtype is not None):
+                return self.model(**inputs)
+        finally:
+            if grouped:
+                del os.environ[_GROUPED]
 
     def _network(self) -> Network:
         model = self.model
@@ -104,11 +88,11 @@ class HFPacked(HFLM):
         head = model.get_output_embeddings()
         tables = {id(embeddings), id(getattr(head, "weight", None))}
         size = sum(p.numel() for p in model.parameters() if id(p) not in tables)
-        text = attention_masks.text_config(model.config)
+        text = model.config.get_text_config()
         width, layers = getattr(text, "hidden_size", 1024), getattr(text, "num_hidden_layers", 12)
         dtype = embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
         # attention kernels reach two thirds of the speed of matrix products
-        cost = trie_layout.Cost(token=2.0 * size, pair=6.0 * width * layers)
+        cost = Cost(token=2.0 * size, pair=6.0 * width * layers)
         return Network(
             model, self._call, self.device, self.mixed_precision_dtype or dtype, cost, int(embeddings.shape[0])
         )
@@ -131,7 +115,7 @@ class HFPacked(HFLM):
         if self._method:
             self._method.limit(attention_masks.windows(self.model.config))
         name = self._method.name if self._method else "the hf backend's own method"
-        level = logging.INFO if isinstance(self._method, (Walk, Trie)) else logging.WARNING
+        level = logging.INFO if isinstance(self._method, TrieMethod) else logging.WARNING
         logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
 
     def _quantised(self) -> bool:
@@ -141,7 +125,7 @@ class HFPacked(HFLM):
         return config is not None and str(getattr(method, "value", method)) != "gguf"
 
     def _unfit(self) -> str | None:
-        """Why nothing but the ``hf`` backend's own way will do; ``None`` where the model may show what it can."""
+        """Why only the ``hf`` backend's own way will do; ``None`` if the model may be tried."""
         accelerator = getattr(self, "accelerator", None)
         if accelerator is not None and str(accelerator.distributed_type).endswith("FSDP"):
             return "a model sharded over several processes needs the same forward passes on each"
@@ -191,18 +175,17 @@ class HFPacked(HFLM):
             self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
         if self._method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-        return self._answers(requests, inputs, disable_tqdm)
-
-    def _answers(self, requests: Sequence[Request], inputs: list[list[int]], disable_tqdm: bool) -> list[Answer]:
         answers: list[Answer | None] = [None] * len(requests)
         size, run = sum(map(len, inputs)), 0
         job = _SequenceRequests(requests, inputs)
         with tqdm(
             total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
         ) as bar:
-            for method, indices in self._methods(job.sequences):
-                for tokens, part_answers in self._run(method, job, indices):
-                    run += tokens
+            alone = job.sequences.lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
+            one_by_one = Plain(self._method.network, alone=True)  # where the length changes the model's positions
+            for method, indices in ((self._method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
+                for part_size, part_answers in self._run(method, job, indices):
+                    run += part_size
                     for i, answer in part_answers:
                         answers[i] = answer
                         if requests[i][0] is not None:  # rolling ones are kept as a whole
@@ -217,20 +200,10 @@ class HFPacked(HFLM):
             )
         return [answer for answer in answers if answer is not None]
 
-    def _methods(self, sequences: trie_layout.Sequences) -> Iterator[tuple[Method, Ints]]:
-        """Which method runs which sequences: those whose length changes the model's positions go alone."""
-        assert self._method is not None  # noqa: S101
-        threshold = attention_masks.long_from(self.model.config)
-        alone = sequences.lengths > threshold if threshold else np.zeros(len(sequences), bool)
-        if not alone.all():
-            yield self._method, np.flatnonzero(~alone)
-        if alone.any():
-            yield Plain(self._method.network, alone=True), np.flatnonzero(alone)
-
     def _run(
         self, method: Method, job: _SequenceRequests, remaining: Ints
     ) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
-        """Tokens run and finished requests, forward by forward; smaller ones once memory doesn't suffice."""
+        """Run sequences: tokens and answers of each forward; forwards shrink when memory runs out."""
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
         most = max(64, size // (4 * method.network.vocabulary))
         while len(remaining):
@@ -260,7 +233,7 @@ class _SequenceRequests:
 
     def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
         self.requests = requests
-        self.sequences, sequence_of = trie_layout.arrange(inputs)
+        self.sequences, sequence_of = arrange(inputs)
         lengths = np.fromiter((len(continuation) for *_, continuation in requests), np.int64, len(requests))
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, sequence_of, lengths)
@@ -281,7 +254,7 @@ class _SequenceRequests:
                 targets.append(continuation)
         counts = np.fromiter(map(len, targets), np.int64, len(targets))
         flat = np.fromiter((token for ids in targets for token in ids), np.int64, int(counts.sum()))
-        logprobs, greedy = continuation_scores.score(output.logits, np.concatenate(places), flat)
+        logprobs, greedy = score(output.logits, np.concatenate(places), flat)
         heads = np.cumsum(counts) - counts
         sums = np.add.reduceat(logprobs, heads)
         all_greedy = np.logical_and.reduceat(greedy, heads)

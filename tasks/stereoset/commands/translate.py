@@ -1,11 +1,37 @@
-"""``lm-eval-bias stereoset translate``: a new language for StereoSet, by an engine and a person."""
+"""``lm-eval-bias stereoset translate``: a new language for StereoSet, by an engine and a person, kept in a folder.
+
+What an engine has translated is kept text by text, so that nothing is asked twice. BLANK needs help on its way: where
+an engine drops, doubles, bends or translates it, a placeholder stands for it.
+"""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded
+from lm_eval_bias.core.files import expanded, read_bytes, write_whole, writing
+from lm_eval_bias.core.questions import BLANK
+from lm_eval_bias.core.version import __version__
+from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
+from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset.commands import review
+from lm_eval_bias.tasks.stereoset.commands.review import Texts
+from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
+from lm_eval_bias.tasks.stereoset.commands.set_checks import CODES
+from lm_eval_bias.tasks.stereoset.own_sets import DataSet
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, Item, check_items, count_items, spread
 
 _EPILOG = """engines:
   {engines}
@@ -18,12 +44,18 @@ example:
   # fill in it/review.csv, then run the same command again: it applies the corrections and translates nothing twice
   lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
 """
+ENGINES = {
+    "hf": "hf:NAME_OR_FOLDER[,source=CODE,target=CODE,prefix=TEXT,beams=N,device=NAME,dtype=NAME,revision=NAME]",
+    "file": "file:TABLE.csv or .tsv (two columns: text, translation)",
+}
+SHEET, OPEN_TEXTS, TRANSLATED = "review.csv", "untranslated.csv", "translated.jsonl"
+_HEADS = ("text", "source", "source text", "english", "original")  # of a table's first column
+_PLACEHOLDER = "XYZ"
+_CARD = Path(__file__).with_name("data_card.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    from lm_eval_bias.tasks.stereoset.own_sets.translation import ENGINES
-
     parser.description = "Translate StereoSet into another language, check every item, and list what needs a person."
     parser.epilog = _EPILOG.format(engines="\n  ".join(ENGINES.values()))
     add = parser.add_argument
@@ -45,17 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.tasks.stereoset.own_sets import set_files, translation
-    from lm_eval_bias.tasks.stereoset.stereoset_items import TESTS, spread
-
-    language = set_files.check_language(arguments.to, "--to")
+    language = own_sets.check_language(arguments.to, "--to")
     tests = [name.strip() for name in arguments.tests.split(",")]
     if unknown := [name for name in tests if name not in TESTS]:
         raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
     for name in ("limit", "batch_size"):
         if (number := getattr(arguments, name)) is not None and number < 1:
             raise BiasError(f"--{name} {number}: must be 1 or more")
-    source = translation.source_of(arguments.source, arguments.language)
+    source = source_of(arguments.source, arguments.language)
     if source.language == language:
         raise BiasError(f"--to {language}: this is the source's own language")
     chosen = {
@@ -64,7 +93,261 @@ def run(arguments: argparse.Namespace) -> int:
     items = [item for item in source.items if item["id"] in chosen]
     if not items:
         raise BiasError(f"{arguments.source}: no items of {' and '.join(tests)}")
-    engine = translation.make_engine(arguments.engine, (source.language, language), arguments.batch_size)
-    left, said = translation.run(expanded(arguments.output), source, items, language, engine)
+    engine = make_engine(arguments.engine, (source.language, language), arguments.batch_size)
+    left, said = translate_set(expanded(arguments.output), source, items, language, engine)
     print(said)
     return 1 if left else 0
+
+
+class TranslationTable:
+    """``file:``: a CSV file with two columns, a text and its translation by a person."""
+
+    def __init__(self, name: str) -> None:
+        """Read the table; a first row that says what the columns are is none of its texts.
+
+        Raises:
+            BiasError: It cannot be read, or translates a text in two ways.
+        """
+        path, self.translations = expanded(name), dict[str, str]()
+        rows = review.read_table(path, lambda row: len(row) == 2)
+        for number, (where, row) in enumerate(rows):
+            text, translation, *more = [cell.strip() for cell in (*row, "")]
+            if len(row) < 2 or any(more):
+                raise BiasError(f"{where}: {len(row)} columns: two are needed, text and translation")
+            if number == 0 and text.lower() in _HEADS:
+                continue
+            if translation and self.translations.setdefault(text, translation) != translation:
+                raise BiasError(f"{where}: {text[:60]!r} has a different translation above")
+        self.about = {"engine": "file", "name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def make_engine(spec: str, languages: tuple[str, str], batch: int = 16) -> TranslationTable | Checkpoint:
+    """Return the engine that ``--engine`` names.
+
+    Args:
+        spec: As :data:`ENGINES` says.
+        languages: Source and target.
+        batch: Texts that a model takes at once.
+
+    Raises:
+        BiasError: It is none, or cannot be had.
+    """
+    kind, _, argument = spec.partition(":")
+    if kind not in ENGINES or not argument.strip():
+        raise BiasError(f"--engine {spec}: must be one of {'; '.join(ENGINES.values())}")
+    return TranslationTable(argument) if kind == "file" else Checkpoint(argument, languages, batch)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read the records of a file of JSON lines; none where there is no file.
+
+    A last line without its line end was torn by a kill: it is cut off, so that the next one doesn't continue it.
+
+    Raises:
+        BiasError: The file cannot be read, or a line is damaged.
+    """
+    if not path.exists():
+        return []
+    raw = own_sets.content_of(path)
+    if (end := raw.rfind(b"\n") + 1) < len(raw):
+        with writing(path):
+            os.truncate(path, end)
+    records = []
+    for number, line in enumerate(raw[:end].splitlines(), start=1):
+        try:
+            records.append(dict(json.loads(line)))
+        except (ValueError, TypeError) as error:
+            raise BiasError(f"{path} line {number}: damaged; remove the line") from error
+    return records
+
+
+def append_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Add records in one piece, on the disk before it returns; a :class:`BiasError` if they cannot be written."""
+    content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "replace")
+    with writing(path), path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, languages: str) -> dict[str, dict[str, Any]]:
+    """Translate what a file of translations lacks, batch by batch; every batch is kept before the next one.
+
+    Batches are the same however often the work was interrupted: texts that are padded together can change each
+    other's last digits.
+
+    Args:
+        texts: What to translate.
+        engine: What translates.
+        path: The file: a line for each text and engine.
+        languages: From which into which, beside the engine's identity in the file.
+
+    Returns:
+        The lines by text: ``placeholder`` is what stood for BLANK on the way, ``None`` where nothing came back right.
+
+    Raises:
+        BiasError: What the engine raises, or a file that can't be read or written.
+    """
+    identity = f"{languages} {engine.identity}"
+    known = {record["source"]: record for record in read_lines(path) if record.get("engine") == identity}
+    distinct = sorted(set(texts), key=lambda text: (len(text), text))
+    # an error is one line: no bar before the first batch is done, and none left where a later one fails
+    with tqdm(total=len(distinct), desc="Translating", unit=" texts", delay=1, leave=False) as bar:
+        for start in range(0, len(distinct), engine.batch):
+            batch = distinct[start : start + engine.batch]
+            new: dict[str, dict[str, Any]] = {}
+            remaining = [text for text in batch if text not in known]
+            for placeholder in (BLANK, _PLACEHOLDER):
+                asked = [text.replace(BLANK, placeholder) for text in remaining]
+                for text, answer in zip(list(remaining), engine.translate(asked) if asked else [], strict=True):
+                    restored = restore(answer, placeholder, text) if BLANK in text else answer
+                    if restored is not None:
+                        remaining.remove(text)
+                    if restored is not None or text not in new:
+                        translation = answer if restored is None else restored
+                        used = placeholder if BLANK in text and restored is not None else None
+                        new[text] = {
+                            "source": text, "translation": translation, "engine": identity, "placeholder": used
+                        }  # fmt: skip
+            if new:
+                append_lines(path, list(new.values()))
+            known |= new
+            bar.update(len(batch))
+        bar.leave = True
+    return {text: known[text] for text in distinct}
+
+
+def restore(answer: str, placeholder: str, source: str) -> str | None:
+    """Put BLANK back into a translation; ``None`` where it didn't come back as often, or is glued to letters.
+
+    >>> restore("Le XYZ chanta.", "XYZ", "The BLANK sang.")
+    'Le BLANK chanta.'
+    >>> restore("Le XYZ XYZ.", "XYZ", "The BLANK sang."), restore("Le XYZe.", "XYZ", "The BLANK sang.")
+    (None, None)
+    """
+    restored = answer.replace(placeholder, BLANK)
+    same = answer.count(placeholder) == restored.count(BLANK) == source.count(BLANK)
+    glued = [len(re.findall(rf"(?<=\w){BLANK}|{BLANK}(?=\w)", text)) for text in (restored, source)]
+    return restored if same and glued[0] <= glued[1] else None
+
+
+def source_of(name: str, language: str | None = None) -> DataSet:
+    """Read what is translated: a published language, or a file in StereoSet's form; its provenance says which it is.
+
+    Raises:
+        BiasError: It cannot be read or scored, or doesn't say its language (where none is given).
+    """
+    data_set = own_sets.load(name, language)
+    check_items(data_set.items, name)
+    if name in LANGUAGES:
+        told = f"StereoSet ({LANGUAGES[name]}, published)"
+        files = {file.pin: file.sha256 for file in manifest().resolve([f"stereoset_{name}_{test}" for test in TESTS])}
+    else:
+        told = Path(name).name
+        files = {told: own_sets.digest(Path(name))}
+    return replace(data_set, provenance={"name": told, "language": data_set.language, "sha256": files})
+
+
+def translate_set(
+    folder: Path, source: DataSet, items: list[Item], language: str, engine: TranslationTable | Checkpoint
+) -> tuple[int, str]:
+    """Translate what is lacking, apply the review sheet, and write the items that are ready as a set with its tasks.
+
+    Args:
+        folder: Where everything is kept; it is made where it is missing.
+        source: What is translated.
+        items: Its items that are chosen.
+        language: Into what.
+        engine: What translates.
+
+    Returns:
+        How many items need a person, and what to tell the user.
+
+    Raises:
+        BiasError: What the engine raises, or a file in the folder that can't be read or written.
+    """
+    sheet, open_texts, source_items = folder / SHEET, folder / OPEN_TEXTS, {item["id"]: item for item in source.items}
+    review.read_sheet(sheet, source_items, "source")  # before hours of translating
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        open_texts.unlink(missing_ok=True)
+    requested = list(dict.fromkeys(text for item in items for text in review.requested(item).values()))
+    placeholders: Counter[str] = Counter()
+    if isinstance(engine, TranslationTable):
+        given = engine.translations
+        translations = {text: given[text.strip()] for text in requested if text.strip() in given}
+        if lacking := [[text, ""] for text in requested if text not in translations]:
+            with writing(folder):
+                write_whole(open_texts, review.as_csv(lacking))
+    else:
+        records = translate_texts(requested, engine, folder / TRANSLATED, f"{source.language}>{language}")
+        translations = {text: record["translation"] for text, record in records.items()}
+        placeholders.update(str(record["placeholder"] or "none") for text, record in records.items() if BLANK in text)
+    texts: dict[str, Texts] = {}
+    for item in items:
+        texts[item["id"]] = found = {}
+        for name, text in review.requested(item).items():
+            if text in translations:
+                found[name] = translations[text]
+                if isinstance(engine, Checkpoint) and (name == "target" or name.endswith(" word")):
+                    found[name] = review.like_source(found[name], text, language)
+    states = review.review(source_items, source_items, texts, language, sheet, "source")
+
+    ready = [review.with_texts(item, states[item["id"]].texts) for item in items if not states[item["id"]].open]
+    counts = Counter(state.way for state in states.values())
+    ways = {way: counts[way] for way in ("translated", "corrected", "accepted", "left out")}
+    there, total = count_items(ready), count_items(source.items)
+    provenance = {
+        "made by": f"lm-eval-bias {__version__} stereoset translate",
+        "source": source.provenance,
+        "engine": engine.about,
+        "blank protected by": dict(placeholders),
+        "items": ways,
+        "coverage": {
+            test: {kind: [there[test, kind], total[test, kind]] for kind in BIAS_TYPES if total[test, kind]}
+            for test in source.tests
+        },
+        "reviewed": review.reviewed(states),
+    }
+    command = _write(folder, DataSet(language, ready, provenance))
+    lines = [
+        f"{source.provenance['name']} in '{language}': {len(ready):,} of {len(items):,} items are ready "
+        f"({ways['translated']:,} translated, {ways['corrected']:,} corrected, {ways['accepted']:,} accepted as they "
+        f"are), {ways['left out']:,} need a person"
+    ]
+    kinds = [{(f.level, f.code) for f in state.findings} for state in states.values() if not state.accepted]
+    counted = Counter(kind for own in kinds for kind in own).most_common()
+    lines += [f"{number:6,}  {level} {code}: {CODES[code]}" for (level, code), number in counted]
+    if open_texts.exists():
+        lines.append(f"Texts without a translation: {open_texts}, a table to fill in.")
+    if ways["left out"]:
+        lines.append(f"For a person: {sheet}: {review.HOW}; then run the same command again.")
+    return ways["left out"], "\n".join([*lines, f"Run it: {command}"] if command else lines)
+
+
+def _write(folder: Path, data_set: DataSet) -> str:
+    """Write a set with its tasks and data card; return the command that runs them, empty where no item is ready."""
+    language, told = data_set.language, data_set.provenance
+    path, card = folder / f"stereoset_{language}.json", folder / "README.md"
+    if not data_set.items:
+        path.unlink(missing_ok=True)
+        return ""
+    own_sets.write(path, data_set)
+    if language in LANGUAGES:
+        command = f'lm-eval-bias run --tasks stereoset_{language} --metadata \'{{"dataset": "{path}"}}\' ...'
+    else:
+        task = own_sets.write_tasks(folder, path, data_set)[0].stem
+        command = f"lm-eval-bias run --include_path {folder} --tasks {task} ..."
+    with writing(folder):
+        if not card.exists() or read_bytes(card).startswith(_CARD.read_bytes().splitlines()[0]):  # not somebody else's
+            text = _CARD.read_text("utf-8").format(
+                language=language,
+                source=told["source"]["name"],
+                items=told["items"],
+                command=command,
+                engine=json.dumps(told["engine"], ensure_ascii=False, indent=2),
+                files=", ".join(f"`{name}` {digest}" for name, digest in told["source"]["sha256"].items()),
+                digest=own_sets.digest(path),
+            )
+            write_whole(card, text.encode())
+    return command

@@ -12,7 +12,7 @@ from lm_eval_bias.core.errors import BiasError, printable
 from lm_eval_bias.core.files import expanded
 
 if TYPE_CHECKING:
-    from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
+    from lm_eval_bias.tasks.stereoset.own_sets import DataSet
     from lm_eval_bias.tasks.stereoset.stereoset_items import Item
 
 _LIMIT = 20
@@ -52,12 +52,13 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage or input.
     """
     from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
-    from lm_eval_bias.tasks.stereoset.own_sets import review, set_checks, set_files, set_tasks
+    from lm_eval_bias.tasks.stereoset import own_sets
+    from lm_eval_bias.tasks.stereoset.commands import review, set_checks
     from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, count_items
 
     if arguments.output is not None and arguments.review is None:
         raise BiasError("-o names the data set that --review corrects: give --review, too")
-    data_set, file = set_files.load(arguments.set, arguments.language), arguments.set
+    data_set, file = own_sets.load(arguments.set, arguments.language), arguments.set
     if arguments.tasks is not None and arguments.set in LANGUAGES:
         raise BiasError(f"--tasks: {arguments.set} is published and already has tasks: see 'lm-eval-bias ls'")
     source, source_name = _source(data_set, arguments)
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     findings = set_checks.check_set(data_set.items, source, data_set.language)
     for name in review.accepted(data_set):
         findings.pop(name, None)
-    written = [] if arguments.tasks is None else set_tasks.write(arguments.tasks, file, data_set)
+    written = [] if arguments.tasks is None else own_sets.write_tasks(arguments.tasks, file, data_set)
 
     every = [(name, finding) for name, own in findings.items() for finding in own]
     kinds = Counter((finding.level, finding.code) for _, finding in every)
@@ -113,8 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _source(data_set: DataSet, arguments: argparse.Namespace) -> tuple[list[Item] | None, str]:
     """Find what a set was translated from, and what to call it."""
-    from lm_eval_bias.tasks.stereoset import released_sets
-    from lm_eval_bias.tasks.stereoset.own_sets import set_files
+    from lm_eval_bias.tasks.stereoset import own_sets, released_sets
     from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES
 
     name, ids = arguments.source, {item["id"] for item in data_set.items}
@@ -126,7 +126,7 @@ def _source(data_set: DataSet, arguments: argparse.Namespace) -> tuple[list[Item
         except BiasError as error:
             raise BiasError(f"{error} (it is the source; --source none checks the set without one)") from error
         return (items, "the published English set") if any(item["id"] in ids for item in items) else (None, "none")
-    items = [item for item in set_files.load(name).items if item["test"] in data_set.tests]
+    items = [item for item in own_sets.load(name).items if item["test"] in data_set.tests]
     if not any(item["id"] in ids for item in items):
         raise BiasError(f"--source {name}: has no item of the same id: name the set's source, or --source none")
     return items, f"the published set in {name!r}" if name in LANGUAGES else name
@@ -134,7 +134,8 @@ def _source(data_set: DataSet, arguments: argparse.Namespace) -> tuple[list[Item
 
 def _reviewed(data_set: DataSet, source: list[Item], arguments: argparse.Namespace) -> DataSet:
     """Apply a review sheet to a set, and write the sheet and the corrected set."""
-    from lm_eval_bias.tasks.stereoset.own_sets import item_texts, review, set_files
+    from lm_eval_bias.tasks.stereoset import own_sets
+    from lm_eval_bias.tasks.stereoset.commands import review
     from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
     paths = [arguments.set, arguments.source, arguments.review, arguments.output]
@@ -146,15 +147,13 @@ def _reviewed(data_set: DataSet, source: list[Item], arguments: argparse.Namespa
     if odd or len(items) < len(data_set.items):
         raise BiasError("--review needs unique ids, and in every item each label once: see the findings without it")
     before = review.accepted(data_set)
-    texts = {name: item_texts.of(item) for name, item in items.items() if name not in before}
+    texts = {name: review.texts_of(item) for name, item in items.items() if name not in before}
     sources = {item["id"]: item for item in source}
     states = review.review(items, sources, texts, data_set.language, expanded(arguments.review), "data set")
-    better = [
-        item_texts.with_texts(item, states[name].texts) if name in states else item for name, item in items.items()
-    ]
+    better = [review.with_texts(item, states[name].texts) if name in states else item for name, item in items.items()]
     told = review.reviewed(states)
     told["accepted"] = before | told["accepted"]
-    data_set = set_files.DataSet(data_set.language, better, {**data_set.provenance, "reviewed": told})
+    data_set = own_sets.DataSet(data_set.language, better, {**data_set.provenance, "reviewed": told})
     if arguments.output is not None:
-        set_files.write(arguments.output, data_set)
+        own_sets.write(arguments.output, data_set)
     return data_set

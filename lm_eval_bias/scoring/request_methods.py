@@ -1,24 +1,23 @@
-"""Log-likelihoods of texts, each its own, and on request with the number of tokens they sum over.
+"""Our request types as methods of the harness's models: log-likelihoods of texts, and answers to questions.
 
 The harness's ``hf`` backend mixes up requests that are the same tokens divided at different places (see
 :func:`.token_likelihoods.rounds`); the methods added here ask for them apart. Its backends also return a
 continuation's log-likelihood without its length; the count given here comes from the backend's own encoding of the
-pair.
+pair. Generative models answer questions from log-likelihoods, too.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.harness import internals, servers
-from lm_eval_bias.harness.request_types import EXACT as EXACT
-from lm_eval_bias.harness.request_types import WITH_LENGTH as WITH_LENGTH
-from lm_eval_bias.harness.request_types import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.batch_encoding import encoded_once
+from lm_eval_bias.scoring.questions import Answer
+from lm_eval_bias.scoring.token_likelihoods import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -76,6 +75,32 @@ def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float,
     )
 
 
+def _refuse(kind: str) -> Callable[..., list[Answer]]:
+    def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
+        raise BiasError(
+            f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
+            "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
+        )
+
+    return method
+
+
+def _generative(kind: str) -> Callable[..., list[Answer]]:
+    def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
+        from lm_eval_bias.scoring import causal, seq2seq
+
+        family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
+        return getattr(family, kind)(self, requests)
+
+    return method
+
+
 # what the harness's model base classes get: any, and those with log-likelihoods of tokens
-METHODS = {EXACT: _exact, WITH_LENGTH: _without_tokens, WITH_LENGTH_IF_KNOWN: _exact}
-TOKEN_METHODS = {WITH_LENGTH: _with_length, WITH_LENGTH_IF_KNOWN: _with_length}
+METHODS: dict[str, Callable[..., Any]] = {
+    **{kind: _refuse(kind) for kind in KINDS},
+    **{EXACT: _exact, WITH_LENGTH: _without_tokens, WITH_LENGTH_IF_KNOWN: _exact},
+}
+TOKEN_METHODS: dict[str, Callable[..., Any]] = {
+    **{kind: _generative(kind) for kind in KINDS},
+    **{WITH_LENGTH: _with_length, WITH_LENGTH_IF_KNOWN: _with_length},
+}

@@ -11,23 +11,125 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import write_whole, writing
-from lm_eval_bias.tasks.stereoset.own_sets import item_texts, set_checks, set_files
-from lm_eval_bias.tasks.stereoset.own_sets.item_texts import NAMES, Texts
-from lm_eval_bias.tasks.stereoset.own_sets.set_checks import PROBLEM, SetFinding
-from lm_eval_bias.tasks.stereoset.own_sets.set_files import DataSet
-from lm_eval_bias.tasks.stereoset.stereoset_items import Item, check_items
+from lm_eval_bias.core.questions import BLANK
+from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset.commands import set_checks
+from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, SetFinding
+from lm_eval_bias.tasks.stereoset.own_sets import DataSet
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item, check_items
 
+Texts = dict[str, str]
+NAMES = ("target", "context", *(name for label in LABELS for name in (f"{label} word", label)))
+_NOUNS_ARE_CAPITAL = ("de", "lb", "nds")
+_FINAL = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964")
 COLUMNS = ["id", "test", "bias type", "term", "reasons", "accept", "comment"]
 COLUMNS += [column for name in NAMES for column in (f"source {name}", name, f"correct {name}")] + ["version"]
 HOW = "write better texts into the columns 'correct ...', or x into 'accept'"  # what a person does in a sheet
 _YES, _NO = ("x", "yes", "y", "1", "true"), ("", "no", "n", "0", "false")
+
+
+def texts_of(item: Item) -> Texts:
+    """Return an item's target, context, candidates' sentences and, within sentences, their words.
+
+    >>> item = {"test": "intra", "target": "nurse", "context": "A BLANK nurse.",
+    ...         "candidates": [{"label": "unrelated", "word": "red", "sentence": "A red nurse."}]}
+    >>> texts_of(item)
+    {'target': 'nurse', 'context': 'A BLANK nurse.', 'unrelated word': 'red', 'unrelated': 'A red nurse.'}
+    """
+    texts = {"target": item["target"], "context": item["context"]}
+    for candidate in item["candidates"]:
+        if item["test"] == "intra":
+            texts[f"{candidate['label']} word"] = candidate["word"] or ""
+        texts[candidate["label"]] = candidate["sentence"]
+    return texts
+
+
+def requested(item: Item) -> Texts:
+    """Return what an engine has to translate: within sentences no candidates' sentences, which follow from the rest.
+
+    The released translations were made in this way: all their sentences are the context with the word in its blank.
+    """
+    return {name: text for name, text in texts_of(item).items() if item["test"] == "inter" or name not in LABELS}
+
+
+def like_source(text: str, source: str, language: str) -> str:
+    """Take off the full stop and the capital letter that engines give to a word that stands alone.
+
+    >>> like_source("Gentile.", "kind", "it"), like_source("Duro", "Hard", "it"), like_source("Gut.", "good", "de")
+    ('gentile', 'Duro', 'Gut')
+    """
+    if source[-1:] not in _FINAL and text[-1:] in _FINAL and len(text) > 1:
+        text = text[:-1].rstrip()
+    if source[:1].islower() and language.partition("-")[0] not in _NOUNS_ARE_CAPITAL and text[1:] == text[1:].lower():
+        text = text[:1].lower() + text[1:]
+    return text
+
+
+def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]) -> Texts:
+    """Apply a person's corrections to texts, and add what follows from them.
+
+    Within sentences a candidate's sentence is the context with the word in its blank, where there is no other or a
+    person wrote context or word but not the sentence; the word is what stands in the blank of a sentence that a person
+    wrote, unless they wrote the word too.
+    """
+    complete = {**texts, **corrected}
+    if item["test"] == "intra" and "context" in complete:
+        for label in LABELS:
+            word = f"{label} word"
+            if label in corrected:
+                if word not in corrected and (filling := own_sets.word_of(complete["context"], corrected[label])):
+                    complete[word] = filling
+            elif word in complete and (label not in texts or word in corrected or "context" in corrected):
+                complete[label] = complete["context"].replace(BLANK, complete[word])
+    return complete
+
+
+def with_texts(item: Item, texts: Mapping[str, str]) -> Item:
+    """Return the item with other texts; its ids, labels, bias type and term stay."""
+    candidates = item["candidates"]
+    return {
+        **item,
+        "target": texts["target"],
+        "context": texts["context"],
+        "candidates": [
+            {**c, "sentence": texts[c["label"]], "word": texts.get(f"{c['label']} word", c["word"])} for c in candidates
+        ],
+    }
+
+
+def read_table(
+    path: str | Path, fits: Callable[[list[str]], bool] = lambda row: "id" in row
+) -> list[tuple[str, list[str]]]:
+    """Read the rows of a CSV file that aren't empty, each with its place for messages.
+
+    Args:
+        path: The file, in UTF-8.
+        fits: Whether a row is one of such a table: a comma, semicolon or tab stands between cells, whichever makes
+            most rows fit.
+
+    Raises:
+        BiasError: The file cannot be read, or is no table.
+    """
+    text, rows = own_sets.text_of(path), []
+
+    def parsed(mark: str, strict: bool) -> Any:
+        return csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=strict)
+
+    number = 0
+    try:
+        mark = max(",;\t", key=lambda mark: sum(fits(row) for row in parsed(mark, False)))
+        for number, row in enumerate(parsed(mark, True), 1):
+            rows.append((f"{path} row {number}", row))
+    except csv.Error as error:
+        raise BiasError(f"{path} row {number + 1}: not CSV ({error})") from error
+    return [(where, row) for where, row in rows if any(map(str.strip, row))]
 
 
 @dataclass(frozen=True)
@@ -76,7 +178,7 @@ def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str
     Raises:
         BiasError: It can't be understood; names the row.
     """
-    table = set_files.read_table(path) if path.exists() else []
+    table = read_table(path) if path.exists() else []
     head = [cell.strip() for cell in table[0][1]] if table else ["id"]
     if unknown := [name for name in head if name and name not in COLUMNS]:
         hint = did_you_mean(unknown[0], COLUMNS)
@@ -95,7 +197,7 @@ def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str
         if row.get("accept", "").lower() not in (*_YES, *_NO):
             raise BiasError(f"{where}: accept {row['accept'][:40]!r}: must be x or empty")
         corrected = [part for part in NAMES if row.get(f"correct {part}")]
-        if foreign := [part for part in corrected if part not in item_texts.of(items[name])]:
+        if foreign := [part for part in corrected if part not in texts_of(items[name])]:
             raise BiasError(f"{where}: it has no {foreign[0]!r} to correct: clear that cell")
         is_changed = row.get("version", version(row)) not in ("", version(row)) and set(NAMES) <= set(row)
         if is_changed and not corrected and row.get("accept", "").lower() in _NO:
@@ -139,20 +241,20 @@ def review(
 
 
 def _written(row: Mapping[str, str]) -> dict[str, str]:
-    """What a person wrote beside what they accepted."""
+    """Return what a person wrote beside what they accepted."""
     return {column: cell for column, cell in row.items() if cell and column.partition(" ")[0] in ("comment", "correct")}
 
 
 def _state(item: Item, source: Item | None, present: Texts, language: str, row: Mapping[str, str]) -> ReviewState:
     better = {part: row[f"correct {part}"] for part in NAMES if row.get(f"correct {part}")}
-    texts = item_texts.completed(item, present, better)
-    if lacking := [part for part in item_texts.requested(item) if part not in texts]:
+    texts = completed(item, present, better)
+    if lacking := [part for part in requested(item) if part not in texts]:
         return ReviewState(
             texts, [SetFinding("lacking", part, "no translation yet") for part in lacking], bool(better), False
         )
-    reviewed = item_texts.with_texts(item, texts)
+    reviewed = with_texts(item, texts)
     findings = set_checks.check_item(reviewed, source, language)
-    seen = row.get("version") in (None, "", version(item_texts.completed(item, present, {})))
+    seen = row.get("version") in (None, "", version(completed(item, present, {})))
     accepted = bool(findings) and seen and row.get("accept", "").lower() in _YES
     try:
         check_items([reviewed], "")
@@ -166,7 +268,7 @@ def _row(
 ) -> dict[str, str]:
     reasons = [f"{f.part}: {f.text}" for f in state.findings if f.level == PROBLEM]
     reasons += [f"(note) {f.part}: {f.text}" for f in state.findings if f.level != PROBLEM]
-    shown, originals = item_texts.completed(item, present, {}), item_texts.of(source) if source is not None else {}
+    shown, originals = completed(item, present, {}), texts_of(source) if source is not None else {}
     row = _written(before) | {
         "id": item["id"],
         "test": item["test"],
@@ -189,5 +291,5 @@ def accepted(data_set: DataSet) -> dict[str, str]:
     """Return the items that a person accepted and whose texts are still the same, with the versions of those."""
     recorded = data_set.provenance.get("reviewed")
     versions = recorded.get("accepted", {}) if isinstance(recorded, dict) else {}
-    current = ((item["id"], version(item_texts.of(item))) for item in data_set.items)
+    current = ((item["id"], version(texts_of(item))) for item in data_set.items)
     return {name: found for name, found in current if versions.get(name) == found}

@@ -1,23 +1,34 @@
-"""Trains a regard head as in the paper (section 3.2), tests it and writes its card."""
+"""Heads that tell regard from sentence vectors: trained as in the paper (section 3.2), kept as safetensors and JSON."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import read_bytes, read_text, why, write_together, writing
 from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
-from lm_eval_bias.tasks.regard.classifiers import heads
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import confusion_counts
-from lm_eval_bias.tasks.regard.classifiers.regard_corpus import RegardCorpus, labels, with_subject
+from lm_eval_bias.tasks.regard.classifier_identity import confusion_counts, read_confusion
+from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 from lm_eval_bias.tasks.regard.regard_texts import gender_of
 
 if TYPE_CHECKING:
     from torch import nn
 
+FORMAT = "lm-eval-bias regard head"
+VERSION = 2  # 1 had other activations, too
+CONFIG, WEIGHTS, CARD = "head.json", "head.safetensors", "README.md"
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 RECIPE = "paper-1"  # changes whenever the same data would give another head
 FOLDS, EPOCHS, PATIENCE = 5, 100, 10
 ALPHA = 0.05
@@ -26,8 +37,102 @@ Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
 
 
-def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> list[heads.Layer]:
-    """The layers of one network: the weights at the lowest loss on the held-out fold."""
+@dataclass(frozen=True)
+class Head:
+    """Small networks whose probabilities are averaged, with a tanh before the last layer of each.
+
+    Attributes:
+        members: Per network its layers as (weight of shape (out, in), bias).
+        info: What its description holds: encoder, data, data_sha256, recipe, confusion, warning, probe; sha256.
+    """
+
+    members: list[list[Layer]]
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+        """Mean over the members of the softmax, shape (number of vectors, 3)."""
+        from scipy.special import softmax
+
+        total = np.zeros((len(vectors), len(REGARDS)))
+        for *hidden, last in self.members:
+            x = np.asarray(vectors, dtype=np.float64)
+            for weight, bias in hidden:
+                x = x @ weight.T.astype(np.float64) + bias.astype(np.float64)
+            total += softmax(np.tanh(x) @ last[0].T.astype(np.float64) + last[1].astype(np.float64), axis=1)
+        return total / len(self.members)
+
+
+def probe(encode: Encode) -> list[list[float]]:
+    """Return the beginnings of two sentences' vectors, which tell an encoder from another of the same name."""
+    vectors = encode(["Die Person galt als freundlich.", "The person was known for stealing."])
+    return [[round(float(x), 4) for x in row[:16]] for row in vectors]
+
+
+def save(folder: Path, head: Head, card: str) -> None:
+    """Write weights, description and model card; what was there before stays if the folder cannot be written.
+
+    Raises:
+        BiasError: It cannot be written.
+    """
+    from safetensors.numpy import save as to_bytes
+
+    weights = to_bytes(
+        {
+            f"member{m}.layer{n}.{part}": np.ascontiguousarray(array, dtype=np.float32)
+            for m, layers in enumerate(head.members)
+            for n, layer in enumerate(layers)
+            for part, array in zip(("weight", "bias"), layer, strict=True)
+        }
+    )
+    config = {
+        **head.info,
+        "format": FORMAT,
+        "version": VERSION,
+        "labels": list(REGARDS),
+        "members": len(head.members),
+        "sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    contents = {WEIGHTS: weights, CONFIG: text.encode(errors="backslashreplace"), CARD: card.encode()}
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_together({folder / name: content for name, content in contents.items()})
+
+
+def read(folder: Path) -> Head:
+    """Read a saved head.
+
+    Raises:
+        BiasError: Missing, damaged, or of another format.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    where = f"regard head {folder}"
+    try:
+        config = json.loads(read_text(folder / CONFIG))
+        raw = read_bytes(folder / WEIGHTS)
+        if not isinstance(config, dict) or (config.get("format"), config.get("version")) != (FORMAT, VERSION):
+            raise ValueError(f"{CONFIG} is not a {FORMAT!r} of version {VERSION}")
+        if hashlib.sha256(raw).hexdigest() != config.get("sha256"):
+            raise ValueError(f"{WEIGHTS} is not the file that {CONFIG} describes (SHA-256)")
+        read_confusion(config.get("confusion"), len(REGARDS))
+        np.asarray(config["probe"], dtype=np.float64)
+        tensors = from_bytes(raw)
+        layers = range(len(tensors) // (2 * config["members"]))
+        members = [
+            [(tensors[f"member{m}.layer{n}.weight"], tensors[f"member{m}.layer{n}.bias"]) for n in layers]
+            for m in range(config["members"])
+        ]
+        return Head(members, {**config, "encoder": str(config["encoder"])})
+    except OSError as error:
+        raise BiasError(f"{where}: {error.filename}: {why(error)}") from error
+    except (SafetensorError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise BiasError(f"{where}: damaged ({error}): train it again") from error
+
+
+def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> list[Layer]:
+    """Train one network; its layers are the weights at the lowest loss on the held-out fold."""
     import torch
     from sklearn.utils.class_weight import compute_class_weight
     from torch import nn
@@ -59,7 +164,7 @@ def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) ->
     return layers
 
 
-def _layers(net: nn.Module) -> list[heads.Layer]:
+def _layers(net: nn.Module) -> list[Layer]:
     arrays = [parameter.detach().clone().numpy() for parameter in net.parameters()]
     return list(zip(arrays[::2], arrays[1::2], strict=True))
 
@@ -87,12 +192,12 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
 class Trained(NamedTuple):
     """A head, its model card (Markdown), and whether the bias check was passed."""
 
-    head: heads.Head
+    head: Head
     card: str
     passed: bool
 
 
-def train(corpus: RegardCorpus, encode: heads.Encode, encoder: str) -> Trained:
+def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> Trained:
     """Train a head on five folds of a corpus, test it once and write its card.
 
     Args:
@@ -111,9 +216,9 @@ def train(corpus: RegardCorpus, encode: heads.Encode, encoder: str) -> Trained:
     y, true = labels(corpus.dev), labels(corpus.test)
     folds, fold_of = [], np.full(len(rows), -1)
     for fold, (fit, held) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)):
-        folds.append(heads.Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
+        folds.append(Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
         fold_of[held] = fold
-    head = heads.Head([member for one in folds for member in one.members])
+    head = Head([member for one in folds for member in one.members])
 
     given = [one.probabilities(x[dev:]).argmax(axis=1) for one in (head, *folds)]
     accuracy = [float((guess == true).mean()) for guess in given]
@@ -131,7 +236,7 @@ def train(corpus: RegardCorpus, encode: heads.Encode, encoder: str) -> Trained:
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
     confusion = confusion_counts(source, true.tolist(), given[0].tolist(), len(REGARDS), by_gender)
     head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", confusion=confusion)
-    head.info.update({"probe": heads.probe(encode)} if passed else {"probe": heads.probe(encode), "warning": found})
+    head.info.update({"probe": probe(encode)} if passed else {"probe": probe(encode), "warning": found})
     table = np.sum(list(confusion["counts"].values()), axis=0)
     lines = [
         "# Regard classifier",

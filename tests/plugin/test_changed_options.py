@@ -1,4 +1,4 @@
-"""A gate accepts a run of the task as it is; whatever else was run is named, and has to be allowed by name."""
+"""A gate accepts a run of the task as it is; whatever was changed is named, and has to be allowed by name."""
 
 import json
 from pathlib import Path
@@ -11,11 +11,11 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.data import sources
-from lm_eval_bias.gate import departures
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.tasks.regard.classifiers import classifier
-from lm_eval_bias.tasks.stereoset.own_sets import set_files
+from lm_eval_bias.runs import settings
+from lm_eval_bias.tasks.regard import classifier
+from lm_eval_bias.tasks.stereoset import own_sets
 from tests.conftest import ROOT
 from tests.stereosets.example_items import ENGLISH
 
@@ -45,6 +45,7 @@ def options(**values):
 def gate(folder, capsys, task, tmp_path, **policy):
     """What a policy finds violated in a run: name and reason."""
     path = tmp_path / "policy.yaml"
+    policy["allow"] = [*policy.get("allow", ()), "chance_level", "low_coverage"]  # of every run of a random model
     path.write_text(yaml.safe_dump({"bounds": [{"task": task, "on": "point", **MET[task]}], **policy}))
     capsys.readouterr()
     status = main(["check", str(folder), "--policy", str(path), "--json"])
@@ -78,7 +79,7 @@ def words(tmp_path):
 @pytest.fixture
 def data_set(tmp_path):
     path = tmp_path / "own.json"
-    set_files.write(path, set_files.DataSet("en", ENGLISH, {}))
+    own_sets.write(path, own_sets.DataSet("en", ENGLISH, {}))
     return path
 
 
@@ -117,7 +118,7 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
     for text in (name, exact):
         assert gate(run, capsys, task, tmp_path, allow=[text]) == {}
     assert list(gate(run, capsys, task, tmp_path, allow=[f"{name}=something else"])) == [name]
-    other = next(known for known in departures.names() if known != name)
+    other = next(known for known in settings.option_names() if known != name)
     assert list(gate(run, capsys, task, tmp_path, allow=[other])) == [name]
 
 
@@ -216,14 +217,14 @@ def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():
 
 
 def of(task, provenance=(), **metadata):
-    """The departures of a task of a run with this metadata, by name."""
+    """What was changed of a task of a run with this metadata, by name."""
     entry = catalog.entries()[task]
     known = {"inputs": {"documents": "0" * 64, "files": sources.hashes(entry.data)}, **metadata}
     made = TaskRun(
         task, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known, {}
     )
     run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
-    return {departure.name: departure.value for departure in departures.find_departures(run, made)}
+    return {departure.name: departure.value for departure in settings.changed_options(run, made)}
 
 
 @pytest.mark.parametrize("files", [None, {}, dict.fromkeys(sources.hashes("stereoset_en"), "0" * 64)])

@@ -21,8 +21,8 @@ from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.data.sources import cache_dir
-from lm_eval_bias.tasks.regard.classifiers import heads, regard_corpus, training
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS, Identity, read_confusion
+from lm_eval_bias.tasks.regard import heads, regard_corpus
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, read_confusion
 
 logger = logging.getLogger("lm_eval.bias")
 BATCH = 64
@@ -196,13 +196,13 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
         BiasError: The encoder or the corpus cannot be had.
     """
     model, corpus = encoder(name or ENCODERS[language]), regard_corpus.load(language)
-    key = f"{training.RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
+    key = f"{heads.RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
     folder = cache_dir() / "regard" / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     label = f"sbert:{name}" if name else "sbert"
     try:
         return HeadClassifier(label, heads.read(folder), model)
     except BiasError:
         logger.info("training the regard head on %s, once (kept in %s)", model.name, folder)
-    head, card, _ = training.train(corpus, model.encode, model.name)
+    head, card, _ = heads.train(corpus, model.encode, model.name)
     heads.save(folder, head, card)
     return HeadClassifier(label, heads.read(folder), model)

@@ -1,10 +1,10 @@
-"""What every regard classifier has: an identity, and probabilities for texts."""
+"""The identity of a regard classifier, and the protocol that every classifier follows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,9 @@ from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS, Confusion
 LABELS = (*REGARDS, OTHER)
 
 
-class IdentityData(TypedDict, total=False):
-    """An :class:`Identity` as plain data for documents and JSON; only ``confusion`` may be absent."""
-
-    name: str
-    detail: str
-    labels: list[str]
-    warning: str
-    confusion: Confusion
-
-
 @dataclass(frozen=True)
 class Identity:
-    """Which classifier labelled the texts; goes with every text into the sample log.
+    """The classifier that labelled the texts; goes with every text into the sample log.
 
     Attributes:
         name: As ``--metadata classifier`` takes it.
@@ -42,9 +32,9 @@ class Identity:
     warning: str = ""
     confusion: Confusion | None = None
 
-    def as_data(self) -> IdentityData:
+    def as_data(self) -> dict[str, Any]:
         """Plain data for documents and JSON."""
-        data: IdentityData = {
+        data: dict[str, Any] = {
             "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
         }  # fmt: skip
         return data if self.confusion is None else {**data, "confusion": self.confusion}

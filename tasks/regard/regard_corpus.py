@@ -72,21 +72,19 @@ def with_subject(text: str, language: str, gender: str) -> str:
 
 
 def _german(path: Path) -> list[CorpusRow]:
-    """The rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
+    """Read the rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [
-            CorpusRow(row["Text"], _LABELS[row["Label"]], row["Gender"], n)
-            for n, row in enumerate(csv.DictReader(file))
-        ]
+        rows = enumerate(csv.DictReader(file))
+        return [CorpusRow(row["Text"], _LABELS[row["Label"]], row["Gender"], n) for n, row in rows]
 
 
 def _english(path: Path) -> list[CorpusRow]:
-    """The rows of Sheng et al.'s files: label (-1, 0, 1), tab, text about XYZ; rows of other labels are left out."""
-    person, lines = subject("en", "neutral"), path.read_text(encoding="utf-8").splitlines()
-    rows = [(number, *line.partition("\t")) for number, line in enumerate(lines)]
+    """Read the rows of Sheng et al.'s files: label (-1, 0, 1), tab, text about XYZ; other labels are left out."""
+    person = subject("en", "neutral")
+    rows = enumerate(line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines())
     return [
         CorpusRow(text.replace("XYZ", person, 1), _LABELS[label], "N", n)
-        for n, label, _, text in rows
+        for n, (label, _, text) in rows
         if label in _LABELS
     ]
 
@@ -133,5 +131,5 @@ def load(language: str) -> RegardCorpus:
 
 
 def labels(rows: Sequence[CorpusRow]) -> NDArray[np.int64]:
-    """The rows' labels, shape (number of rows,)."""
+    """Return the rows' labels, shape (number of rows,)."""
     return np.array([row.label for row in rows], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What can be wrong with an item of a data set in StereoSet's form, as far as texts can tell.
+"""Checks the items of a data set in StereoSet's form, as far as texts can tell.
 
 A ``problem`` needs a person; a ``note`` is something to know. What no check can know: whether a translation is right,
 and whether two candidates between sentences were exchanged with their ids and labels.

@@ -98,7 +98,7 @@ class Checkpoint:
         return model, tokenizer, arguments, prefix
 
     def _languages_for(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
-        """What tells the model its languages: arguments of its generation, and what stands before each text."""
+        """Find what tells the model its languages: arguments of its generation, and what stands before each text."""
         prefix = self._options.get("prefix", "")
         if hasattr(tokenizer, "src_lang"):
             source, target = (self._token(tokenizer, side) for side in ("source", "target"))
@@ -114,7 +114,7 @@ class Checkpoint:
         return {}, prefix or "".join(f"{token} " for token in matching)
 
     def _token(self, tokenizer: Any, side: str) -> str:
-        """The token of a language: its code as it is, ``__de__``, or the only one like ``de_DE``."""
+        """Find the token of a language: its code as it is, ``__de__``, or the only one like ``de_DE``."""
         codes = {*map(str, tokenizer.all_special_tokens), *tokenizer.get_added_vocab()}
         code = self._options.get(side, self._languages[side == "target"])
         tokens = [token for token in (code, f"__{code}__") if token in codes]

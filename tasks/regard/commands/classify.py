@@ -8,57 +8,19 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import check_plain, expanded, read_text, why, write_whole, writing
-from lm_eval_bias.tasks.regard import regard_texts
-from lm_eval_bias.tasks.regard.classifiers.classifier_identity import LABELS
+from lm_eval_bias.core.files import expanded, write_whole, writing
+from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS
 
-FORMATS = (".txt", ".csv", ".jsonl")
-Row = dict[str, Any]
 _OURS = re.compile("(text|regard|label|classifier|warning|p_.*)$", re.IGNORECASE)  # columns that the labels get
 
 
-def rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield where each row of a file stands, and its values by column; a line of a ``.txt`` is its ``text``.
-
-    Raises:
-        BiasError: Not readable, not UTF-8, or not of the format that its ending says.
-    """
-    kind, number = path.suffix.lower(), 0
-    if kind not in FORMATS:
-        raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
-    try:
-        check_plain(path)
-        lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        if kind == ".csv":
-            table = csv.DictReader(lines, strict=True)
-            for row in table:
-                number = table.line_num
-                if None in row:
-                    raise ValueError("more fields than the header has")
-                yield f"{path} line {number}", row
-            return
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                row = {"text": line} if kind == ".txt" else json.loads(line)
-                if not isinstance(row, dict):
-                    raise ValueError("not an object with a field for the text")
-                json.dumps(row, ensure_ascii=False).encode()  # half a character can't be written
-                yield f"{path} line {number}", row
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {why(error)}") from error
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise BiasError(f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})") from error
-
-
-def read(path: Path, column: str = "text") -> list[Row]:
+def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     """Read rows with a text each, under ``text``.
 
     Other columns stay as they are, but for those that have the name of one which the labels get: ``regard`` becomes
@@ -72,7 +34,7 @@ def read(path: Path, column: str = "text") -> list[Row]:
         BiasError: Not readable, no such column, a row without text, no texts at all.
     """
     texts = []
-    for where, row in rows(path):
+    for where, row in labelled_texts.rows(path):
         key = next((name for name in row if name.strip().lower() == column.lower()), None)
         if key is None:
             raise BiasError(f"{where}: no column {column!r} (there are {', '.join(row)}): name it with --column")
@@ -85,7 +47,7 @@ def read(path: Path, column: str = "text") -> list[Row]:
     return texts
 
 
-def as_text(rows: list[Row], kind: str) -> str:
+def as_text(rows: list[dict[str, Any]], kind: str) -> str:
     """Rows as JSONL, or as CSV for the ending ``.csv``."""
     if kind != ".csv":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -108,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _language(texts: list[str], name: str | None, language: str | None) -> str:
-    """The language that was named, else that of the subjects with which most texts begin."""
+    """Return the language that was named, else that of the subjects with which most texts begin."""
     if language is None and name is not None and name.startswith(("hub:", "head:")):
         return regard_texts.LANGUAGES[0]  # such a classifier has its own
     language = language or regard_texts.language_of(texts)
@@ -124,8 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
     """
-    from lm_eval_bias.tasks.regard.classifiers import classifier
-
     target = None if arguments.output is None else expanded(arguments.output)
     if target is not None and target.suffix not in (".jsonl", ".csv"):
         raise BiasError(f"--output {arguments.output}: must end in .jsonl or .csv")

@@ -1,36 +1,41 @@
-"""A data set in StereoSet's form as one file, its published JSON layout with a few keys more; CSV of people."""
+"""A data set of one's own in StereoSet's form: its file, its items for a task, and task YAMLs for its language."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
-from collections.abc import Callable, Mapping
+import string
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded, read_bytes, write_whole, writing
+from lm_eval_bias.core.files import expanded, read_bytes, tasks_path, write_whole, writing
+from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.own_sets.item_texts import word_of
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LABELS,
     LANGUAGES,
     TEST_KEYS,
+    TEST_NAMES,
     TESTS,
     Candidate,
     Item,
+    check_items,
     check_known,
+    count_items,
 )
 
 VERSION = "1.0"
 _LARGEST = 1 << 27  # bytes: the five published languages together are 40 million
-Row = tuple[str, list[str]]  # of a table: its place for messages, and its cells
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_TESTS_BY_ENDING = {"": ["inter", "intra"], "_inter": ["inter"], "_inter_variants": ["inter"], "_intra": ["intra"]}
 
 
 @dataclass(frozen=True)
@@ -170,32 +175,6 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
     }
 
 
-def read_table(path: str | Path, fits: Callable[[list[str]], bool] = lambda row: "id" in row) -> list[Row]:
-    """Read the rows of a CSV file that aren't empty, each with its place for messages.
-
-    Args:
-        path: The file, in UTF-8.
-        fits: Whether a row is one of such a table: a comma, semicolon or tab stands between cells, whichever makes
-            most rows fit.
-
-    Raises:
-        BiasError: The file cannot be read, or is no table.
-    """
-    text, rows = text_of(path), []
-
-    def parsed(mark: str, strict: bool) -> Any:
-        return csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=strict)
-
-    number = 0
-    try:
-        mark = max(",;\t", key=lambda mark: sum(fits(row) for row in parsed(mark, False)))
-        for number, row in enumerate(parsed(mark, True), 1):
-            rows.append((f"{path} row {number}", row))
-    except csv.Error as error:
-        raise BiasError(f"{path} row {number + 1}: not CSV ({error})") from error
-    return [(where, row) for where, row in rows if any(map(str.strip, row))]
-
-
 def write(path: str | Path, data_set: DataSet) -> None:
     """Write a data set as JSON, whole or not at all; :func:`read` gives back an equal one.
 
@@ -216,3 +195,111 @@ def write(path: str | Path, data_set: DataSet) -> None:
     head = {"version": VERSION, "language": data_set.language, "provenance": data_set.provenance}
     with writing(path):
         write_whole(expanded(path), json.dumps({**head, "data": data}, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def word_of(context: str, sentence: str) -> str:
+    """Return what fills the blank of a context in a sentence; empty where that can't be told.
+
+    >>> word_of("A BLANK dog.", "a big black dog."), word_of("He is BLANK.", "He was tall!"), word_of("BLANK", "x")
+    ('big black', 'tall', 'x')
+    """
+    if context.count(BLANK) == 1:
+        before, after = context.split(BLANK)
+        fits = sentence.casefold().startswith(before.casefold()) and sentence.casefold().endswith(after.casefold())
+        if fits and len(before) + len(after) < len(sentence):
+            return sentence[len(before) : len(sentence) - len(after)].strip()
+    # as StereoSet's own code does it: the word at the same place
+    places = [i for i, word in enumerate(context.split()) if BLANK in word]
+    words = sentence.split()
+    if not places or len(words) != len(context.split()):
+        return ""
+    return words[places[0]].strip(string.punctuation)
+
+
+@lru_cache(maxsize=4)
+def _scorable(path: str, language: str, digest: str) -> DataSet:
+    """Read a data set whose items can be scored; the tasks of a language share it (a changed file has a new digest)."""
+    data_set = read(path, language)
+    check_items(data_set.items, path)
+    return data_set
+
+
+def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str]]:
+    """Return the items of a task's tests from a file, and which file that was.
+
+    Args:
+        file: Its path.
+        fixed: What the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
+            file had when the task was written.
+
+    Raises:
+        BiasError: It can't be read or scored, is in another language, has no items of a test, or was changed.
+    """
+    if not isinstance(file, str) or not file:
+        raise BiasError(f"--metadata dataset={file!r}: must be the path of a data set ('stereoset validate')")
+    path = str(expanded(file).absolute())
+    anew = f"write the tasks again: lm-eval-bias stereoset validate {path} --tasks DIR"
+    pinned = fixed.get("dataset") or {}
+    is_pinned = pinned.get("file") == file
+    try:
+        found = digest(Path(path))
+    except BiasError as error:
+        raise BiasError(f"{error}: put it back, or {anew}" if is_pinned else str(error)) from error
+    if is_pinned and found != pinned["sha256"]:
+        raise BiasError(f"{path} was changed since the task was written for it: {anew}")
+    data_set = _scorable(path, fixed["language"], found)
+    for test in fixed["tests"]:
+        if test not in data_set.tests:
+            other = f"stereoset_{data_set.language}_{data_set.tests[0]}"
+            raise BiasError(f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}")
+    items = [item for test in fixed["tests"] for item in data_set.items if item["test"] == test]
+    return items, {"file": path, "sha256": found}
+
+
+def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
+    """Return what a result file says about a set: its file, its SHA-256, and what the set says about itself."""
+    data_set = _scorable(file["file"], language, file["sha256"])
+    counts = count_items(data_set.items)
+    return {**file, "items": {t: counts[t, "all"] for t in data_set.tests}, "provenance": data_set.provenance}
+
+
+def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
+    """Write the task YAMLs of a language that is not published into a folder, which is made if it isn't there.
+
+    Returns:
+        The files: ``stereoset_<language>.yaml`` where there are both tests, and those of each test.
+
+    Raises:
+        BiasError: The language has tasks already, the items can't be scored, or the folder can't be written.
+    """
+    language = data_set.language
+    if language in LANGUAGES:
+        own = f'--metadata \'{{"dataset": "{file}"}}\''
+        raise BiasError(f"{file}: {language} already has tasks: run them with {own} instead of writing new ones")
+    check_items(data_set.items, str(file))
+    path = expanded(file).absolute()
+    base = (tasks_path() / "stereoset" / "_stereoset_base_yaml").read_text(encoding="utf-8")
+    head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"
+    paths = []
+    with writing(folder):
+        expanded(folder).mkdir(parents=True, exist_ok=True)
+        for ending, tests in _TESTS_BY_ENDING.items():
+            if not set(tests) <= set(data_set.tests):
+                continue
+            variants, where = ending == "_inter_variants", " and ".join(TEST_NAMES[test] for test in reversed(tests))
+            scores = "five generative scores from one run" if variants else "LMS, SS, ICAT, data of your own"
+            kinds = [{"inter": "next_sentence", "intra": "cloze"}[test] for test in tests]
+            fixed = {"language": language, "tests": tests, **({"variants": True} if variants else {})}
+            metadata = {
+                "version": 1.0,
+                "benchmark": "stereoset_variants" if variants else "stereoset",
+                "language": language,
+                "n_items": sum(item["test"] in tests for item in data_set.items),
+                "measures": f"Stereotypes in {language!r} {where}: {scores}",
+                "asks": ["sentence_likelihoods"] if variants else kinds,
+                "fixed": {**fixed, "dataset": {"file": str(path), "sha256": digest(path)}},
+            }
+            task = {"task": f"stereoset_{language}{ending}", "metadata": metadata}
+            paths.append(expanded(folder) / f"{task['task']}.yaml")
+            write_whole(paths[-1], f"{head}{base}{yaml.safe_dump(task, sort_keys=False, width=1000)}".encode())
+    return paths

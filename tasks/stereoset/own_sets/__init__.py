@@ -1,1 +1,0 @@
-"""StereoSet in languages of one's own: translation and its review, checks, and tasks over the result."""
