@@ -13,6 +13,7 @@ from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
 from lm_eval_bias.core import catalog, published_scores, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
 from lm_eval_bias.runs import remarks, settings
@@ -114,6 +115,7 @@ INDEPENDENT = (
     "difference: the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
+GUESSING = "chance level"  # as a row's caveat says it
 ALONE = "no other run was scored by the same conventions"
 
 
@@ -204,8 +206,10 @@ def _with_ranks(
 ) -> list[BoardRow]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     points = [
-        settings.unknown_part(task) or _point(task.scores.get(column.name), column, form.get(column.name))
-        for task, form in zip(tasks, forms, strict=True)
+        settings.unknown_part(task)
+        or (GUESSING if GUESSING in row.caveat else "")  # what knows nothing is near a neutral value, too
+        or _point(task.scores.get(column.name), column, form.get(column.name))
+        for row, task, form in zip(rows, tasks, forms, strict=True)
     ]
     parts = map(settings.part, tasks)
     alone = [f"{part}: no other run on the same items" if part else ALONE for part in parts]
@@ -318,7 +322,7 @@ def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
     else:
         names = [name for name in catalog.entries() if name in members]
         names += [name for name in members if name not in names]
-    return [_board(name, members.get(name, [])) for name in names]
+    return [_board(name, members.get(name, [])) for name in progress(names, "Tasks")]
 
 
 def foreign(runs: Sequence[Run]) -> list[Problem]:

@@ -85,9 +85,7 @@ def _tell(config: EvaluatorConfig, table: str, results: dict[str, Any], saved: b
         )
     blocks.append(run_output.notes(tasks, table == "all", words))
     print("".join(f"\n{block}\n" for block in blocks if block))
-    if not config.output_path:
-        print("Nothing was saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
-    elif tasks and saved:
+    if tasks and saved:
         if config.log_samples:
             print(f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}")
         print(f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html")

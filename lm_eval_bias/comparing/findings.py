@@ -10,6 +10,7 @@ from typing import NamedTuple
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, conditions, why_not_paired
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
@@ -165,7 +166,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
     """
     findings: list[Finding] = []
     names: set[str] = set()
-    for pair in pairs:
+    for pair in progress(pairs, "Comparing"):
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample

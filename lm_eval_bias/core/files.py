@@ -11,12 +11,14 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lm_eval_bias.core.errors import BiasError, one_line
+
+T = TypeVar("T")
 
 LARGEST = 1 << 30  # bytes
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
@@ -238,3 +240,10 @@ def write(text: str, output: str) -> None:
     """Write text whole to a file, or raise a BiasError."""
     with writing(output):
         write_whole(expanded(output), text.encode("utf-8", "backslashreplace"))
+
+
+def progress(steps: Sequence[T], name: str) -> Iterable[T]:
+    """Steps with a bar on standard error of a terminal where they take more than a second."""
+    from tqdm import tqdm
+
+    return tqdm(steps, desc=name, delay=1.0, leave=False, disable=None)

@@ -89,6 +89,10 @@ def evaluate(
         config.samples = {name: indices for name, indices in chosen.items() if indices is not None} or None
         if distributed.first():
             print(suites.describe(suite), flush=True)
+    if distributed.first():
+        if not config.output_path:
+            print("Nothing will be saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
+        print(f"Loading {config.model} ({redaction.arguments(config.model_args) or 'no arguments'})", flush=True)
     tracker, dashboards = running.loggers(config)
     if config.use_cache:
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.harness import run_inputs
@@ -208,8 +209,9 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
             yield GateFinding(task.task, one.name, False, needed, problem)
     here, there = run_inputs.code_hash(registry.get(task.benchmark)), task.inputs.get("package_code")
     if there not in (None, here):
-        said = f"{str(there)[:12]}, here {here[:12]}: --strict tells whether the scores are the same"
-        yield GateFinding(task.task, "package_code", True, "nothing: told only", said)
+        hashes = f"{str(there)[:12]}, here {here[:12]}"
+        said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
+        yield GateFinding(task.task, "package_code", True, "for information", said)
 
 
 def _allows(text: str, one: ChangedOption) -> bool:
@@ -269,7 +271,7 @@ def recomputed(run: Run) -> list[GateFinding]:
         BiasError: A task without a log, or with one that can't be read.
     """
     findings = []
-    for task in run.tasks.values():
+    for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         try:
             lines = soundness.differences(task.scores, rescoring.recompute(task))
         except sample_logs.OtherDocuments:

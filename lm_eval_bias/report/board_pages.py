@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
+from lm_eval_bias.boards.building import GUESSING, NOT_PUBLISHED, PUBLISHED, RUN, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
@@ -32,7 +32,7 @@ READING = (
     "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
     "sample logs are there. Otherwise they are treated as independent, and the table says so.",
 )
-TRIAL, GUESSING = "trial run", "chance level"  # what a row's caveat begins with
+TRIAL = "trial run"  # as a row's caveat says it
 _MANY = 20  # names that are listed
 FIRST = 6  # tasks that have a column at first
 
@@ -52,11 +52,6 @@ def uncertainty(row: BoardRow, column: Value) -> str:
     if cell.plus_minus is not None:
         return f"±\u00a0{number(cell.plus_minus, column.unit)}"
     return "derived" if cell.derived else ""
-
-
-def rank(row: BoardRow, column: Value) -> Rank | None:
-    """A row's rank by a score; a model at chance level has none."""
-    return None if GUESSING in row.caveat else row.cells[column.name].rank
 
 
 def sort_key(row: BoardRow, column: Value) -> float:
@@ -101,7 +96,7 @@ def unranked(board: Board) -> list[str]:
         reasons: dict[str, list[str]] = defaultdict(list)
         for name in ranked:
             cell = row.cells[name]
-            reasons[GUESSING if cell.rank and GUESSING in row.caveat else cell.unranked].append(name)
+            reasons[cell.unranked].append(name)
         for reason, names in reasons.items():
             if reason not in ("", NOT_PUBLISHED):
                 labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
@@ -135,7 +130,7 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     for row in listed(board, columns):
         cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
         for column in columns:
-            place = rank(row, column)
+            place = row.cells[column.name].rank
             beside = [uncertainty(row, column), f"rank {place} of {place.of}" if place else ""]
             cells.append(Cell(text(row, column), row.cells[column.name].value, ", ".join(filter(None, beside))))
         rows.append(cells)
@@ -211,7 +206,7 @@ def _cell(board: Board, row: BoardRow | None, column: Value) -> BoardCell:
     if row is None or (row.kind == PUBLISHED and text(row, column) == NONE):
         return BoardCell("", label=label)
     key, note = sort_key(row, column), uncertainty(row, column)
-    return BoardCell(text(row, column), key, note, label=label, rank=rank(row, column))
+    return BoardCell(text(row, column), key, note, label=label, rank=row.cells[column.name].rank)
 
 
 def _warnings(rows: Mapping[str, BoardRow]) -> str:

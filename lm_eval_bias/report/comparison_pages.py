@@ -102,7 +102,7 @@ def _rows(members: Sequence[Member], series: dict[str, int]) -> list[TaskStrips]
     tasks: dict[str, dict[str, list[Member]]] = {}
     for member in drawn:
         tasks.setdefault(member.finding.subject, {}).setdefault(member.finding.score.name, []).append(member)
-    reaches = {}
+    reaches: dict[str, float] = {}
     for name, findings in ((m.finding.score.name, m.finding) for m in drawn):
         ends = [abs(end) for end in (findings.difference.value, *(findings.difference.interval or ()))]
         span = findings.score.high - findings.score.low

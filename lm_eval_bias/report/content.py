@@ -224,7 +224,7 @@ def _names(section: Section) -> list[str]:
 def breakdowns(section: Section) -> list[Part]:
     """A section's figures and tables for a page."""
     names = _names(section)
-    contents = [Part("", text)] if (text := parts.about_items(section.tasks)) else []
+    contents = [Part("", lines)] if (lines := parts.about_items(section.tasks)) else []
     if names:
         own = registry.get(names[0])
         contents += ask([], own, own.figures, section.tasks[:BREAKDOWNS])

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, ask
+from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.score_cells import score_label
@@ -195,7 +196,7 @@ def build(tasks: Sequence[ReportTask], most: int, folder: str, page: str) -> Ite
         page: The report's file name.
     """
     pages = ItemPages()
-    for item in tasks:
+    for item in progress(tasks, "Items of tasks"):
         if not item.task.scores:  # withheld, as the page says
             continue
         if item.task.samples is None:

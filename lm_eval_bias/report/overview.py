@@ -248,7 +248,8 @@ def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
 
 
 def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
-    bias, ability = [], []
+    bias: list[TaskStrips] = []
+    ability: list[TaskStrips] = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
         asked = [item.task.documents for item in members]

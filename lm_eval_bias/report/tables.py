@@ -61,8 +61,8 @@ def latex_table(table: Table) -> Markup:
     def cell(column: Column, cell: Cell) -> str:
         if not column.numeric:
             return latex(_annotated(column, cell))
-        lines = [latex(text) for text in (cell.text, cell.note) if text] or [""]
-        return lines[0] if len(lines) == 1 else rf"\shortstack[r]{{{lines[0]} \\ {{}}{{\scriptsize {lines[1]}}}}}"
+        text, note = latex(cell.text), latex(cell.note)
+        return rf"\shortstack[r]{{{text} \\ {{}}{{\scriptsize {note}}}}}" if note else text
 
     def line(texts: Iterable[str]) -> str:
         # LaTeX would take a bracket or a star behind the end of a row for its argument

@@ -21,7 +21,7 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.answers import DAMAGE, NotConcerned, NotOurs, Reader, SavedPart, SavedSample, damaged
 from lm_eval_bias.core.benchmark import Rewriting, detailed
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import expanded, under
+from lm_eval_bias.core.files import expanded, progress, under
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.runs import harness_results, sample_logs, soundness
@@ -205,7 +205,7 @@ def gather(
     any_ours = False
     if readers is None:
         readers = [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
-    for path, (reader, explicit) in _files(paths, readers).items():
+    for path, (reader, explicit) in progress(list(_files(paths, readers).items()), "Reading"):
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():

@@ -9,12 +9,14 @@ pair. Generative models answer questions from log-likelihoods, too.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.harness import internals, servers
+from lm_eval_bias.harness import distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer
 from lm_eval_bias.scoring.token_likelihoods import encoded_once
@@ -23,6 +25,15 @@ if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
 
     from lm_eval_bias.harness.internals import Instance
+
+logger = logging.getLogger("lm_eval.bias")
+
+
+def _tell(requests: Sequence[Instance]) -> None:
+    """Say whose requests come next: the bars below don't."""
+    names = list(dict.fromkeys(str(request.task_name) for request in requests))
+    if names and distributed.first():
+        logger.info("%s: %s requests", few(names), f"{len(requests):,}")
 
 
 def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
@@ -35,6 +46,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     Raises:
         BiasError: No distribution has such log-likelihoods.
     """
+    _tell(requests)
 
     def ask(places: list[int | None]) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
@@ -89,6 +101,7 @@ def _generative(kind: str) -> Callable[..., list[Answer]]:
     def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
         from lm_eval_bias.scoring import causal, seq2seq
 
+        _tell(requests)
         family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
         return getattr(family, kind)(self, requests)
 

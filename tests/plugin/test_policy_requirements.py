@@ -132,7 +132,7 @@ def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
 def test_another_code_of_the_benchmark_is_told_and_no_violation():
     inputs = task().metadata["inputs"]
     (told,) = beside_bounds(task(metadata={"inputs": {**inputs, "package_code": "1" * 64}}))
-    assert (told.score, told.holds, told.required) == ("package_code", True, "nothing: told only")
+    assert (told.score, told.holds, told.required) == ("package_code", True, "for information")
     assert told.problem.startswith(f"{'1' * 12}, here ")
     here = verdict.run_inputs.code_hash(verdict.registry.get("occugender"))
     assert beside_bounds(task(metadata={"inputs": {**inputs, "package_code": here}})) == []

@@ -90,7 +90,7 @@ def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, requ
     assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
     assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (10 if width > 1000 else 0)
     order = "[...document.querySelectorAll('main h2')].map(h => h.textContent)"
-    assert browser.evaluate(order) == ["Bias", "Abilities", "Read before the numbers", "Scores", "Details"]
+    assert browser.evaluate(order) == ["Verdicts", "Bias", "Abilities", "Read before the numbers", "Scores", "Details"]
     if width == 1280 and which == "whole_page":  # seven tasks: everything else is folded
         assert browser.evaluate("document.scrollingElement.scrollHeight") < 5000
 

@@ -109,6 +109,7 @@ class HFPacked(HFLM):
             special = np.array(self.tokenizer.all_special_ids, np.int64)
             token_ids = np.arange(min(network.vocabulary, len(self.tokenizer)))
             usable = np.setdiff1d(token_ids, special) if len(token_ids) > len(special) + 1 else token_ids
+            logger.info("hf-packed: checking shared beginnings against plain forward passes")
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
         self._method, self._tested_length = verdict.method, max(verdict.longest, 1)
