@@ -382,12 +382,6 @@ _REFUSED = _viewed(
 )
 
 
-def _silence(records: Sequence[Record]) -> list[Score[QuestionRecord]]:
-    """What of the items is unanswered and, of generated answers, refused."""
-    generated = not records or bool(records[0].get("generated"))
-    return [_UNANSWERED, _REFUSED] if generated else [_UNANSWERED]
-
-
 def _by_rule(base: Score[QuestionRecord], rule: str, terms: Terms) -> Score[QuestionRecord]:
     """The same score of the answers that another rule tells, such as log-likelihoods divided by the answers' lengths.
 
@@ -453,7 +447,8 @@ def scores(records: Sequence[Record] = (), detailed: bool = False, *, terms: Ter
     rules = [_by_rule(score, rule, terms) for rule in by for score in _headlines(terms)]
     in_choice = [_in_choice(score, terms) for score in main] if terms.in_choice else []
     votes = _headlines(terms, votes=True) if terms.by_template else []
-    return [*main, *_silence(records), *in_choice, *rules, *votes, *(_cells(records, terms) if detailed else [])]
+    silence = [_UNANSWERED, _REFUSED] if generated or not records else [_UNANSWERED]
+    return [*main, *silence, *in_choice, *rules, *votes, *(_cells(records, terms) if detailed else [])]
 
 
 def _spread(records: Items, *, score: Score[QuestionRecord], kind: str) -> Estimate:
@@ -521,4 +516,4 @@ def prompt_scores(
             )
             for kind, title in (("mean", "mean"), ("sd", "standard deviation"), ("range", "largest minus smallest"))
         ]
-    return [*by_wording, *_silence(records), *(_cells(records, terms) if detailed else [])]
+    return [*by_wording, _UNANSWERED, *(_cells(records, terms) if detailed else [])]
