@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
-        scores=list(dict.fromkeys(output.comma_separated([arguments.scores or ""]))),
+        scores=list(dict.fromkeys(name.strip() for name in (arguments.scores or "").split(",") if name.strip())),
         all_scores=arguments.all_scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,

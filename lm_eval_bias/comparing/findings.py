@@ -152,12 +152,29 @@ class Choice(NamedTuple):
     correction: str = "holm"
 
 
-def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
+@dataclass(frozen=True)
+class Refusal:
+    """Two sides that can't be compared.
+
+    Attributes:
+        pair: The sides.
+        reason: Why not.
+    """
+
+    pair: Pair
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
+
+
+def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = None) -> list[Finding]:
     """Compare all pairs.
 
     Args:
         pairs: What with what, as ``choice.by`` and ``choice.base`` made them.
         choice: What to compare and how.
+        refused: Takes the pairs that can't be compared, which are errors without it.
 
     Raises:
         BiasError: Sides that can't be paired, unless they may be compared unpaired; an unknown score; nothing to
@@ -170,6 +187,9 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample
         if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
+            if refused is not None:
+                refused.append(Refusal(pair, reason))
+                continue
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
@@ -201,22 +221,6 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
     level = LEVEL if choice.correction == "none" else LEVEL / max(tests, 1)
     adjusted = adjust([f.difference.p for f in findings], choice.correction)
     return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Two sides that can't be compared.
-
-    Attributes:
-        pair: The sides.
-        reason: Why not.
-    """
-
-    pair: Pair
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
 
 
 class Comparison(NamedTuple):
@@ -263,25 +267,14 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
     pairs = make_pairs(runs, choice.by, choice.base)
     refused: list[Refusal] = []
     try:
-        findings = find(pairs, choice)
+        findings = find(pairs, choice, refused if leave_out else None)
     except BiasError:
-        refused = _refusals(pairs, choice) if leave_out and not choice.unpaired else []
-        if len(refused) in (0, len(pairs)):
+        if not refused:
             raise
-        pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
-        findings = find(pairs, choice)
+        findings = find(pairs, choice)  # none can be compared: the first says why
+    pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
     _refuse_unknown(pairs, findings, choice.scores)
     return Comparison(findings, pairs, refused)
-
-
-def _refusals(pairs: Sequence[Pair], choice: Choice) -> list[Refusal]:
-    """The pairs that can't be compared item by item."""
-    refused = []
-    for pair in pairs:
-        logs = pair.base.task.samples and pair.other.task.samples
-        if reason := why_not_paired(pair, choice.by) if logs else "no sample logs":
-            refused.append(Refusal(pair, reason))
-    return refused
 
 
 def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: Sequence[str]) -> None:

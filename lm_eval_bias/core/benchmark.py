@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.planting import Planting
-    from lm_eval_bias.core.published_scores import Published
     from lm_eval_bias.core.questions import Question
-    from lm_eval_bias.core.run_data import Remark, TaskRun
+    from lm_eval_bias.core.run_data import Published, Remark, TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
@@ -319,10 +318,12 @@ class Benchmark(ABC):
     def read_answer(self, raw: Any) -> Any:
         """An answer from a sample log, in which the harness has written every number as text.
 
+        The default is a tuple of numbers, or a text, as the model gave them.
+
         Raises:
             ValueError: It is no answer.
         """
-        return plain_answer(raw)
+        return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
 
     def is_settled(self, doc: Document, text: str) -> bool:
         """Whether :meth:`record` would be the same whatever a model wrote behind a text: it can stop there.
@@ -455,16 +456,12 @@ def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
     return False
 
 
-def plain_answer(raw: Any) -> Any:
-    """Numbers of a tuple, or a text, as the model gave them.
-
-    >>> plain_answer(["-1.5", "False"]), plain_answer(["0.25", "3"]), plain_answer("Die Frau")
-    ((-1.5, False), (0.25, 3), 'Die Frau')
-    """
-    return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
-
-
 def _number(text: str) -> bool | int | float:
+    """A number of a sample log.
+
+    >>> _number("-1.5"), _number("False"), _number("3")
+    (-1.5, False, 3)
+    """
     if text in ("True", "False"):
         return text == "True"
     return int(text) if text.lstrip("-").isdigit() else float(text)

@@ -45,20 +45,6 @@ def of_all(hashes: Iterable[str]) -> str:
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
 
-def differing_fields(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The names of the fields in which two documents differ.
-
-    >>> differing_fields({"id": 1, "words": ["he"]}, {"id": 1, "words": ["xer"]})
-    ['words']
-    """
-    missing = object()
-    return [
-        key
-        for key in dict.fromkeys((*one, *other))
-        if _without_place(one.get(key, missing)) != _without_place(other.get(key, missing))
-    ]
-
-
 @cache
 def of_data_files(folder: Path) -> str:
     """One SHA-256 of what the YAMLs and data files in a benchmark's folder hold, whatever comments stand in them."""

@@ -67,9 +67,7 @@ class Policy:
 
     Attributes:
         bounds: At least one.
-        share: Least share of a task's items, 0 for any; ``None`` for all, unless a part is allowed by name.
-        dtypes: Of the weights; empty for any.
-        allow_warnings: Whether scores may come with warnings.
+        share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
         allow: What may be changed of the tasks: names, or ``name=value``; and kinds of remarks that would unmake a
             verdict.
@@ -77,8 +75,6 @@ class Policy:
 
     bounds: tuple[Bound, ...]
     share: float | None = None
-    dtypes: tuple[str, ...] = ()
-    allow_warnings: bool = True
     unanswered: float = UNANSWERED
     allow: tuple[str, ...] = ()
 
@@ -165,13 +161,10 @@ def read(path: Path) -> Policy:
                 place=place,
             )
         )
-    dtype = content.get("dtype", [])
-    share = content.get("min_documents_share", 0.0 if "require_full" in content else None)
+    share = content.get("min_documents_share")
     return Policy(
         bounds=tuple(bounds),
-        share=1.0 if content.get("require_full") else None if share is None else float(share),
-        dtypes=(dtype,) if isinstance(dtype, str) else tuple(dtype),
-        allow_warnings=content.get("allow_warnings", True),
+        share=None if share is None else float(share),
         unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
         allow=_allowed(content, node, path),
     )

@@ -13,8 +13,7 @@ from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import score_label, short
 from lm_eval_bias.report import parts, templates
 from lm_eval_bias.runs import contributions
 from lm_eval_bias.runs.contributions import Log

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.score_cells import value_cell
+from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
 

@@ -12,9 +12,8 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DATA, DETAIL, options_for
+from lm_eval_bias.core.benchmark import DETAIL
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.data import sources
 
 UNRECORDED = "not recorded"
 _OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
@@ -186,8 +185,6 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     if "documents" not in task.inputs and "scored" not in task.inputs:
         problem = "its file doesn't say which inputs were read and scored: run the task again"
         yield ChangedOption("inputs", "", problem)
-    elif unread := _unread(task):
-        yield ChangedOption("inputs", "", f"its file doesn't say that it read the pinned version of {unread[0]}")
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
     there = task.inputs.get("package_content", here)
     if there != here and task.metadata.get("distribution") == registry.distribution(task.benchmark):
@@ -201,13 +198,3 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             yield ChangedOption("suite", str(suite.get("name")), items)
         else:
             yield ChangedOption("samples", str(task.inputs.get("scored") or "")[:12], items)
-
-
-def _unread(task: TaskRun) -> list[str]:
-    """The pinned files of a task that its run isn't known to have read, where none of its own took their place."""
-    entry = catalog.entries().get(task.base)
-    replaced = any(task.metadata.get(option) for option in options_for(registry.get(task.benchmark), DATA))
-    if entry is None or "dataset_used" in task.metadata or replaced:
-        return []
-    read = task.inputs.get("files", {})
-    return [name for name, digest in sources.hashes(entry.data).items() if read.get(name) != digest]

@@ -148,7 +148,7 @@ FLAGS = {
     "regard train": ["--language", "--encoder", "-o"],
     "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
-    "leaderboard": ["-o", "--format", "--task"],
+    "leaderboard": ["-o", "--format"],
     "check": ["--policy", "--json", "--junit", "--markdown", "--github"],
     "ls": ["--json", "--suites", "--card"],
     "fetch": [],

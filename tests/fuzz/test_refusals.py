@@ -220,8 +220,6 @@ CASES = [
     ("leaderboard", "RUNS_DIR"),
     ("leaderboard GONE", "GONE"),
     ("leaderboard EMPTY", "EMPTY"),
-    ("leaderboard LOGS --task nonsense", "nonsense"),
-    ("leaderboard LOGS --task ''", "--task"),
     ("leaderboard LOGS -o OUT/b.docx", ".docx"),
     ("leaderboard LOGS -o GONE/b.md", "GONE/b.md"),
     ("leaderboard LOGS --format x", "'x'"),

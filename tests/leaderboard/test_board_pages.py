@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report.board_pages import family
 from tests.conftest import ROOT
@@ -90,16 +89,6 @@ def test_links_lead_somewhere(capsys):
 )
 def test_family_is_the_first_word_of_the_name(model, expected):
     assert family(model) == expected
-
-
-def test_published_scores_alone_make_a_page(capsys, tmp_path):
-    write(tmp_path, "a", run_data("model"))
-    out = tmp_path / "p.html"
-    assert main(["leaderboard", str(tmp_path), "--task", "stereoset_en", "-o", str(out)]) == 0
-    rows = table_rows(Page(out.read_text(encoding="utf-8")))[1:]
-    assert rows
-    assert all(row[0].endswith("published") for row in rows)
-    assert ": rank by" not in out.read_text(encoding="utf-8")
 
 
 def test_looking_tasks_up_does_not_touch_the_disk_each_time(monkeypatch):
