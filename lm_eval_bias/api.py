@@ -386,8 +386,8 @@ def compare(
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = findings.Choice(by, base, names, all_scores, unpaired, correction)
-    compared = findings.compare(_several(runs), choice)
-    return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
+    found, _, _ = findings.compare(_several(runs), choice)
+    return _frame([comparison_reports.record(finding, correction) for finding in found])
 
 
 @_public

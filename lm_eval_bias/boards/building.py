@@ -144,7 +144,7 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     withheld = registry.withheld(task.benchmark, task)
-    given = {column.name: task.scores.get(column.name) for column in columns}
+    given = {column.name: None if withheld else task.scores.get(column.name) for column in columns}
     cells = {
         name: RankedScore(v.value, stderr=v.stderr, interval=v.interval, note=v.note)
         if v is not None

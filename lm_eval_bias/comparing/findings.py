@@ -223,20 +223,6 @@ def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = 
     return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)]
 
 
-class Comparison(NamedTuple):
-    """What comparing some runs gave.
-
-    Attributes:
-        findings: A difference per pair and score.
-        pairs: What was compared with what.
-        refused: Pairs that were left out.
-    """
-
-    findings: list[Finding]
-    pairs: list[Pair]
-    refused: list[Refusal]
-
-
 def ways() -> list[str]:
     """By what runs can be compared."""
     return ["run", *conditions(), LANGUAGE]
@@ -252,13 +238,18 @@ def check(choice: Choice) -> None:
         raise BiasError("--scores and --all_scores can't be combined: give one of them")
 
 
-def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Comparison:
+def compare(
+    runs: Sequence[Run], choice: Choice, leave_out: bool = False
+) -> tuple[list[Finding], list[Pair], list[Refusal]]:
     """Compare runs.
 
     Args:
         runs: Runs with names that tell them apart.
         choice: What to compare and how.
         leave_out: Leave out and list pairs that can't be compared where others can.
+
+    Returns:
+        A difference per pair and score, what was compared with what, and the pairs that were left out.
 
     Raises:
         BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
@@ -274,7 +265,7 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         findings = find(pairs, choice)  # none can be compared: the first says why
     pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
     _refuse_unknown(pairs, findings, choice.scores)
-    return Comparison(findings, pairs, refused)
+    return findings, pairs, refused
 
 
 def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: Sequence[str]) -> None:

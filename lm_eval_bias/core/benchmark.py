@@ -132,18 +132,15 @@ class Rewriting(NamedTuple):
         flag: Without the dashes.
         metavar: What stands for its value in the help.
         help: What it does, beginning with the benchmark's name.
-        each: Changes one document and its answers, given the flag's value.
-        all: Changes all documents of a task, which it has to see at once, and the answers of each.
+        change: Changes the documents of a task and the answers of each, given the flag's value.
     """
 
     flag: str
     metavar: str
     help: str
-    each: Callable[[Document, Sequence[Any], str], tuple[Document, Sequence[Any]]] | None = None
-    all: (
-        Callable[[Sequence[Document], Sequence[Sequence[Any]], str], tuple[Sequence[Document], Sequence[Sequence[Any]]]]
-        | None
-    ) = None
+    change: Callable[
+        [Sequence[Document], Sequence[Sequence[Any]], str], tuple[Sequence[Document], Sequence[Sequence[Any]]]
+    ]
 
 
 class Command(NamedTuple):

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -137,19 +136,11 @@ def _file(
 
 
 def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str) -> Iterator[SavedSample]:
-    """Saved documents and answers as a benchmark rewrites them: one by one, or all of a part at once."""
-    if rewriting.each is not None:
-        count: Counter[SavedPart] = Counter()
-        for part, doc, answers in samples:
-            with _blamed(part, f"document {count[part]}"):
-                new_doc, new_answers = rewriting.each(doc, answers, value)
-            count[part] += 1
-            yield SavedSample(part, dict(new_doc), list(new_answers))
-    if rewriting.all is not None:
-        for part, saved in sample_logs.collect(samples).items():
-            with _blamed(part, "its texts"):
-                docs, results = rewriting.all(saved.docs, saved.results, value)
-            yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
+    """Saved documents and answers as a benchmark rewrites them."""
+    for part, saved in sample_logs.collect(samples).items():
+        with _blamed(part, "its documents"):
+            docs, results = rewriting.change(saved.docs, saved.results, value)
+        yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
 
 
 def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[Reader, bool]]:

@@ -25,10 +25,13 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     return f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
 
 
-def _with_words(doc: Any, answers: Sequence[Any], words: str) -> tuple[Document, Sequence[Any]]:
+def _with_words(
+    docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str
+) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
     from lm_eval_bias.tasks.occugender import hooks
 
-    return hooks.rewrite(doc, answers, words)
+    pairs = [hooks.rewrite(doc, given, words) for doc, given in zip(docs, answers, strict=True)]
+    return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
 OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
@@ -58,7 +61,7 @@ class OccuGender(WithSentences):
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
             _instruction,
         ),
-        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", each=_with_words),
+        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", _with_words),
     )  # fmt: skip
 
     def size(self, metadata: Mapping[str, Any]) -> Size:

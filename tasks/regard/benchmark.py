@@ -28,7 +28,7 @@ CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    all=_classified_again,
+    _classified_again,
 )
 
 
@@ -73,7 +73,7 @@ class Regard(SampledTexts):
         Rewriting(
             "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
             "labelled texts",
-            all=_with_labels,
+            _with_labels,
         ),
     )  # fmt: skip
 

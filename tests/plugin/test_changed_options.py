@@ -227,16 +227,6 @@ def of(task, provenance=(), **metadata):
     return {departure.name: departure.value for departure in settings.changed_options(run, made)}
 
 
-@pytest.mark.parametrize("files", [None, {}, dict.fromkeys(sources.hashes("stereoset_en"), "0" * 64)])
-def test_pinned_files_that_a_run_is_not_known_to_have_read(files):
-    inputs = {"documents": "0" * 64, **({} if files is None else {"files": files})}
-    assert of("stereoset_en", inputs=inputs) == {"inputs": ""}
-    assert of("occugender_explicit", inputs=inputs) == {}
-    # a data set or a classifier of one's own took their place
-    assert list(of("stereoset_en", inputs=inputs, dataset_used={"file": "own.json", "sha256": "0f"})) == ["dataset"]
-    assert list(of("regard_de", inputs=inputs, classifier="light", classifier_used={"name": "light"})) == ["classifier"]
-
-
 def test_which_classifier_is_the_default_one():
     for language, name in classifier.DEFAULT.items():
         for used, expected in ((name, True), ("light", False)):
