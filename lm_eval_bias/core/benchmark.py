@@ -98,7 +98,7 @@ class LeftOut(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How much a task is; ``None`` for what isn't known.
+    """The size of a task; ``None`` for what isn't known.
 
     Attributes:
         items: How many documents it has.

@@ -1,4 +1,4 @@
-"""What documents and data files hold, as hashes: by them it is known whether two runs asked and scored the same."""
+"""Hashes of documents and data files, which tell whether two runs asked and scored the same."""
 
 from __future__ import annotations
 

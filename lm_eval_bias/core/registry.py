@@ -27,7 +27,7 @@ OWN = f"lm-eval-bias {__version__}"
 
 @lru_cache(maxsize=1)
 def _found() -> dict[Benchmark, str]:
-    """Every benchmark with its distribution and that's version; those that can't be had are faults, and left out."""
+    """Every benchmark, with its distribution's name and version; one that can't be loaded is a fault, and left out."""
     points = {f"lm_eval_bias.tasks.{p.parent.name}.benchmark": OWN for p in sorted(tasks_path().glob("*/benchmark.py"))}
     for point in metadata.entry_points(group=GROUP):
         points.setdefault(point.value, f"{point.dist.name} {point.dist.version}" if point.dist else "")

@@ -1,4 +1,4 @@
-"""Policies: YAML held against a JSON Schema, with the line of what is wrong."""
+"""Policies: YAML files that are checked against a JSON Schema; errors name the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds, reads and joins runs under paths; what can't be read is named, and the rest still counts."""
+"""Finds, reads and joins the runs under some paths; names the files that can't be read, and goes on."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def as_data(run: Run) -> dict[str, Any]:
 
 
 def check(content: Any) -> None:
-    """Hold data against the schema.
+    """Check data against the schema.
 
     Raises:
         BiasError: The first thing that is wrong, and where.

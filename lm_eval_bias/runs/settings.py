@@ -1,4 +1,4 @@
-"""What a run's scores were made by: as far as it makes them another measurement, and what of the task was changed."""
+"""The settings of a run: those that make its scores another measurement, and what was changed of its tasks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def option_text(task: TaskRun, option: str) -> str:
 
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
-    """Everything chosen that makes other numbers of the same answers, or asks something else: by option name."""
+    """The settings, by option, that make other numbers of the same answers or ask something else."""
     defaults, entry = _default_metadata(task.base), catalog.entries().get(task.base)
     benchmark = registry.get(task.benchmark)
     if entry is not None:
@@ -131,7 +131,7 @@ def part(task: TaskRun) -> str:
 
 
 def describe(run: Run, task: TaskRun) -> str:
-    """The conventions in words."""
+    """Describe the settings in words."""
     options = choices(run, task)
     parts = [f"{name}={value}" for name, value in options.items()] or ["the task's defaults"]
     if run.provenance.get("model"):
