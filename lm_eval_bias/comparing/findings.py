@@ -139,7 +139,6 @@ class Choice(NamedTuple):
         by: One of :func:`ways`.
         base: What the others are compared with; ``None`` for the default (:func:`.pairing.pairs`).
         scores: Names of scores; each benchmark's main ones if empty.
-        all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests (:func:`adjust`).
     """
@@ -147,7 +146,6 @@ class Choice(NamedTuple):
     by: str = "run"
     base: str | None = None
     scores: Sequence[str] = ()
-    all_scores: bool = False
     unpaired: bool = False
     correction: str = "holm"
 
@@ -198,7 +196,7 @@ def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = 
         defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
         names.update(with_table)
-        chosen = choice.scores or (with_table if choice.all_scores else pair.base.benchmark.main or with_table)
+        chosen = choice.scores or pair.base.benchmark.main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -228,16 +226,6 @@ def ways() -> list[str]:
     return ["run", *conditions(), LANGUAGE]
 
 
-def check(choice: Choice) -> None:
-    """Refuse a choice that no runs allow, before any are read.
-
-    Raises:
-        BiasError: The first thing that is wrong.
-    """
-    if choice.scores and choice.all_scores:
-        raise BiasError("--scores and --all_scores can't be combined: give one of them")
-
-
 def compare(
     runs: Sequence[Run], choice: Choice, leave_out: bool = False
 ) -> tuple[list[Finding], list[Pair], list[Refusal]]:
@@ -254,7 +242,6 @@ def compare(
     Raises:
         BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
     """
-    check(choice)
     pairs = make_pairs(runs, choice.by, choice.base)
     refused: list[Refusal] = []
     try:

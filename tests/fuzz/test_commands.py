@@ -146,7 +146,7 @@ FLAGS = {
     "export": ["--to", "--name", "--scores", "--organization", "--dataset", "-o", "--language", "--variant"],
     "regard classify": ["--classifier", "--language", "--column", "-o"],
     "regard train": ["--language", "--encoder", "-o"],
-    "compare": ["--by", "--base", "--scores", "--all_scores", "--correction", "--format", "-o"],
+    "compare": ["--by", "--base", "--scores", "--correction", "--format", "-o"],
     "report": ["-o", "--format", "--name"],
     "leaderboard": ["-o", "--format"],
     "check": ["--policy", "--json", "--junit", "--markdown", "--github"],

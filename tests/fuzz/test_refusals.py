@@ -201,7 +201,6 @@ CASES = [
     ("compare LOGS LOGS --by nonsense", "nonsense"),
     ("compare LOGS LOGS --format nonsense", "nonsense"),
     ("compare LOGS LOGS --correction nonsense", "nonsense"),
-    ("compare LOGS LOGS --scores a --all_scores", "--all_scores"),
     ("compare LOGS LOGS --all-scores", "--all-scores"),
     ("compare LOGS --by language --base xx", "--by language"),
     # ---- report
