@@ -88,10 +88,8 @@ class Examination:
                 self.add(str(path), f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}")
             else:
                 self.entries[entry.name] = entry
-        for own in self.members.values():
-            for name in own.harness_tasks:
-                if described := catalog.packaged().get(name):
-                    self.entries.setdefault(name, described)
+        described = {name for own in self.members.values() for name in own.harness_tasks}
+        self.entries |= {name: catalog.packaged()[name] for name in described & set(catalog.packaged())}
         for entry in self.entries.values():
             self._are_known(str(entry.path), "its task", entry.members, self.entries)
         if not self.entries:
@@ -134,7 +132,7 @@ class Examination:
         place, known = f"published: {row.task}, {row.model}", self.scores.get(row.task) or {}
         self._are_known(place, "the task", [row.task], self.entries)
         self._are_known(place, "the score", row.cells if known else (), known)
-        for name in known.keys() & row.cells:
+        for name in (name for name in row.cells if name in known):
             value, low, high = row.cells[name].value, known[name].low, known[name].high
             if value < low or value > high:
                 self.add(place, f"{name} is {value:g}, outside of {low:g} to {high:g}")
