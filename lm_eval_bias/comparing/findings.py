@@ -187,6 +187,7 @@ def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = 
         if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
             if refused is not None:
                 refused.append(Refusal(pair, reason))
+                pair.forget()
                 continue
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "

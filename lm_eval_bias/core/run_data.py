@@ -8,10 +8,10 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.score import t_factor
 
 
@@ -232,8 +232,7 @@ class Published:
 
 def printed_lines(name: str) -> list[dict[str, str]]:
     """The lines of ``results/published/<name>.csv``."""
-    text = resources.files("lm_eval_bias.results").joinpath("published", f"{name}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(io.StringIO(text)))
+    return list(csv.DictReader(io.StringIO(packaged_text("lm_eval_bias.results", "published", f"{name}.csv"))))
 
 
 def table_names(numbers: set[str]) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
+from lm_eval_bias.core.files import LARGEST_YAML, packaged_text, parse_yaml, read_text, schema_validator
 from lm_eval_bias.runs import remarks, settings
 
 ON = ("interval", "point", "evidence")
@@ -79,17 +76,6 @@ class Policy:
     allow: tuple[str, ...] = ()
 
 
-def _resource(name: str) -> str:
-    return resources.files("lm_eval_bias.gate").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _validator() -> Any:
-    import jsonschema
-
-    return jsonschema.Draft202012Validator(json.loads(_resource("policy_schema.json")))
-
-
 def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """The line on which a part of a document stands, as far as the path to it can be followed."""
     for step in steps:
@@ -136,7 +122,7 @@ def read(path: Path) -> Policy:
     content, node = _parsed(path)
     # a misspelt key before what is missing because of it
     errors = sorted(
-        _validator().iter_errors(content),
+        schema_validator("lm_eval_bias.gate", "policy_schema.json").iter_errors(content),
         key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
     )
     if errors:
@@ -187,4 +173,4 @@ def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[s
 
 def example() -> str:
     """The text of a policy to start from."""
-    return _resource("policy_example.yaml")
+    return packaged_text("lm_eval_bias.gate", "policy_example.yaml")
