@@ -14,7 +14,7 @@ if not _path.isdir(_path.join(_here, "tasks")) and _path.isfile(
 ):
     __path__.append(_path.dirname(_here))
 
-from lm_eval_bias.core.version import __version__  # noqa: E402 (found by the line above)
+from lm_eval_bias.core import __version__  # noqa: E402 (found by the line above)
 
 if TYPE_CHECKING:
     from lm_eval_bias.api import Runs as Runs

@@ -344,7 +344,6 @@ def compare(
     base: str | None = None,
     scores: str | Sequence[str] | None = None,
     *,
-    all_scores: bool = False,
     unpaired: bool = False,
     correction: str = "holm",
 ) -> DataFrame:
@@ -370,7 +369,6 @@ def compare(
         by: ``run``; or ``language`` or a condition such as ``instruction``, within each run.
         base: What the others are compared with: by default the first run, no instruction, English.
         scores: Names of scores; by default each benchmark's main ones.
-        all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
 
@@ -385,9 +383,9 @@ def compare(
     names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
-    choice = findings.Choice(by, base, names, all_scores, unpaired, correction)
-    compared = findings.compare(_several(runs), choice)
-    return _frame([comparison_reports.record(finding, correction) for finding in compared.findings])
+    choice = findings.Choice(by, base, names, unpaired, correction)
+    found, _, _ = findings.compare(_several(runs), choice)
+    return _frame([comparison_reports.record(finding, correction) for finding in found])
 
 
 @_public

@@ -24,9 +24,8 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
 from lm_eval_bias.core.planting import Planting
-from lm_eval_bias.core.published_scores import Published, PublishedCell
 from lm_eval_bias.core.questions import Cloze, NextSentence
-from lm_eval_bias.core.run_data import Remark
+from lm_eval_bias.core.run_data import Published, PublishedCell, Remark
 from lm_eval_bias.custom_metrics.score import Estimate, Score
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import Card
-from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import cards
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
-from lm_eval_bias.core import catalog, published_scores, registry
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core import catalog, registry, run_data
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
@@ -146,8 +146,7 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     withheld = registry.withheld(task.benchmark, task)
-    scores = {} if withheld else task.scores
-    given = {column.name: scores.get(column.name) for column in columns}
+    given = {column.name: None if withheld else task.scores.get(column.name) for column in columns}
     cells = {
         name: RankedScore(v.value, stderr=v.stderr, interval=v.interval, note=v.note)
         if v is not None
@@ -177,7 +176,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     )
 
 
-def _published_cell(score: published_scores.PublishedCell | None, ranked: bool) -> RankedScore:
+def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> RankedScore:
     if score is None:
         return RankedScore(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
     reason = "without standard error" if score.plus_minus is None else "with a ± that is not a standard error"
@@ -289,40 +288,15 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 
-def resolved(names: Sequence[str]) -> list[str]:
-    """The tasks of these names, groups resolved.
-
-    Raises:
-        BiasError: A name that is none of ours.
-    """
-    tasks: list[str] = []
-    for name in names:
-        entry = catalog.entries().get(name)
-        if entry is None:
-            raise BiasError(f"--task {name}: no such task.{did_you_mean(name, catalog.entries())}")
-        tasks += entry.members or [name]
-    return list(dict.fromkeys(tasks))
-
-
-def boards(runs: Sequence[Run], tasks: Sequence[str] = ()) -> list[Board]:
-    """The boards of all tasks that were run, or of the tasks named (also those with published scores alone).
-
-    Raises:
-        BiasError: Nothing is known of the tasks named.
-    """
+def boards(runs: Sequence[Run]) -> list[Board]:
+    """The boards of all tasks that were run, in the order of listings."""
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
     for run in presentable(runs):
         for task in run.tasks.values():
             if task.benchmark in registry.by_name():
                 members[task.base].append((run, task))
-    if tasks:
-        names = [name for name in resolved(tasks) if name in members or name in registry.published()]
-        if not names:
-            raise BiasError(f"--task {', '.join(tasks)}: no run and no published score")
-    else:
-        names = [name for name in catalog.entries() if name in members]
-        names += [name for name in members if name not in names]
-    return [_board(name, members.get(name, [])) for name in progress(names, "Tasks")]
+    names = list(dict.fromkeys([*(name for name in catalog.entries() if name in members), *members]))
+    return [_board(name, members[name]) for name in progress(names, "Tasks")]
 
 
 def foreign(runs: Sequence[Run]) -> list[Problem]:

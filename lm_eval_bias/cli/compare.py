@@ -45,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="baseline that the others are compared with (default: the first run; instruction none; language en)",
     )
     parser.add_argument("--scores", metavar="A,B", help="scores to compare (default: each benchmark's main scores)")
-    parser.add_argument("--all_scores", action="store_true", help="compare all scores, breakdowns included")
     parser.add_argument(
         "--unpaired", action="store_true", help="compare runs as independent where items, seeds or versions differ"
     )
@@ -67,19 +66,17 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, runs that can't be read or can't be compared.
     """
-    from lm_eval_bias.comparing.findings import Choice, check, compare
+    from lm_eval_bias.comparing.findings import Choice, compare
     from lm_eval_bias.report import comparison_pages, comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
-        scores=list(dict.fromkeys(output.comma_separated([arguments.scores or ""]))),
-        all_scores=arguments.all_scores,
+        scores=list(dict.fromkeys(name.strip() for name in (arguments.scores or "").split(",") if name.strip())),
         unpaired=arguments.unpaired,
         correction=arguments.correction,
     )
-    check(choice)
     if arguments.scores and not choice.scores:
         raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
     form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")

@@ -7,7 +7,6 @@ import argparse
 from lm_eval_bias.boards import building
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
 
@@ -30,29 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(output.TEXT, *output.FORMATS),
         help="output format (default: by FILE's ending, else text); html is a page to search, sort and save as CSV",
     )
-    parser.add_argument(
-        "--task",
-        action="append",
-        default=[],
-        metavar="TASK",
-        help="only this task or group, even one that has only published scores; repeat it, or separate several with "
-        "commas",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the runs, name what can't be read, print or write the boards.
 
     Raises:
-        BiasError: No run at all, an unknown task, or a file that can't be written.
+        BiasError: No run at all, or a file that can't be written.
     """
     form = output.format_of(arguments.format, arguments.output, without=output.TEXT)
-    if arguments.task and not any(value.strip(", ") for value in arguments.task):
-        raise BiasError("--task is empty: leave it out for all tasks ('lm-eval-bias ls' lists them)")
-    names = output.comma_separated(arguments.task)
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
-    boards = building.boards(runs, names)
+    boards = building.boards(runs)
     problems += building.foreign(runs)
     output.name_problems(problems)
     text = board_reports.render(form, boards, runs, problems)

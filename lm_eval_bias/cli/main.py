@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Sequence
 
 from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Command
 from lm_eval_bias.core.errors import FAULTS, BenchmarkFault, BiasError, did_you_mean, printable
 from lm_eval_bias.core.files import is_full, why
-from lm_eval_bias.core.version import __version__
 
 _VERBS = {
     "every day": {

@@ -1,4 +1,4 @@
-"""What commands have in common: the parser, formats, options with commas, what was passed over, delivering text."""
+"""What commands have in common: the parser, formats, what was passed over, delivering text."""
 
 from __future__ import annotations
 
@@ -54,15 +54,6 @@ def format_of(form: str | None, output: str | None, without: str, flag: str = "-
     if ending not in ENDINGS:
         raise BiasError(f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format")
     return ENDINGS[ending]
-
-
-def comma_separated(values: Sequence[str]) -> list[str]:
-    """The names in the values of an option that takes several with commas.
-
-    >>> comma_separated(["ss, lms,", "icat"])
-    ['ss', 'lms', 'icat']
-    """
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
 def name_problems(problems: Sequence[Problem]) -> None:

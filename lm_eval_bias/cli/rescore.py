@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.description = (
         "Recompute every score from saved samples. A flag for one benchmark's answers skips the samples of all others, "
-        "with a note. A line of a log may have up to 16 MiB."
+        "with a note."
     )
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help="run folders, sample logs (--log_samples) or prediction files"

@@ -7,10 +7,9 @@ import platform
 import sys
 from collections.abc import Iterator
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import __version__, catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.core.version import __version__
 
 
 class Fetch:

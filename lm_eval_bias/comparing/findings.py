@@ -140,7 +140,6 @@ class Choice(NamedTuple):
         by: One of :func:`ways`.
         base: What the others are compared with; ``None`` for the default (:func:`.pairing.pairs`).
         scores: Names of scores; each benchmark's main ones if empty.
-        all_scores: All scores, breakdowns included.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests (:func:`adjust`).
     """
@@ -148,17 +147,33 @@ class Choice(NamedTuple):
     by: str = "run"
     base: str | None = None
     scores: Sequence[str] = ()
-    all_scores: bool = False
     unpaired: bool = False
     correction: str = "holm"
 
 
-def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
+@dataclass(frozen=True)
+class Refusal:
+    """Two sides that can't be compared.
+
+    Attributes:
+        pair: The sides.
+        reason: Why not.
+    """
+
+    pair: Pair
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
+
+
+def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = None) -> list[Finding]:
     """Compare all pairs.
 
     Args:
         pairs: What with what, as ``choice.by`` and ``choice.base`` made them.
         choice: What to compare and how.
+        refused: Takes the pairs that can't be compared, which are errors without it.
 
     Raises:
         BiasError: Sides that can't be paired, unless they may be compared unpaired; an unknown score; nothing to
@@ -171,6 +186,10 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample
         if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
+            if refused is not None:
+                refused.append(Refusal(pair, reason))
+                pair.forget()
+                continue
             raise BiasError(
                 f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
                 "--unpaired compares them as independent runs"
@@ -179,7 +198,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
         defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
         names.update(with_table)
-        chosen = choice.scores or (with_table if choice.all_scores else pair.base.benchmark.main or with_table)
+        chosen = choice.scores or pair.base.benchmark.main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -204,52 +223,14 @@ def find(pairs: Sequence[Pair], choice: Choice) -> list[Finding]:
     return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)]
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Two sides that can't be compared.
-
-    Attributes:
-        pair: The sides.
-        reason: Why not.
-    """
-
-    pair: Pair
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
-
-
-class Comparison(NamedTuple):
-    """What comparing some runs gave.
-
-    Attributes:
-        findings: A difference per pair and score.
-        pairs: What was compared with what.
-        refused: Pairs that were left out.
-    """
-
-    findings: list[Finding]
-    pairs: list[Pair]
-    refused: list[Refusal]
-
-
 def ways() -> list[str]:
     """By what runs can be compared."""
     return ["run", *conditions(), LANGUAGE]
 
 
-def check(choice: Choice) -> None:
-    """Refuse a choice that no runs allow, before any are read.
-
-    Raises:
-        BiasError: The first thing that is wrong.
-    """
-    if choice.scores and choice.all_scores:
-        raise BiasError("--scores and --all_scores can't be combined: give one of them")
-
-
-def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Comparison:
+def compare(
+    runs: Sequence[Run], choice: Choice, leave_out: bool = False
+) -> tuple[list[Finding], list[Pair], list[Refusal]]:
     """Compare runs.
 
     Args:
@@ -257,32 +238,23 @@ def compare(runs: Sequence[Run], choice: Choice, leave_out: bool = False) -> Com
         choice: What to compare and how.
         leave_out: Leave out and list pairs that can't be compared where others can.
 
+    Returns:
+        A difference per pair and score, what was compared with what, and the pairs that were left out.
+
     Raises:
         BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
     """
-    check(choice)
     pairs = make_pairs(runs, choice.by, choice.base)
     refused: list[Refusal] = []
     try:
-        findings = find(pairs, choice)
+        findings = find(pairs, choice, refused if leave_out else None)
     except BiasError:
-        refused = _refusals(pairs, choice) if leave_out and not choice.unpaired else []
-        if len(refused) in (0, len(pairs)):
+        if not refused:
             raise
-        pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
-        findings = find(pairs, choice)
+        findings = find(pairs, choice)  # none can be compared: the first says why
+    pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
     _refuse_unknown(pairs, findings, choice.scores)
-    return Comparison(findings, pairs, refused)
-
-
-def _refusals(pairs: Sequence[Pair], choice: Choice) -> list[Refusal]:
-    """The pairs that can't be compared item by item."""
-    refused = []
-    for pair in pairs:
-        logs = pair.base.task.samples and pair.other.task.samples
-        if reason := why_not_paired(pair, choice.by) if logs else "no sample logs":
-            refused.append(Refusal(pair, reason))
-    return refused
+    return findings, pairs, refused
 
 
 def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ class Side:
         """The saved answers' records by item.
 
         Raises:
-            BiasError: No sample log, one that can't be read, or an item that appears twice.
+            BiasError: No sample log, or one that can't be read.
         """
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples")
@@ -59,25 +59,12 @@ class Side:
                 key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
             except DAMAGE as error:
                 raise damaged(part, error, f"document {len(records)}") from error
-            if key in records and not self._may_repeat:
-                raise BiasError(f"{self.task.samples}: item {', '.join(key)} appears twice")
             number, first = 1, key
-            while key in records:
+            while key in records:  # data of the harness's own tasks may hold an item several times
                 key = (*first, str(number := number + 1))
             records[key] = record
             self.hashes[key] = content_hashes.of_document(self._unconditioned(doc))
         return records
-
-    def document(self, key: tuple[str, ...]) -> Mapping[str, Any]:
-        """An item's document without the fields that conditions are named by."""
-        matching = (s.doc for s in self._samples() if (own := self.benchmark.key(s.doc)) == key[: len(own)])
-        return next(map(self._unconditioned, matching))
-
-    @property
-    def _may_repeat(self) -> bool:
-        """Whether the task is one of the harness's own, whose data may hold an item several times."""
-        entry = catalog.entries().get(self.task.base)
-        return entry is not None and entry.path is None
 
     def _unconditioned(self, doc: Mapping[str, Any]) -> Mapping[str, Any]:
         family = registry.family(self.task.benchmark)
@@ -255,8 +242,7 @@ def _other_contents(pair: Pair, by: str) -> str:
     base, other = pair.base, pair.other
     changed = [key for key in pair.shared if base.hashes[key] != other.hashes[key]]
     if changed:
-        fields = content_hashes.differing_fields(base.document(changed[0]), other.document(changed[0]))
-        return f"other contents of {len(changed):,} of {len(pair.shared):,} items ({', '.join(fields)})"
+        return f"other contents of {len(changed):,} of {len(pair.shared):,} items"
     return "other prompts for the same documents" if by == "run" and _asked(pair)[0] else ""
 
 

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.planting import Planting
-    from lm_eval_bias.core.published_scores import Published
     from lm_eval_bias.core.questions import Question
-    from lm_eval_bias.core.run_data import Remark, TaskRun
+    from lm_eval_bias.core.run_data import Published, Remark, TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
@@ -99,7 +98,7 @@ class LeftOut(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How much a task is; ``None`` for what isn't known.
+    """The size of a task; ``None`` for what isn't known.
 
     Attributes:
         items: How many documents it has.
@@ -133,18 +132,15 @@ class Rewriting(NamedTuple):
         flag: Without the dashes.
         metavar: What stands for its value in the help.
         help: What it does, beginning with the benchmark's name.
-        each: Changes one document and its answers, given the flag's value.
-        all: Changes all documents of a task, which it has to see at once, and the answers of each.
+        change: Changes the documents of a task and the answers of each, given the flag's value.
     """
 
     flag: str
     metavar: str
     help: str
-    each: Callable[[Document, Sequence[Any], str], tuple[Document, Sequence[Any]]] | None = None
-    all: (
-        Callable[[Sequence[Document], Sequence[Sequence[Any]], str], tuple[Sequence[Document], Sequence[Sequence[Any]]]]
-        | None
-    ) = None
+    change: Callable[
+        [Sequence[Document], Sequence[Sequence[Any]], str], tuple[Sequence[Document], Sequence[Sequence[Any]]]
+    ]
 
 
 class Command(NamedTuple):
@@ -319,10 +315,12 @@ class Benchmark(ABC):
     def read_answer(self, raw: Any) -> Any:
         """An answer from a sample log, in which the harness has written every number as text.
 
+        The default is a tuple of numbers, or a text, as the model gave them.
+
         Raises:
             ValueError: It is no answer.
         """
-        return plain_answer(raw)
+        return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
 
     def is_settled(self, doc: Document, text: str) -> bool:
         """Whether :meth:`record` would be the same whatever a model wrote behind a text: it can stop there.
@@ -455,16 +453,12 @@ def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
     return False
 
 
-def plain_answer(raw: Any) -> Any:
-    """Numbers of a tuple, or a text, as the model gave them.
-
-    >>> plain_answer(["-1.5", "False"]), plain_answer(["0.25", "3"]), plain_answer("Die Frau")
-    ((-1.5, False), (0.25, 3), 'Die Frau')
-    """
-    return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
-
-
 def _number(text: str) -> bool | int | float:
+    """A number of a sample log.
+
+    >>> _number("-1.5"), _number("False"), _number("3")
+    (-1.5, False, 3)
+    """
     if text in ("True", "False"):
         return text == "True"
     return int(text) if text.lstrip("-").isdigit() else float(text)

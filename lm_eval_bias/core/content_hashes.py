@@ -1,4 +1,4 @@
-"""What documents and data files hold, as hashes: by them it is known whether two runs asked and scored the same."""
+"""Hashes of documents and data files, which tell whether two runs asked and scored the same."""
 
 from __future__ import annotations
 
@@ -43,20 +43,6 @@ def _without_place(value: Any) -> Any:
 def of_all(hashes: Iterable[str]) -> str:
     """One hash of many documents', in whatever order they come."""
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
-
-
-def differing_fields(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The names of the fields in which two documents differ.
-
-    >>> differing_fields({"id": 1, "words": ["he"]}, {"id": 1, "words": ["xer"]})
-    ['words']
-    """
-    missing = object()
-    return [
-        key
-        for key in dict.fromkeys((*one, *other))
-        if _without_place(one.get(key, missing)) != _without_place(other.get(key, missing))
-    ]
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -44,6 +45,19 @@ def expanded(path: str | Path) -> Path:
 def tasks_path() -> Path:
     """Folder with the task YAMLs: what ``lm_eval --include_path`` takes."""
     return Path(str(resources.files("lm_eval_bias.tasks")))
+
+
+def packaged_text(package: str, *parts: str) -> str:
+    """The text of a file that comes with a package."""
+    return resources.files(package).joinpath(*parts).read_text(encoding="utf-8")
+
+
+@functools.cache
+def schema_validator(package: str, name: str) -> Any:
+    """The validator of a JSON Schema that comes with a package."""
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(json.loads(packaged_text(package, name)))
 
 
 def under(folder: Path, pattern: str = "*") -> list[Path]:

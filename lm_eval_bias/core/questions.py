@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 
@@ -33,21 +33,6 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "masked": ("left_to_right", "pll_original", "pll_within_word_l2r"),
     "inter": ("gen", "gen_full", "gen_orig", "gen_pmi", "gen_full_ratio"),
 }
-
-
-class Question(Protocol):
-    """What a document asks a model.
-
-    Attributes:
-        kind: The request type: the name of a method of the model.
-        arguments: What a harness instance of it carries.
-    """
-
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-
-    @property
-    def arguments(self) -> tuple[Any, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -94,6 +79,9 @@ class NextSentence:
     def arguments(self) -> tuple[Any, ...]:
         """What a harness instance carries."""
         return self.context, self.candidate, dict(self.options)
+
+
+Question = Cloze | NextSentence
 
 
 def choose(metadata: Mapping[str, Any]) -> dict[str, str]:

@@ -9,52 +9,36 @@ from __future__ import annotations
 
 import importlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import metadata
 from typing import TypeVar
 
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.core.published_scores import Published
-from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.core.version import __version__
+from lm_eval_bias.core.run_data import Published, TaskRun
 
 E = TypeVar("E")
 GROUP = "lm_eval_bias.benchmarks"
 OWN = f"lm-eval-bias {__version__}"
 
 
-def _packaged() -> Iterator[tuple[str, str]]:
-    for path in sorted(tasks_path().glob("*/benchmark.py")):
-        yield f"lm_eval_bias.tasks.{path.parent.name}.benchmark:BENCHMARK", OWN
-
-
-def _installed() -> Iterator[tuple[str, str]]:
-    for point in metadata.entry_points(group=GROUP):
-        yield point.value, f"{point.dist.name} {point.dist.version}" if point.dist else ""
-
-
-def _load(value: str) -> Benchmark:
-    module, _, name = value.partition(":")
-    benchmark = getattr(importlib.import_module(module), name or "BENCHMARK")
-    if not isinstance(benchmark, Benchmark):
-        raise BiasError(f"{value} is not an instance of lm_eval_bias.Benchmark")
-    return benchmark
-
-
 @lru_cache(maxsize=1)
 def _found() -> dict[Benchmark, str]:
-    """Every benchmark with its distribution and that's version; those that can't be had are faults, and left out."""
+    """Every benchmark, with its distribution's name and version; one that can't be loaded is a fault, and left out."""
+    points = {f"lm_eval_bias.tasks.{p.parent.name}.benchmark": OWN for p in sorted(tasks_path().glob("*/benchmark.py"))}
+    for point in metadata.entry_points(group=GROUP):
+        points.setdefault(point.value, f"{point.dist.name} {point.dist.version}" if point.dist else "")
     found: dict[Benchmark, str] = {}
     taken: set[str] = set()
-    points = dict(_packaged())
-    for value, distribution in _installed():
-        points.setdefault(value, distribution)
     for value, distribution in points.items():
+        module, _, name = value.partition(":")
         try:
-            benchmark = _load(value)
+            benchmark = getattr(importlib.import_module(module), name or "BENCHMARK")
+            if not isinstance(benchmark, Benchmark):
+                raise BiasError(f"{value} is not an instance of lm_eval_bias.Benchmark")
             names = [member.name for member in _members(benchmark)]
             if twice := next((name for name in names if name in taken or names.count(name) > 1), ""):
                 raise BiasError(f"another one is named {twice}, too")
@@ -123,11 +107,8 @@ def main_names(task: TaskRun) -> list[str]:
 def withheld(name: str, task: TaskRun) -> str:
     """Why a task's scores must not be shown; empty if they may, or where the benchmark of that name isn't known."""
     benchmark = by_name().get(name)
-    return (
-        ask("its benchmark can't say whether they may be shown", benchmark, benchmark.withheld, task)
-        if benchmark
-        else ""
-    )
+    failed = "its benchmark can't say whether they may be shown"
+    return ask(failed, benchmark, benchmark.withheld, task) if benchmark else ""
 
 
 @lru_cache(maxsize=1)

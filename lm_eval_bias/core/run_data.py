@@ -1,7 +1,9 @@
-"""What a run is once it has been read: a model's provenance and, per task, its scores."""
+"""Scores as plain data: of a run once it has been read, and as the papers print them, in the same names and units."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Mapping
@@ -9,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.score import t_factor
 
 
@@ -184,3 +187,55 @@ def readable(fact: Any) -> str:
     if fact is None or fact == "":
         return "–"
     return str(fact) if isinstance(fact, (str, int, float)) else json.dumps(fact, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """A printed score.
+
+    Attributes:
+        value: In the suite's unit; ``nan`` where the paper prints a bound only.
+        printed: The same with the paper's digits.
+        plus_minus: The uncertainty printed beside it, same unit; ``None`` where there is none. Never a standard error
+            that one could test with: see the row's conventions.
+        derived: How it follows from printed numbers, where it isn't printed itself.
+    """
+
+    value: float
+    printed: str
+    plus_minus: float | None = None
+    derived: str = ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model's scores in one task.
+
+    Attributes:
+        task: Task name.
+        model: As the paper calls it, with its approach where it has several.
+        paper: Authors and year.
+        tables: Where in the paper.
+        conventions: What the scores were made by.
+        remarks: What is known to be wrong with them.
+        cells: By score name.
+    """
+
+    task: str
+    model: str
+    paper: str
+    tables: str
+    conventions: str
+    remarks: tuple[str, ...] = ()
+    cells: Mapping[str, PublishedCell] = field(default_factory=dict)
+
+
+def printed_lines(name: str) -> list[dict[str, str]]:
+    """The lines of ``results/published/<name>.csv``."""
+    return list(csv.DictReader(io.StringIO(packaged_text("lm_eval_bias.results", "published", f"{name}.csv"))))
+
+
+def table_names(numbers: set[str]) -> str:
+    """``Tables 2, 3 and 5``."""
+    ordered = sorted(numbers, key=int)
+    return f"Table {ordered[0]}" if len(ordered) == 1 else f"Tables {', '.join(ordered[:-1])} and {ordered[-1]}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, why
 
@@ -88,26 +88,11 @@ class Manifest:
         sources: dict[str, Source] = {}
         for name in names:
             if name not in self.files and name not in self.sets:
-                raise BiasError(
-                    _of_task(name)
-                    or f"no data named {name!r}.{did_you_mean(name, [*self.sets, *self.files])} "
-                    f"Known sets: {', '.join(self.sets)}"
-                )
+                hint = did_you_mean(name, [*self.sets, *self.files])
+                raise BiasError(f"no data named {name!r}.{hint} Known sets: {', '.join(self.sets)}")
             for member in self.sets.get(name, [name]):
                 sources[member] = self.files[member]
         return list(sources.values())
-
-
-def _of_task(name: str) -> str:
-    """What to fetch for a task or group of this name; empty if there is none."""
-    entries = catalog.entries()
-    entry = entries.get(name)
-    if entry is None or entry.path is None:
-        return ""
-    names = sorted({entries[task].data for task in entry.members or [name] if task in entries} - {""})
-    if names:
-        return f"the data of {name} are called {', '.join(names)}"
-    return f"{name} needs no download: its data come with the package, or are yours"
 
 
 @lru_cache(maxsize=1)

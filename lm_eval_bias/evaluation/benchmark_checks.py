@@ -18,7 +18,7 @@ from lm_eval_bias.core.benchmark import DATA, DETAIL, REQUIRED, Benchmark, Card,
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.planting import Dial, Planting
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import Published, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.harness import internals
@@ -44,7 +44,6 @@ class Examination:
         self.members = {own.name: own for own in (family, *family.variants)}
         self.mistakes: dict[str, None] = {}
         self.notes: list[str] = []
-        self._said: set[tuple[str, str]] = set()
         self.entries: dict[str, catalog.Entry] = {}
         self.scores: dict[str, dict[str, Score]] = {}  # by task
         self.planted: dict[str, None] = {}  # scores that a planting speaks of
@@ -55,7 +54,8 @@ class Examination:
             self._names(own)
         every = {name for own in self.scores.values() for name in own}
         self._are_known("planting.expected", "the score", self.planted, every)
-        self._published()
+        for row in self.attempt(family.name, "published()", lambda: list(family.published())) or ():
+            self._published(row)
 
     def add(self, place: str, text: str) -> None:
         """Note a mistake once."""
@@ -63,16 +63,15 @@ class Examination:
 
     def of_score(self, task: str, score: str, text: str) -> None:
         """Note a mistake of a task's score; not again for its breakdowns."""
-        if (task, text) not in self._said:
-            self._said.add((task, text))
+        if not any(one.startswith(f"{task}: ") and one.endswith(f": {text}") for one in self.mistakes):
             self.add(f"{task}: {score}", text)
 
     def attempt(self, place: str, what: str, function: Callable[..., T], *arguments: Any) -> T | None:
-        """What a function of the benchmark returns; ``None`` where it fails, which is a mistake."""
+        """What a function of the benchmark, or the making of one of its tasks, returns; ``None`` where it fails."""
         try:
             return function(*arguments)
         except Exception as error:  # other people's code can fail in any way
-            self.add(place, f"{what} failed ({kind_of(error)})")
+            self.add(place, f"{what} failed ({kind_of(error)})" if what else kind_of(error))
             return None
 
     def _read_files(self) -> None:
@@ -89,10 +88,8 @@ class Examination:
                 self.add(str(path), f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}")
             else:
                 self.entries[entry.name] = entry
-        for own in self.members.values():
-            for name in own.harness_tasks:
-                if described := catalog.packaged().get(name):
-                    self.entries.setdefault(name, described)
+        described = {name for own in self.members.values() for name in own.harness_tasks}
+        self.entries |= {name: catalog.packaged()[name] for name in described & set(catalog.packaged())}
         for entry in self.entries.values():
             self._are_known(str(entry.path), "its task", entry.members, self.entries)
         if not self.entries:
@@ -102,8 +99,6 @@ class Examination:
         for name in names:
             if name not in known:
                 self.add(place, f"{what} {name!r} is unknown.{did_you_mean(name, known)}")
-
-    # ------------------------------------------------------------------ names and tables
 
     def _names(self, own: Benchmark) -> None:
         """Check the names in a benchmark's tables, and what belongs to them."""
@@ -132,21 +127,15 @@ class Examination:
                 self.add(f"{own.name}.options", text)
         if not isinstance(own.card, Card | None):
             self.add(f"{own.name}.card", "it is not a Card")
-        for name in scores:
-            self.attempt(f"{own.name}: {name}", "score_label()", own.score_label, name)
 
-    def _published(self) -> None:
-        for row in self.attempt(self.family.name, "published()", lambda: list(self.family.published())) or ():
-            place = f"published: {row.task}, {row.model}"
-            self._are_known(place, "the task", [row.task], self.entries)
-            known = self.scores.get(row.task) or {}
-            self._are_known(place, "the score", row.cells if known else (), known)
-            for name, score in ((name, known[name]) for name in row.cells if name in known):
-                value = row.cells[name].value
-                if not math.isnan(value) and not score.low <= value <= score.high:
-                    self.add(place, f"{name} is {value:g}, outside of {score.low:g} to {score.high:g}")
-
-    # ------------------------------------------------------------------ a task
+    def _published(self, row: Published) -> None:
+        place, known = f"published: {row.task}, {row.model}", self.scores.get(row.task) or {}
+        self._are_known(place, "the task", [row.task], self.entries)
+        self._are_known(place, "the score", row.cells if known else (), known)
+        for name in (name for name in row.cells if name in known):
+            value, low, high = row.cells[name].value, known[name].low, known[name].high
+            if value < low or value > high:
+                self.add(place, f"{name} is {value:g}, outside of {low:g} to {high:g}")
 
     def _task(self, entry: catalog.Entry) -> None:
         """Check a task as far as it can be built and run."""
@@ -159,11 +148,9 @@ class Examination:
         except BiasError as error:
             self.notes.append(f"{name}: not run ({error})")
             return
-        try:
-            manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
-            task = manager.load([name])["tasks"][name]
-        except Exception as error:  # other people's code can fail in any way
-            self.add(str(entry.path), kind_of(error))
+        manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
+        task = self.attempt(str(entry.path), "", lambda: manager.load([name])["tasks"][name])
+        if task is None:
             return
         docs: Sequence[dict[str, Any]] = task.eval_docs
         if entry.items not in (None, len(docs)):
@@ -175,19 +162,15 @@ class Examination:
                 break
         self._sample(own, name, docs)
         self.scores[name] = {score.name: score for score in task.scores}
-        try:
-            task.build_all_requests(rank=0, world_size=1, limit=DOCUMENTS)
-            asked = [docs[place] for place in sorted({one.doc_id for one in task.instances})]
-            for field in asked[0]:
-                if any(json.loads(json.dumps(doc[field])) != doc[field] for doc in asked):
-                    self.add(name, f"the field {field!r} of its documents isn't the same once it was written as JSON")
-        except Exception as error:  # other people's code can fail in any way
-            self.add(name, f"its documents can't be asked ({kind_of(error)})")
-            return
-        if values := self._answered(task, "random answers", ChanceLM()):
+        asked = self.attempt(name, "asking its documents", _asked, task) or []
+        written = self.attempt(name, "writing its documents as JSON", lambda: json.loads(json.dumps(asked))) or []
+        pairs = zip(asked, written, strict=False)
+        for field in dict.fromkeys(key for doc, other in pairs for key in doc if doc[key] != other.get(key)):
+            self.add(name, f"the field {field!r} of its documents isn't the same once it was written as JSON")
+        if asked and (values := self._answered(task, "random answers", ChanceLM())):
             if planting := self.attempt(name, "planting", lambda: own.planting):
                 self._planted(task, planting, asked, entry.asks == ("generate_until",))
-            self._pages(own, entry, docs, values, len(asked))
+            self._pages(own, entry, docs[0], values)
 
     def _planted(self, task: Any, planting: Planting, docs: Sequence[Mapping[str, Any]], writes: bool) -> None:
         """Check that scores follow a bias that is planted, one way and the other."""
@@ -207,12 +190,14 @@ class Examination:
 
     def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
         """Check the part of a task in the suite ``quick``."""
-        if sampling := own.quick.get(name) or self.family.quick.get(name):
-            chosen = self.attempt(f"quick: {name}", "choose()", sampling.choose, docs, "quick-1", sampling.number)
-            if chosen is not None and (sorted(set(chosen)) != list(chosen) or not set(chosen) <= set(range(len(docs)))):
-                self.add(f"quick: {name}", "choose() must give indices of documents, in order and each once")
-            elif chosen is not None and sampling.items not in (None, len(chosen)):
-                self.add(f"quick: {name}", f"items is {sampling.items}, but {len(chosen)} documents are chosen")
+        sampling, place = own.quick.get(name) or self.family.quick.get(name), f"quick: {name}"
+        if sampling is None:
+            return
+        chosen = self.attempt(place, "choose()", sampling.choose, docs, "quick-1", sampling.number)
+        if chosen is not None and [index for index in range(len(docs)) if index in chosen] != list(chosen):
+            self.add(place, "choose() must give indices of documents, in order and each once")
+        elif chosen is not None and sampling.items not in (None, len(chosen)):
+            self.add(place, f"items is {sampling.items}, but {len(chosen)} documents are chosen")
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
         """Check the scores of a model's answers to a task; the values, empty where there are none."""
@@ -228,19 +213,14 @@ class Examination:
             except BiasError as error:
                 self.of_score(name, score.name, f"{str(error).partition(': ')[2]} (of {what})")
             form = self.attempt(f"{name}: {score.name}", "table()", score.table, records) if score.table else ""
-            if form is not None and not isinstance(form, str) and not _same(form.value, value.value):
+            if form is not None and not isinstance(form, str) and f"{form.value:.8g}" != f"{value.value:.8g}":
                 self.of_score(name, score.name, f"its table's value is {form.value:g}, but the score {value.value:g}")
         if len(values) < len(task.scores):
             return {}
-        logged = [[own.read_answer(_logged(one)) for one in ones] for ones in given]
-        for score, estimate in self._estimates(task, "saved answers", json.loads(json.dumps(docs)), logged)[1].items():
-            if score in values and not _same(estimate.value, values[score].value):
-                self.of_score(name, score, "rescoring the saved answers gives another value")
-        kinds = {type(one) if not isinstance(one, tuple) else len(one) for ones in given for one in ones}
-        if kinds in ({2}, {str}):
-            silent, called = ((math.nan, False), "nan as an answer") if kinds == {2} else ("", "empty texts")
-            unknown = self._estimates(task, called, docs, [[silent] * len(ones) for ones in given])[1]
-            for score in (score for score in own.main if score in unknown and kinds == {2}):
+        if all(isinstance(one, tuple) and len(one) == 2 for ones in given for one in ones):  # log-likelihoods
+            silent = [[(math.nan, False)] * len(ones) for ones in given]
+            unknown = self._estimates(task, "nan as an answer", docs, silent)[1]
+            for score in (score for score in own.main if score in unknown):
                 if not math.isnan(number := unknown[score].value):
                     self.of_score(name, score, f"it is {number:g} where the model gave nan: it must be nan")
         return values
@@ -249,34 +229,28 @@ class Examination:
         self, task: Any, what: str, docs: Sequence[Any], answers: Sequence[Sequence[Any]]
     ) -> tuple[list[Record], dict[str, Estimate]]:
         """Records of answers and a task's scores of them; nothing of what fails."""
-
-        def made() -> list[Record]:
-            return [task.benchmark.record(doc, given) for doc, given in zip(docs, answers, strict=True)]
-
         name, estimates = str(task.config.task), {}
-        records = self.attempt(f"{name}: {what}", "record()", made) or []
-        for score in task.scores if records else ():
+        pairs = zip(docs, answers, strict=True)
+        made = self.attempt(f"{name}: {what}", "record()", lambda: [task.benchmark.record(*pair) for pair in pairs])
+        for score in task.scores if made else ():
             try:
-                [score.sample(record) for record in records]
-                estimates[score.name] = score.compute(records)
+                [score.sample(record) for record in made or ()]
+                estimates[score.name] = score.compute(made or [])
             except Exception as error:  # other people's code can fail in any way
                 self.of_score(name, score.name, f"the score of {what} failed ({kind_of(error)})")
-        return records, estimates
+        return made or [], estimates
 
-    def _pages(
-        self, own: Benchmark, entry: catalog.Entry, docs: Sequence[Any], values: Mapping[str, Value], count: int
-    ) -> None:
+    def _pages(self, own: Benchmark, entry: catalog.Entry, doc: Mapping[str, Any], values: Mapping[str, Value]) -> None:
         """Check what readers of pages get."""
-        name, metadata = entry.name, {**entry.metadata, "lm_eval_bias": ""}
-        task = TaskRun(name, own.name, entry.language, "", count, entry.items or 0, metadata, values)
-        run = Run("a model", Path("results.json"), {}, "", {name: task})
-        for what, function in (
-            ("sentences()", lambda: own.sentences(task)), ("cautions()", lambda: list(own.cautions(task))),
-            ("withheld()", lambda: own.withheld(task)),
-            ("figures()", lambda: self.family.figures([ReportTask(run, task, name, 0, "r1t1")])),
-            ("facets()", lambda: own.facets(docs[0])), ("candidate_roles()", lambda: own.candidate_roles(docs[0])),
-        ):  # fmt: skip
-            self.attempt(name, what, function)
+        metadata = {**entry.metadata, "lm_eval_bias": ""}
+        task = TaskRun(entry.name, own.name, entry.language, "", DOCUMENTS, entry.items or 0, metadata, values)
+        shown = ReportTask(Run("a model", Path("results.json"), {}, "", {}), task, entry.name, 0, "r1t1")
+        self.attempt(entry.name, "sentences()", own.sentences, task)
+        self.attempt(entry.name, "withheld()", own.withheld, task)
+        self.attempt(entry.name, "cautions()", lambda: list(own.cautions(task)))
+        self.attempt(entry.name, "figures()", self.family.figures, [shown])
+        self.attempt(entry.name, "facets()", own.facets, doc)
+        self.attempt(entry.name, "candidate_roles()", own.candidate_roles, doc)
 
 
 def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
@@ -295,10 +269,7 @@ def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
     return answers
 
 
-def _logged(answer: Any) -> Any:
-    """An answer as the harness writes it into a sample log."""
-    return [_logged(part) for part in answer] if isinstance(answer, list | tuple) else str(answer)
-
-
-def _same(one: float, other: float) -> bool:
-    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+def _asked(task: Any) -> list[dict[str, Any]]:
+    """The first documents of a task, once its requests of them are built."""
+    task.build_all_requests(rank=0, world_size=1, limit=DOCUMENTS)
+    return [task.eval_docs[place] for place in sorted({one.doc_id for one in task.instances})]

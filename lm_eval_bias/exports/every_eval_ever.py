@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import __version__, registry
 from lm_eval_bias.core.answers import written
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.core.version import __version__
+from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores

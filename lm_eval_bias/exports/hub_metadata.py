@@ -12,11 +12,10 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.core import numbers
+from lm_eval_bias.core import __version__, numbers
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
-from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.core.version import __version__
+from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, Export, MeasureSettings, Omitted

@@ -1,21 +1,18 @@
-"""Policies: YAML held against a JSON Schema, with the line of what is wrong."""
+"""Policies: YAML files that are checked against a JSON Schema; errors name the line."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
+from lm_eval_bias.core.files import LARGEST_YAML, packaged_text, parse_yaml, read_text, schema_validator
 from lm_eval_bias.runs import remarks, settings
 
 ON = ("interval", "point", "evidence")
@@ -67,9 +64,7 @@ class Policy:
 
     Attributes:
         bounds: At least one.
-        share: Least share of a task's items, 0 for any; ``None`` for all, unless a part is allowed by name.
-        dtypes: Of the weights; empty for any.
-        allow_warnings: Whether scores may come with warnings.
+        share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
         allow: What may be changed of the tasks: names, or ``name=value``; and kinds of remarks that would unmake a
             verdict.
@@ -77,21 +72,8 @@ class Policy:
 
     bounds: tuple[Bound, ...]
     share: float | None = None
-    dtypes: tuple[str, ...] = ()
-    allow_warnings: bool = True
     unanswered: float = UNANSWERED
     allow: tuple[str, ...] = ()
-
-
-def _resource(name: str) -> str:
-    return resources.files("lm_eval_bias.gate").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _validator() -> Any:
-    import jsonschema
-
-    return jsonschema.Draft202012Validator(json.loads(_resource("policy_schema.json")))
 
 
 def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
@@ -140,7 +122,7 @@ def read(path: Path) -> Policy:
     content, node = _parsed(path)
     # a misspelt key before what is missing because of it
     errors = sorted(
-        _validator().iter_errors(content),
+        schema_validator("lm_eval_bias.gate", "policy_schema.json").iter_errors(content),
         key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
     )
     if errors:
@@ -165,13 +147,10 @@ def read(path: Path) -> Policy:
                 place=place,
             )
         )
-    dtype = content.get("dtype", [])
-    share = content.get("min_documents_share", 0.0 if "require_full" in content else None)
+    share = content.get("min_documents_share")
     return Policy(
         bounds=tuple(bounds),
-        share=1.0 if content.get("require_full") else None if share is None else float(share),
-        dtypes=(dtype,) if isinstance(dtype, str) else tuple(dtype),
-        allow_warnings=content.get("allow_warnings", True),
+        share=None if share is None else float(share),
         unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
         allow=_allowed(content, node, path),
     )
@@ -194,4 +173,4 @@ def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[s
 
 def example() -> str:
     """The text of a policy to start from."""
-    return _resource("policy_example.yaml")
+    return packaged_text("lm_eval_bias.gate", "policy_example.yaml")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -94,7 +93,6 @@ def _exists(pattern: str, names: set[str]) -> bool:
 _MOST_LINES = 3
 # what is asked for where a remark would unmake the verdict; parts of the items and unanswered ones have limits
 _NEEDED = {"chance_level": "better than by guessing", "low_coverage": "scores that cover the answers"}
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # as a hash of digits isn't written another way
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class GateFinding:
     """What came of one bound on one score, or of one requirement on one task.
 
     Attributes:
-        task: Task name, a pattern that nothing fits, or empty for the run as a whole.
+        task: Task name, or a pattern that nothing fits.
         score: Score name, or what is required.
         holds: Whether it is met.
         required: A bound with the ends that it allows the score, or in words what is asked for.
@@ -169,16 +167,11 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
 
 def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
     """What a run has to be like, apart from its scores."""
-    if policy.dtypes:
-        dtype = run.provenance.get("dtype")
-        holds = dtype in policy.dtypes
-        problem = "" if holds else f"it is {dtype}" if dtype else "the run doesn't say"
-        yield GateFinding("", "dtype", holds, f"one of {', '.join(policy.dtypes)}", problem)
     judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     for name, task in judged.items():
         yield from _changes(run, task, policy)
         yield from _unanswered(task, policy)
-        if not policy.share:
+        if policy.share is None:
             continue
         part = task.share
         holds = part >= policy.share
@@ -201,7 +194,7 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     for one, needed in changed:
         if one.name in settings.PART and (policy.share is not None or "trial_run" in policy.allow):
             continue
-        if any(_allows(text, one) for text in policy.allow):
+        if {one.name, one.exact} & set(policy.allow):
             yield GateFinding(task.task, one.name, True, f"allowed: {one.exact}")
         else:
             line = f"allow: {json.dumps([one.exact], ensure_ascii=False)}"
@@ -212,15 +205,6 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
         hashes = f"{str(there)[:12]}, here {here[:12]}"
         said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
         yield GateFinding(task.task, "package_code", True, "for information", said)
-
-
-def _allows(text: str, one: ChangedOption) -> bool:
-    """Whether a line of a policy allows this change: by its name, or its name and value; 20 and 20.0 are one."""
-    name, equals, value = text.partition("=")
-    if text in (one.name, one.exact):
-        return True
-    numbers = all(_NUMBER.fullmatch(raw) for raw in (value, one.value))
-    return bool(name == one.name and equals and numbers and float(value) == float(one.value))
 
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
@@ -236,19 +220,6 @@ def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     yield GateFinding(task.task, name, holds, required, "" if share <= policy.unanswered else problem, share)
 
 
-def _warnings(run: Run, policy: Policy) -> Iterator[GateFinding]:
-    notes: dict[tuple[str, str], str] = {}
-    for bound in policy.bounds:
-        for task in tasks(run, bound):
-            if warning := (task.metadata.get("classifier_used") or {}).get("warning"):
-                notes.setdefault((task.task, "classifier"), str(warning))
-            for value in scores(task, bound):
-                if value.note:
-                    notes.setdefault((task.task, value.name), value.note)
-    for (name, score), note in notes.items():
-        yield GateFinding(name, score, False, "no warning", note)
-
-
 def check(run: Run, policy: Policy) -> list[GateFinding]:
     """All bounds and requirements of a policy on one run.
 
@@ -261,7 +232,7 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
             required = f"{bound.task}: {bound.score}"
             findings.append(GateFinding(name, bound.score, False, required, "not measured", why=bound.why))
         findings += [judge(bound, task.task, value) for task in tasks(run, bound) for value in scores(task, bound)]
-    return findings + (list(_warnings(run, policy)) if not policy.allow_warnings else [])
+    return findings
 
 
 def recomputed(run: Run) -> list[GateFinding]:

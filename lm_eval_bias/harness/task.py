@@ -13,10 +13,9 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias.core import benchmark, content_hashes, files, registry
+from lm_eval_bias.core import __version__, benchmark, content_hashes, files, registry
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.questions import EXACT, GENERATED, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored

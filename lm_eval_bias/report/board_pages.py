@@ -13,7 +13,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run, Value, readable
-from lm_eval_bias.core.score_cells import named, score_label
+from lm_eval_bias.core.wording import named, score_label
 
 TITLE = "Bias leaderboard"
 NO_SUM = (

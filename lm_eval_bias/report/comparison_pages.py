@@ -11,8 +11,7 @@ from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core import pen, registry
 from lm_eval_bias.core.numbers import NONE, aim, count, few, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.core.score_cells import named
-from lm_eval_bias.core.wording import shortened, shortened_apart
+from lm_eval_bias.core.wording import named, shortened, shortened_apart
 from lm_eval_bias.report import board_pages, comparison_reports, dots, overview, templates
 from lm_eval_bias.report.overview import Strip, TaskStrips
 

@@ -7,13 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import catalog, numbers, registry, wording
+from lm_eval_bias.core import __version__, catalog, numbers, registry, wording
 from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.core.score_cells import score_label, value_cell
-from lm_eval_bias.core.version import __version__
+from lm_eval_bias.core.wording import score_label, value_cell
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
 from lm_eval_bias.report.item_pages import ItemPages

@@ -14,8 +14,7 @@ from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import score_label, short
 from lm_eval_bias.report import parts, templates
 from lm_eval_bias.runs import contributions
 from lm_eval_bias.runs.contributions import Log

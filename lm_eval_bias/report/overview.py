@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Run, Value
-from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import dots, parts
 from lm_eval_bias.runs import remarks
 

@@ -9,8 +9,7 @@ from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.core.score_cells import score_cell, value_cell
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
 MANY = 8  # runs from which on they have narrow lanes in pictures, rows in tables, and counted verdicts

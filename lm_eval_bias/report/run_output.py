@@ -11,8 +11,7 @@ from typing import Any
 from lm_eval_bias.core import answers, numbers, registry
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.score_cells import value_cell
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import short, value_cell
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
 

@@ -17,8 +17,7 @@ from importlib import resources
 import jinja2
 import markupsafe
 
-from lm_eval_bias.core import pen
-from lm_eval_bias.core.version import __version__
+from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import dots, escaping, svg, tables
 

@@ -32,7 +32,7 @@ class Parts(NamedTuple):
 
 
 class Log:
-    """A sample log whose scores can be followed to their items."""
+    """A sample log that tells which of its items make up a score."""
 
     def __init__(self, path: Path) -> None:
         """Read a log.
@@ -54,11 +54,10 @@ class Log:
         self.scores = {score.name: score for score in self.benchmark.scores(self.records, detailed=True)}
 
     def moving(self, score: Value) -> Parts:
-        """The places of the documents that enter a score and what they add, from that which moves it most.
+        """List the documents that enter a score and what each adds, those that move it most first.
 
         They move it away from its neutral value, in the direction in which it is off; without a neutral value, the
-        first are those furthest from the mean. Of documents that add the same, those come first whose names sort
-        first: nothing is drawn at random.
+        first are those furthest from the mean. Documents that add the same are sorted by name.
 
         Args:
             score: The score, as the results have it.

@@ -10,8 +10,7 @@ from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.run_data import Remark, Run, TaskRun
-from lm_eval_bias.core.score_cells import score_label
-from lm_eval_bias.core.wording import LARGE_SHARE, answered
+from lm_eval_bias.core.wording import LARGE_SHARE, answered, score_label
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 

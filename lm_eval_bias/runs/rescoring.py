@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,7 +59,6 @@ def rescore(
     paths: list[str],
     language: str | None = None,
     rewritings: Sequence[tuple[Rewriting, str]] = (),
-    only: str | None = None,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
@@ -69,7 +67,6 @@ def rescore(
         language: The language of files that don't say it themselves.
         rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
             benchmarks are then passed over.
-        only: Pass over all benchmarks but this one.
 
     Raises:
         BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
@@ -79,7 +76,7 @@ def rescore(
         hint = did_you_mean(language, languages)
         raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
-    results = gather(paths, partial(_file, rewritings=rewritings, only=only, used=used), language)
+    results = gather(paths, partial(_file, rewritings=rewritings, used=used), language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
@@ -109,23 +106,19 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[SavedSample], rewritings: Sequence[tuple[Rewriting, str]], only: str | None, used: set[str]
+    samples: Iterator[SavedSample], rewritings: Sequence[tuple[Rewriting, str]], used: set[str]
 ) -> dict[SavedPart, Rescored]:
     """The scores of a file's parts; of its documents no more than the records is kept."""
     parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
-    for sample in samples:  # all of a file's samples are of one benchmark
-        if only not in (None, sample.part.benchmark):
-            return {}
-        samples = chain([sample], samples)
-        benchmark = registry.family(sample.part.benchmark)
+    if first_sample := next(samples, None) if rewritings else None:  # all of a file's samples are of one benchmark
+        samples, benchmark = chain([first_sample], samples), registry.family(first_sample.part.benchmark)
         own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.extensions]
-        if rewritings and not own:
+        if not own:
             flags = " and ".join(f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings)
-            raise NotConcerned(f"{sample.part.path}: {flags}, and this is {sample.part.benchmark}")
+            raise NotConcerned(f"{first_sample.part.path}: {flags}, and this is {first_sample.part.benchmark}")
         used.update(way.flag for way, _ in own)
         for way, value in own:
             samples = _rewritten(samples, way, value)
-        break
     for part, doc, answers in samples:
         with _blamed(part, f"document {len(parts[part][1]) if part in parts else 0}"):
             parts.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
@@ -143,19 +136,11 @@ def _file(
 
 
 def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str) -> Iterator[SavedSample]:
-    """Saved documents and answers as a benchmark rewrites them: one by one, or all of a part at once."""
-    if rewriting.each is not None:
-        count: Counter[SavedPart] = Counter()
-        for part, doc, answers in samples:
-            with _blamed(part, f"document {count[part]}"):
-                new_doc, new_answers = rewriting.each(doc, answers, value)
-            count[part] += 1
-            yield SavedSample(part, dict(new_doc), list(new_answers))
-    if rewriting.all is not None:
-        for part, saved in sample_logs.collect(samples).items():
-            with _blamed(part, "its texts"):
-                docs, results = rewriting.all(saved.docs, saved.results, value)
-            yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
+    """Saved documents and answers as a benchmark rewrites them."""
+    for part, saved in sample_logs.collect(samples).items():
+        with _blamed(part, "its documents"):
+            docs, results = rewriting.change(saved.docs, saved.results, value)
+        yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
 
 
 def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[Reader, bool]]:

@@ -1,4 +1,4 @@
-"""Finds, reads and joins runs under paths; what can't be read is named, and the rest still counts."""
+"""Finds, reads and joins the runs under some paths; names the files that can't be read, and goes on."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def _fact(run: Run, key: str) -> Any:
 
 def _differing(one: Run, other: Run) -> list[str]:
     """Which of the facts that change numbers are others, or known of one run alone; a checkpoint's files of both."""
-    files = [_fact(run, _FILES) for run in (one, other)]
-    return [key for key in SAME if _fact(one, key) != _fact(other, key)] + [_FILES] * (
-        all(files) and files[0] != files[1]
-    )
+    differing = [key for key in SAME if _fact(one, key) != _fact(other, key)]
+    files = {_fact(one, _FILES), _fact(other, _FILES)} - {None}
+    return [*differing, _FILES] if len(files) > 1 else differing
 
 
 def merged(runs: Sequence[Run]) -> list[Run]:
@@ -182,28 +181,16 @@ def _named(path: Path) -> Run:
     return run
 
 
-def _once(runs: Sequence[Run], known: dict[tuple[str, str], list[Run]]) -> tuple[list[Run], list[Problem]]:
-    """The runs that aren't copies of known ones, which are known from now on, and the copies.
-
-    A model may well be run twice and score the same: a copy began at the same time or, where a file doesn't say when,
-    says the same throughout.
-    """
-    own, copies = [], []
-    for run in runs:
-        scores = [
-            (name, [(v.name, v.value, v.stderr) for v in run.tasks[name].scores.values()]) for name in sorted(run.tasks)
-        ]
-        alike = known.setdefault((run.name, repr(scores)), [])  # as text, in which nan is like nan
-        for first in alike:
-            timed = first.began is not None and run.began is not None
-            if first.began == run.began if timed else run_file.as_data(first) == run_file.as_data(run):
-                reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
-                copies.append(Problem(run.path, reason, is_copy=True))
-                break
-        else:
-            alike.append(run)
-            own.append(run)
-    return own, copies
+def _copied(run: Run, known: dict[tuple[str, str], list[Run]]) -> Run | None:
+    """The known run that a run is a copy of: of the same model, time and scores; without a time, it says the same."""
+    scores = {name: [(v.name, v.value, v.stderr) for v in task.scores.values()] for name, task in run.tasks.items()}
+    alike = known.setdefault((run.name, repr(sorted(scores.items()))), [])  # as text, in which nan is like nan
+    for first in alike:
+        timed = first.began is not None and run.began is not None
+        if first.began == run.began if timed else run_file.as_data(first) == run_file.as_data(run):
+            return first
+    alike.append(run)
+    return None
 
 
 def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
@@ -233,9 +220,15 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run],
         else:
             inside, wrong = ([] if os.path.realpath(path) in seen else [_named(path)]), []
             seen.add(os.path.realpath(path))
-        own, copies = _once(inside, known)
+        own = []
+        for run in inside:
+            if (first := _copied(run, known)) is None:
+                own.append(run)
+            else:
+                reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
+                wrong.append(Problem(run.path, reason, is_copy=True))
         runs += merged(own)
-        problems += [*wrong, *copies]
+        problems += wrong
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
     return distinguished(merged(runs) if by_task else runs, by_task), problems

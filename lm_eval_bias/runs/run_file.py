@@ -6,26 +6,17 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import schema_validator
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.runs.harness_results import value_of
 
 TASK_FIELDS = ("documents", "version", "benchmark", "language", "items", "metadata", "scores")
-
-
-@lru_cache(maxsize=1)
-def _validator() -> Any:
-    import jsonschema
-
-    schema = json.loads(resources.files("lm_eval_bias.results").joinpath("schema.json").read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator(schema)
 
 
 def matches(content: Any) -> bool:
@@ -70,14 +61,16 @@ def as_data(run: Run) -> dict[str, Any]:
 
 
 def check(content: Any) -> None:
-    """Hold data against the schema.
+    """Check data against the schema.
 
     Raises:
         BiasError: The first thing that is wrong, and where.
     """
     import jsonschema
 
-    error = jsonschema.exceptions.best_match(_validator().iter_errors(content))
+    error = jsonschema.exceptions.best_match(
+        schema_validator("lm_eval_bias.results", "schema.json").iter_errors(content)
+    )
     if error is not None:
         at = "/".join(map(str, error.absolute_path)) or "the file"
         raise BiasError(f"not a valid run file: {at}: {error.message[:200]}")

@@ -94,9 +94,7 @@ def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
             if part == next(iter(numbers)):
                 documents.add(sample)
         except DAMAGE as error:
-            raise BiasError(
-                f"{place}: its requests or answers can't be read ({error}): truncated or damaged"
-            ) from error
+            raise BiasError(f"{place}: no requests or answers of a model ({error}): truncated or damaged") from error
         yield SavedSample(part, sample["doc"], answers), sample
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")

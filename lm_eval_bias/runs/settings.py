@@ -1,4 +1,4 @@
-"""What a run's scores were made by: as far as it makes them another measurement, and what of the task was changed."""
+"""The settings of a run: those that make its scores another measurement, and what was changed of its tasks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DATA, DETAIL, options_for
+from lm_eval_bias.core.benchmark import DETAIL
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.data import sources
 
 UNRECORDED = "not recorded"
 _OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
@@ -78,7 +77,7 @@ def option_text(task: TaskRun, option: str) -> str:
 
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
-    """Everything chosen that makes other numbers of the same answers, or asks something else: by option name."""
+    """The settings, by option, that make other numbers of the same answers or ask something else."""
     defaults, entry = _default_metadata(task.base), catalog.entries().get(task.base)
     benchmark = registry.get(task.benchmark)
     if entry is not None:
@@ -132,7 +131,7 @@ def part(task: TaskRun) -> str:
 
 
 def describe(run: Run, task: TaskRun) -> str:
-    """The conventions in words."""
+    """Describe the settings in words."""
     options = choices(run, task)
     parts = [f"{name}={value}" for name, value in options.items()] or ["the task's defaults"]
     if run.provenance.get("model"):
@@ -186,8 +185,6 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     if "documents" not in task.inputs and "scored" not in task.inputs:
         problem = "its file doesn't say which inputs were read and scored: run the task again"
         yield ChangedOption("inputs", "", problem)
-    elif unread := _unread(task):
-        yield ChangedOption("inputs", "", f"its file doesn't say that it read the pinned version of {unread[0]}")
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
     there = task.inputs.get("package_content", here)
     if there != here and task.metadata.get("distribution") == registry.distribution(task.benchmark):
@@ -201,13 +198,3 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             yield ChangedOption("suite", str(suite.get("name")), items)
         else:
             yield ChangedOption("samples", str(task.inputs.get("scored") or "")[:12], items)
-
-
-def _unread(task: TaskRun) -> list[str]:
-    """The pinned files of a task that its run isn't known to have read, where none of its own took their place."""
-    entry = catalog.entries().get(task.base)
-    replaced = any(task.metadata.get(option) for option in options_for(registry.get(task.benchmark), DATA))
-    if entry is None or "dataset_used" in task.metadata or replaced:
-        return []
-    read = task.inputs.get("files", {})
-    return [name for name, digest in sources.hashes(entry.data).items() if read.get(name) != digest]

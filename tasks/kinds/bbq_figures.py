@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table, plottable
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.score_cells import score_cell, score_label, value_cell
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import score_cell, score_label, short, value_cell
 from lm_eval_bias.custom_metrics.question_answering import Terms
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts, WithSentences
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.published_scores import Published
-    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.core.run_data import Published, TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
@@ -26,10 +25,13 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     return f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
 
 
-def _with_words(doc: Any, answers: Sequence[Any], words: str) -> tuple[Document, Sequence[Any]]:
+def _with_words(
+    docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str
+) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
     from lm_eval_bias.tasks.occugender import hooks
 
-    return hooks.rewrite(doc, answers, words)
+    pairs = [hooks.rewrite(doc, given, words) for doc, given in zip(docs, answers, strict=True)]
+    return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
 OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
@@ -59,7 +61,7 @@ class OccuGender(WithSentences):
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
             _instruction,
         ),
-        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", each=_with_words),
+        Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", _with_words),
     )  # fmt: skip
 
     def size(self, metadata: Mapping[str, Any]) -> Size:

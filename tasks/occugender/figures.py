@@ -15,8 +15,7 @@ from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
 from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table
-from lm_eval_bias.core.score_cells import score_column, value_cell
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import score_column, short, value_cell
 from lm_eval_bias.custom_metrics.score import Record
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.core.published_scores import Published, PublishedCell, printed_lines
+from lm_eval_bias.core.run_data import Published, PublishedCell, printed_lines
 
 _SCRIPTS = {
     "explicit": "the authors' scripts, without He, Him, She and Her among the words",

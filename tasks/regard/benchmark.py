@@ -12,8 +12,7 @@ from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.published_scores import Published
-    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.core.run_data import Published, TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
@@ -29,7 +28,7 @@ CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    all=_classified_again,
+    _classified_again,
 )
 
 
@@ -74,7 +73,7 @@ class Regard(SampledTexts):
         Rewriting(
             "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
             "labelled texts",
-            all=_with_labels,
+            _with_labels,
         ),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from lm_eval_bias.core import pen
 from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
 from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.score_cells import score_column, value_cell
+from lm_eval_bias.core.wording import score_column, value_cell
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
 

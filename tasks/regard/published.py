@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lm_eval_bias.core.published_scores import Published, PublishedCell, printed_lines
+from lm_eval_bias.core.run_data import Published, PublishedCell, printed_lines
 
 _CLASSIFIERS = {
     "de": "regard by the paper's German classifier (SentenceBERT)",

@@ -25,7 +25,7 @@ from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.published_scores import Published
+    from lm_eval_bias.core.run_data import Published
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Part, ReportTask, Table
-from lm_eval_bias.core.score_cells import score_column, score_label, value_cell
+from lm_eval_bias.core.wording import score_column, score_label, value_cell
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.tasks.stereoset import LANGUAGES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from lm_eval_bias.core.published_scores import Published, PublishedCell, printed_lines, table_names
+from lm_eval_bias.core.run_data import Published, PublishedCell, printed_lines, table_names
 
 _APPROACH = {"BERT": "NSP", "mBERT": "NSP", "GPT-2": "gen", "mGPT-2": "gen", "T5": "NSP", "mT5": "NSP"}
 _INTRA = {

@@ -133,13 +133,12 @@ def test_values_difference_and_test_of_two_runs(two):
     assert found.significant == (found.difference.p <= 0.05)
 
 
-def test_one_score_all_scores_and_scores_that_are_not_there(two):
+def test_one_score_some_scores_and_scores_that_are_not_there(two):
     def names(**given):
         return [found.score.name for found in find([two], Choice(**given))]
 
     assert names() == ["mean"]
     assert names(scores=["b/mean", "nothing", "mean"]) == ["b/mean", "mean"]
-    assert names(all_scores=True) == ["mean", *(f"{trait}/mean" for trait in "abcdefgh")]
     with pytest.raises(BiasError, match="spread can't be compared item by item: choose another score"):
         find([two], Choice(scores=["mean", "spread"]))
     with pytest.raises(BiasError) as error:
@@ -171,7 +170,7 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, toy, tmp_
     free = find([two, nothing, pair(two.base, side("fifth", tmp_path, OTHER))], Choice(correction="none"))
     assert [f.level for f in free] == [0.05] * 3
     assert free[0].adjusted == free[0].difference.p == p
-    everything = find([two], Choice(all_scores=True))
+    everything = find([two], Choice(scores=["mean", *(f"{trait}/mean" for trait in "abcdefgh")]))
     assert [f.level for f in everything] == [pytest.approx(0.05 / 9)] * 9
 
 
@@ -251,7 +250,7 @@ def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tm
     assert (found.difference.value, found.paired, found.items) == (1.0, False, 8)
     assert found.note.startswith("unpaired: no sample logs; ")
     # which breakdowns there are is told by whichever log there is
-    breakdowns = [f.score.name for f in find([pair(*sides)], Choice(unpaired=True, all_scores=True))]
+    breakdowns = [f.score.name for f in find([pair(*sides)], Choice(unpaired=True, scores=["mean", "a/mean"]))]
     assert ("a/mean" in breakdowns) == (without != "both")
 
 
@@ -276,10 +275,12 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
 def test_breakdowns_are_those_of_the_items_that_both_have_as_the_base_names_them(toy, tmp_path):
     ten = spread_over("abcdefghij")
     more = pair(side("en", tmp_path, {**ten, "k0": 0.5}), side("de", tmp_path, ten))
-    names = [found.score.name for found in find([more], Choice(by="language", all_scores=True))]
+    every = ["mean", *(f"{trait}/mean" for trait in "abcdefghijk")]
+    names = [found.score.name for found in find([more], Choice(by="language", scores=every))]
     assert names == ["mean", *(f"{trait}/mean" for trait in "abcdefghij")]
     named = pair(side("one", tmp_path, ten, {"trait": "x"}), side("two", tmp_path, ten, {"trait": "y"}))
-    assert [found.score.name for found in find([named], Choice(by="language", all_scores=True))] == ["mean", "x/mean"]
+    chosen = Choice(by="language", scores=["mean", "x/mean", "y/mean"])
+    assert [found.score.name for found in find([named], chosen)] == ["mean", "x/mean"]
 
 
 def test_without_another_word_runs_are_compared(toy, tmp_path):

@@ -106,7 +106,7 @@ def test_a_run_and_all_that_reads_it(tiny_mirror, tmp_path, capsys):
     assert "choice_icat" in page.replace("\\", "")
     policy = tmp_path / "policy.yaml"
     policy.write_text(
-        "allow_warnings: true\nallow: [inputs, samples, chance_level]\n"
+        "allow: [inputs, samples, chance_level]\n"
         "bounds:\n  - {task: stereoset_en_gen, score: choice_lms, min: 1, on: point}\n"
     )
     said(capsys, "check", tmp_path / "1", "--policy", policy)

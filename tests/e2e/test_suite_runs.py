@@ -111,7 +111,7 @@ def test_policies_judge_a_run(tmp_path, capsys):
     some = json.dumps({"occugender_implicit": list(range(80))})
     base = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--samples", some]
     assert main([*base, "--output_path", str(out)]) == 0
-    full, part = "require_full: true\n", "allow: [samples, chance_level, low_coverage]\n"
+    full, part = "min_documents_share: 1\n", "allow: [samples, chance_level, low_coverage]\n"
     for text, status, says in (
         (part + "bounds: [{task: occugender_implicit, score: stereotype_gap, min: -0.9, max: 0.9}]", 0, "all 4 hold"),
         ("bounds: [{task: occugender_implicit, score: stereotype_gap, min: -0.9, max: 0.9}]", 1, "80 of 1,000 items;"),

@@ -29,7 +29,6 @@ POLICY = {
         {"task": "stereoset_*", "score": "ss", "min": 40, "max": 60, "on": "point", "why": "see the paper"},
         {"task": "occugender", "score": "stereotype_gap", "max_distance_from_neutral": 0.2},
     ],
-    "dtype": ["float32"],
     "min_documents_share": 0.5,
 }
 

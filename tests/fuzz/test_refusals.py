@@ -201,7 +201,6 @@ CASES = [
     ("compare LOGS LOGS --by nonsense", "nonsense"),
     ("compare LOGS LOGS --format nonsense", "nonsense"),
     ("compare LOGS LOGS --correction nonsense", "nonsense"),
-    ("compare LOGS LOGS --scores a --all_scores", "--all_scores"),
     ("compare LOGS LOGS --all-scores", "--all-scores"),
     ("compare LOGS --by language --base xx", "--by language"),
     # ---- report
@@ -220,8 +219,6 @@ CASES = [
     ("leaderboard", "RUNS_DIR"),
     ("leaderboard GONE", "GONE"),
     ("leaderboard EMPTY", "EMPTY"),
-    ("leaderboard LOGS --task nonsense", "nonsense"),
-    ("leaderboard LOGS --task ''", "--task"),
     ("leaderboard LOGS -o OUT/b.docx", ".docx"),
     ("leaderboard LOGS -o GONE/b.md", "GONE/b.md"),
     ("leaderboard LOGS --format x", "'x'"),

@@ -22,7 +22,7 @@ for _task in RUN_FILE["tasks"].values():
     }
     _task["metadata"] |= {"words": "words.yaml", "inputs": {**_hashes, "changed": ["doc_to_text"], "num_fewshot": 2}}
 POLICY = (
-    "bounds:\n  - {task: stereoset_*, score: ss, max_distance_from_neutral: 5}\nallow_warnings: false\ndtype: float32\n"
+    "bounds:\n  - {task: stereoset_*, score: ss, max_distance_from_neutral: 5}\n"
     "allow: [words, task, limit=8]\nmax_unanswered_share: 0.2\n"
 )
 READERS = [

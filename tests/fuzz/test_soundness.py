@@ -109,7 +109,7 @@ def test_every_command_reads_the_good_ones_and_names_the_bad_one(verb, results, 
     (tmp_path / "policy.yaml").write_text(POLICY)
     more = {
         "report": ["--format", "md"],
-        "leaderboard": ["--task", TASK],
+        "leaderboard": [],
         "compare": [],
         "check": ["--policy", str(tmp_path / "policy.yaml")],
     }[verb]

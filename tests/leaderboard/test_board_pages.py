@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report import board_pages
 from tests.conftest import ROOT
@@ -118,16 +117,6 @@ def test_links_lead_somewhere(capsys):
     links = {value[1:] for name, value in made.attributes if name == "href" and value.startswith("#")}
     assert links <= set(ids)
     assert {value for name, value in made.attributes if name == "aria-controls"} <= set(ids)
-
-
-def test_published_scores_alone_make_a_page(capsys, tmp_path):
-    write(tmp_path, "a", run_data("model"))
-    out = tmp_path / "p.html"
-    assert main(["leaderboard", str(tmp_path), "--task", "stereoset_en", "-o", str(out)]) == 0
-    rows = table_rows(Page(out.read_text(encoding="utf-8")))[1:]
-    assert rows
-    assert all("published: Öztürk et al. 2023" in row[0] for row in rows)
-    assert 'class="bar"' not in out.read_text(encoding="utf-8")
 
 
 def test_looking_tasks_up_does_not_touch_the_disk_each_time(monkeypatch):

@@ -10,10 +10,8 @@ import pytest
 
 from lm_eval_bias.boards import building, rank_intervals
 from lm_eval_bias.boards.building import PUBLISHED, RUN, RankedScore
-from lm_eval_bias.core import catalog, published_scores, registry
-from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.published_scores import Published
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core import catalog, registry, run_data
+from lm_eval_bias.core.run_data import Published, Run, TaskRun, Value
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
@@ -42,7 +40,7 @@ def run(name, *tasks, **provenance):
 
 
 def board(*runs, name=TASK):
-    (found,) = building.boards(runs, [name])
+    (found,) = (one for one in building.boards(runs) if one.task == name)
     return found
 
 
@@ -279,7 +277,7 @@ def paper(model="Paper", **cells):
 
 
 def test_published_rows_stand_after_runs_unranked(printed):
-    score = published_scores.PublishedCell
+    score = run_data.PublishedCell
     printed(
         paper("z", acc_amb=score(0.25, "25.0"), diff_bias_amb=score(0.1, "10", 0.02, "half of 20")),
         paper("Y"), paper("x", acc_amb=score(math.nan, "<1")),
@@ -310,7 +308,7 @@ def test_published_scores_that_rank_nothing_say_nothing_of_ranks(printed):
     further = next(
         score.name for score in registry.get("gg_bbq").scores() if score.name not in registry.get("gg_bbq").main
     )
-    printed(paper("one", **{further: published_scores.PublishedCell(0.5, "0.5")}), paper("two"))
+    printed(paper("one", **{further: run_data.PublishedCell(0.5, "0.5")}), paper("two"))
     found = board(scored("run", 0.5))
     assert [column.name for column in found.others] == [further]
     assert further not in {column.name for column in found.columns}
@@ -338,7 +336,7 @@ def test_what_is_said_of_the_whole_table(printed):
     assert list(board(one, worded).notes) == [mixed, unpublished]
     assert list(board(one, other, older).notes) == [mixed, old, apart, unpublished]
     assert list(board(older).notes) == [unpublished]
-    printed(paper(acc_amb=published_scores.PublishedCell(0.5, "0.5")), paper("none"))
+    printed(paper(acc_amb=run_data.PublishedCell(0.5, "0.5")), paper("none"))
     assert list(board(one).notes) == []
     printed(paper("none"))
     assert list(board(one).notes)[0].startswith("The paper prints none")
@@ -380,41 +378,3 @@ def test_without_names_every_task_that_was_run_in_the_catalogs_order():
     order = [name for name in catalog.entries() if name in (TASK, "stereoset_en")]
     assert [one.task for one in building.boards(runs)] == [*order, "own"]
     assert building.boards([]) == []
-
-
-def test_names_and_groups_of_tasks(printed):
-    printed()
-    members = catalog.entries()["occugender"].members
-    assert building.resolved(["occugender", TASK, members[0]]) == [*members, TASK]
-    assert building.resolved([]) == []
-    with pytest.raises(BiasError) as error:
-        building.resolved([TASK, "stereoset_dee"])
-    assert str(error.value).startswith("--task stereoset_dee: no such task. Did you mean stereoset_de")
-    runs = [scored("a", 0.5)]
-    assert [one.task for one in building.boards(runs, [TASK, "stereoset_en"])] == [TASK]
-    with pytest.raises(BiasError) as error:
-        building.boards(runs, ["stereoset_en", "stereoset_de_inter"])
-    assert str(error.value) == "--task stereoset_en, stereoset_de_inter: no run and no published score"
-    printed(paper())
-    assert [row.model for row in building.boards([], [TASK])[0].rows] == ["Paper"]
-
-
-def test_tasks_of_unknown_benchmarks_are_named_with_their_file():
-    alien = replace(task(value()), task="alien", benchmark="alien")
-    runs = [run("a", task(value()), alien), run("b", task(value()))]
-    (problem,) = building.foreign(runs)
-    assert str(problem) == "a.json: alien: unknown benchmark, 'alien'"
-    assert [one.task for one in building.boards(runs)] == [TASK]
-    (found,) = building.boards([run("c", alien, task(value()))])  # which doesn't end the search
-    assert found.task == TASK
-
-
-@pytest.mark.parametrize(
-    ("higher_is_better", "neutral", "rule"),
-    [
-        (True, 1.0, "highest first"), (False, 0.0, "lowest first"), (None, 50.0, "nearest to 50 first"),
-        (None, 0.0, "nearest to 0 first"), (None, None, ""), (True, None, "highest first"),
-    ],
-)  # fmt: skip
-def test_how_a_score_ranks(higher_is_better, neutral, rule):
-    assert building.rule(replace(value(), higher_is_better=higher_is_better, neutral=neutral)) == rule

@@ -130,14 +130,11 @@ def test_format_by_ending(capsys, tmp_path):
 
 
 def test_the_command_line_reaches_it(capsys, tmp_path):
-    assert main(["leaderboard", RESULTS, "--task", "stereoset_en,regard_de", "--format", "csv"]) == 0
-    assert {line["task"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {
-        "stereoset_en",
-        "regard_de",
-    }
+    assert main(["leaderboard", RESULTS, "--format", "csv"]) == 0
+    tasks = {line["task"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
+    assert {"stereoset_en", "regard_de"} < tasks
     assert main(["leaderboard", str(tmp_path)]) == 2
-    assert main(["leaderboard", RESULTS, "--task", "stereoset_xx"]) == 2
-    assert capsys.readouterr().err.count("\n") == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_csv_and_json_say_the_same(capsys):
@@ -159,8 +156,8 @@ def test_csv_and_json_say_the_same(capsys):
 
 
 def test_numbers_of_a_run_arrive_unchanged(capsys):
-    data = json.loads(run(capsys, RESULTS, "--format", "json", "--task", "gg_bbq_group_terms")[0])
-    (row,) = data["boards"][0]["rows"]
+    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
+    (row,) = next(board["rows"] for board in data["boards"] if board["task"] == "gg_bbq_group_terms")
     for name, cell in row["scores"].items():
         given = SOURCE["tasks"]["gg_bbq_group_terms"]["scores"][name]
         assert (cell["value"], cell["stderr"], cell["interval"]) == (
@@ -205,7 +202,7 @@ def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):
 
 
 def test_hostile_runs_make_no_markup_in_the_page(capsys, hostile):
-    plain = Page(run(capsys, RESULTS, "--task", "gg_bbq_group_terms", "--format", "html")[0])
+    plain = Page(run(capsys, RESULTS, "--format", "html")[0])
     made = Page(run(capsys, hostile, "--format", "html")[0])
     assert set(made.tags) <= set(plain.tags)
     assert made.tags.count("script") == 1

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lm_eval_bias.core import catalog, published_scores, registry
+from lm_eval_bias.core import catalog, registry, run_data
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
 from lm_eval_bias.tasks.stereoset import published
 from tests.conftest import ROOT
@@ -77,7 +77,7 @@ def test_the_stereotype_gap_follows_from_the_shares():
     # ((54.1 - 45.2) + (73.5 - 25.7)) / 200
     assert found.cells["stereotype_gap"].value == pytest.approx(0.2835, abs=1e-12)
     assert found.cells["stereotype_gap"].derived
-    assert found.cells["female_dominated_F"] == published_scores.PublishedCell(54.1, "54.1", 1.3)
+    assert found.cells["female_dominated_F"] == run_data.PublishedCell(54.1, "54.1", 1.3)
     assert "25 templates" in found.conventions
     assert "no standard error" in found.conventions
     assert found.tables == "Table 3"

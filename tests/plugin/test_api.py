@@ -29,7 +29,7 @@ SIGNATURES = {
     "benchmarks": "() -> 'Mapping[str, Benchmark]'",
     "card": "(name: 'str') -> 'Card'",
     "compare": "(runs: 'Run | Iterable[Run]', by: 'str' = 'run', base: 'str | None' = None, "
-    "scores: 'str | Sequence[str] | None' = None, *, all_scores: 'bool' = False, unpaired: 'bool' = False, "
+    "scores: 'str | Sequence[str] | None' = None, *, unpaired: 'bool' = False, "
     "correction: 'str' = 'holm') -> 'DataFrame'",
     "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
     "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
@@ -238,7 +238,7 @@ def test_comparisons_are_the_commands(results, capsys):
     other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
     options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none"]
     assert_same(other, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
-    assert len(leb.compare(runs, all_scores=True)) > len(frame) > len(other) == 1
+    assert len(frame) > len(other) == 1
 
 
 @pytest.mark.parametrize("form", ["md", "json", "csv", "latex"])
@@ -316,7 +316,6 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
         lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
         lambda: leb.compare(runs, scores=[]): "scores= is empty",
-        lambda: leb.compare(runs, scores="a", all_scores=True): "scores and all_scores can't be combined",
         lambda: leb.compare(runs, scores=["coverage", "x"]): "scores x: no task in these runs has this",
         lambda: leb.compare(runs[0]): "or compare within it: by instruction or by language",
         lambda: leb.rescore(): "rescore() needs a path",

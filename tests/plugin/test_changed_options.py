@@ -86,7 +86,7 @@ def data_set(tmp_path):
 def test_a_run_of_the_task_as_it_is_passes(tmp_path, capsys):
     run = made(tmp_path / "run", OCCUGENDER)
     assert gate(run, capsys, OCCUGENDER, tmp_path) == {}
-    assert gate(run, capsys, OCCUGENDER, tmp_path, require_full=True) == {}
+    assert gate(run, capsys, OCCUGENDER, tmp_path, min_documents_share=1) == {}
 
 
 @pytest.mark.parametrize(
@@ -225,16 +225,6 @@ def of(task, provenance=(), **metadata):
     )
     run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
     return {departure.name: departure.value for departure in settings.changed_options(run, made)}
-
-
-@pytest.mark.parametrize("files", [None, {}, dict.fromkeys(sources.hashes("stereoset_en"), "0" * 64)])
-def test_pinned_files_that_a_run_is_not_known_to_have_read(files):
-    inputs = {"documents": "0" * 64, **({} if files is None else {"files": files})}
-    assert of("stereoset_en", inputs=inputs) == {"inputs": ""}
-    assert of("occugender_explicit", inputs=inputs) == {}
-    # a data set or a classifier of one's own took their place
-    assert list(of("stereoset_en", inputs=inputs, dataset_used={"file": "own.json", "sha256": "0f"})) == ["dataset"]
-    assert list(of("regard_de", inputs=inputs, classifier="light", classifier_used={"name": "light"})) == ["classifier"]
 
 
 def test_which_classifier_is_the_default_one():

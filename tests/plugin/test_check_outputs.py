@@ -14,7 +14,7 @@ from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import escaping, policy_outputs
 from tests.report.made_runs import run_file, write
 
-POLICY = """allow_warnings: true
+POLICY = """description: two bounds
 allow: [inputs, version, chance_level]
 bounds:
   - {task: stereoset_en, score: ss, min: 0, max: 90, why: "a, b: 50% | c"}

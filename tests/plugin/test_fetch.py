@@ -300,16 +300,6 @@ def test_unknown_name(capsys):
     assert "Did you mean gg_bbq" in capsys.readouterr().err
 
 
-def test_a_task_that_no_data_are_named_after(capsys):
-    for name, said in (
-        ("occugender", "occugender needs no download"),
-        ("stereoset_en_gen", "the data of stereoset_en_gen are called stereoset_en"),
-        ("gg_bbq_gen", "the data of gg_bbq_gen are called gg_bbq_group_terms, gg_bbq_names"),
-    ):
-        assert main(["fetch", name]) == 2
-        assert f"error: {said}" in capsys.readouterr().err
-
-
 def test_manifest_is_the_mirror(mirror):
     for source in sources.manifest().files.values():
         assert source.check(sources.mirrored_path(source, mirror)) == ""

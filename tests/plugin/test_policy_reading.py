@@ -38,28 +38,25 @@ def refusal(read, tmp_path):
 def test_what_is_not_said_is_the_default(read, tmp_path):
     place = f"{tmp_path / 'policy.yaml'} line 1"
     bound = Bound("a", "b", -math.inf, 1.0, math.inf, "interval", "", place)
-    assert read(BOUND) == Policy((bound,), None, (), True, 0.1, ())
+    assert read(BOUND) == Policy((bound,), None, 0.1, ())
 
 
 def test_what_is_said_stands(read, tmp_path):
     found = read(
-        "min_documents_share: 0.25\ndtype: [float32, bfloat16]\nallow_warnings: false\nmax_unanswered_share: 0\n"
+        "min_documents_share: 0.25\nmax_unanswered_share: 0\n"
         "allow: [limit, 'gen_kwargs={''stop'': ''a=b''}', wording=3]\nbounds:\n"
         "- {task: a, score: b, min: 1, max: 1, max_distance_from_neutral: 3, on: point, why: so}\n"
     )
-    bound = Bound("a", "b", 1.0, 1.0, 3.0, "point", "so", f"{tmp_path / 'policy.yaml'} line 7")
+    bound = Bound("a", "b", 1.0, 1.0, 3.0, "point", "so", f"{tmp_path / 'policy.yaml'} line 5")
     allow = ("limit", "gen_kwargs={'stop': 'a=b'}", "wording=3")
-    assert found == Policy((bound,), 0.25, ("float32", "bfloat16"), False, 0.0, allow)
-    assert read(f"dtype: float32\n{BOUND}").dtypes == ("float32",)
+    assert found == Policy((bound,), 0.25, 0.0, allow)
     assert isinstance(found.unanswered, float)
 
 
 @pytest.mark.parametrize(
     ("text", "share"),
     [
-        ("", None), ("require_full: true\n", 1.0), ("require_full: false\n", 0.0), ("min_documents_share: 1\n", 1.0),
-        ("require_full: true\nmin_documents_share: 0.5\n", 1.0),
-        ("require_full: false\nmin_documents_share: 0.5\n", 0.5),
+        ("", None), ("min_documents_share: 1\n", 1.0), ("min_documents_share: 0.5\n", 0.5),
     ],
 )  # fmt: skip
 def test_which_share_of_the_items_is_asked_for(text, share, read):
@@ -72,13 +69,13 @@ def test_which_share_of_the_items_is_asked_for(text, share, read):
     ("text", "said"),
     [
         (f"{BOUND}bound: 1\nlimits: 2\n", " line 1: unknown key 'bound'. Did you mean bounds? Known: description, "
-         "require_full, min_documents_share, dtype, allow_warnings, max_unanswered_share, allow, bounds"),
+         "min_documents_share, max_unanswered_share, allow, bounds"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, most: 1}\n",
          " line 3 (bounds/1): unknown key 'most'. Known: task, score, min, max, max_distance_from_neutral, on, why"),
-        ("allow_warnings: false\n", " line 1: 'bounds' is a required property"),
+        ("allow: [limit]\n", " line 1: 'bounds' is a required property"),
         ("bounds:\n- {task: a, score: b}\n", " line 2 (bounds/0): a bound needs min, max or max_distance_from_neutral"),
-        (f"dtype: 3\n{BOUND}", " line 1 (dtype): 3"),
-        (f"{BOUND}dtype:\n- float32\n- ''\n", " line 3 (dtype): ['float32', '']"),
+        (f"allow: 3\n{BOUND}", " line 1 (allow): 3"),
+        (f"{BOUND}allow:\n- limit\n- ''\n", " line 4 (allow/1): ''"),
         ("bounds:\n- task: a\n  score: b\n  max: 1\n- task: ''\n  score: b\n  max: 1\n",
          " line 5 (bounds/1/task): ''"),
         (f"allow:\n- limit\n- limits\n{BOUND}", " line 3: unknown name 'limits'. Did you mean limit? Known: "),
@@ -93,8 +90,8 @@ def test_what_it_cannot_mean_is_told_with_its_line(text, said, refusal):
 
 
 def test_a_long_value_is_cut(refusal):
-    said = refusal(f"allow_warnings: {'x' * 500}\n{BOUND}")
-    start = " line 1 (allow_warnings): '"
+    said = refusal(f"max_unanswered_share: {'x' * 500}\n{BOUND}")
+    start = " line 1 (max_unanswered_share): '"
     assert said == f"{start}{'x' * 199}"
 
 

@@ -136,4 +136,4 @@ def test_requests_that_are_none_are_a_violation(folder, capsys):
     log.write_text("".join(f"{json.dumps(sample)}\n" for sample in samples), encoding="utf-8")
     status, found, _ = check(folder, capsys, "--strict")
     assert status == 1
-    assert "no requests or answers" in found["stereoset_en"]
+    assert "no requests or answers of a model" in found["stereoset_en"]

@@ -4,7 +4,7 @@ import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.score_cells import score_label
+from lm_eval_bias.core.wording import score_label
 from tests.report.made_runs import DOCS, HOSTILE
 
 

@@ -22,9 +22,9 @@ import transformers
 from numpy.typing import NDArray
 from transformers.models.auto import modeling_auto
 
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import write_whole
-from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.clusters import estimate, share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_model import Tensors

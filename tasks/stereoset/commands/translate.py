@@ -19,10 +19,10 @@ from typing import Any
 
 from tqdm import tqdm
 
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_bytes, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
-from lm_eval_bias.core.version import __version__
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.stereoset import own_sets
