@@ -120,7 +120,8 @@ class Examination:
         ):  # fmt: skip
             self._are_known(f"{own.name}.{table}", "the score", names, known)
         left_out = [task for one in own.left_out.values() for task in one.tasks]
-        for table, named in (("quick", own.quick), ("standard", own.standard), ("left_out", left_out)):
+        tables = {"quick": own.quick, "quick_chat": own.quick_chat, "standard": own.standard, "left_out": left_out}
+        for table, named in tables.items():
             self._are_known(f"{own.name}.{table}", "the task", list(named), self.entries)
         if knowledge in scores and not scores[knowledge].low <= chance <= scores[knowledge].high:
             self.add(f"{own.name}.knowledge", f"{chance} is outside of the range of {knowledge}")
@@ -206,8 +207,9 @@ class Examination:
                 self.of_score(name, score, text)
 
     def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
-        """Check the part of a task in the suite ``quick``."""
-        if sampling := own.quick.get(name) or self.family.quick.get(name):
+        """Check the part of a task in a quick suite."""
+        tables = (table for one in (own, self.family) for table in (one.quick, one.quick_chat))
+        if sampling := next((table[name] for table in tables if name in table), None):
             chosen = self.attempt(f"quick: {name}", "choose()", sampling.choose, docs, "quick-1", sampling.number)
             if chosen is not None and (sorted(set(chosen)) != list(chosen) or not set(chosen) <= set(range(len(docs)))):
                 self.add(f"quick: {name}", "choose() must give indices of documents, in order and each once")

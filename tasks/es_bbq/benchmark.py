@@ -54,6 +54,7 @@ class EsBBQ(BBQLike):
     quick = {f"{language}_bbq_gender": Sampling("cells", sampling.cells, 1, 396) for language in LANGUAGES}
     standard = tuple(quick)
     left_out = {
+        "quick-chat": LeftOut("EsBBQ and CaBBQ"),
         **dict.fromkeys(("quick", "standard"), LeftOut("all of EsBBQ and CaBBQ but gender")),
         "full": LeftOut("esbbq_* and cabbq_*, which the harness has", tuple(_HARNESS_TASKS)),
     }

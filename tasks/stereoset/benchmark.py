@@ -41,7 +41,9 @@ class StereoSet(WithSentences):
     options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
     quick = {task: Sampling("terms_and_tests", sampling.terms_and_tests, 3, 474) for task in standard}
+    quick_chat = {"stereoset_en_gen": Sampling("swapped_pairs", sampling.swapped_pairs, 1, 316)}
     left_out = {
+        "quick-chat": LeftOut("StereoSet in other languages than English"),
         **dict.fromkeys(("quick", "standard"), LeftOut("score variants and choices from generated texts")),
         "full": LeftOut(
             "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
