@@ -74,9 +74,11 @@ def _form(records: Records, *, kind: str, absent: str) -> Clusters | str:
     if not records:
         return absent
     counts = [_counts(r, kind) for r in records]
-    if kind in (*_BIAS, *PLACES) and not any(map(any, counts)):
-        reason = f"candidate was chosen in none of {len(records)} items"
-        return f"a {reason}" if kind in PLACES else f"a meaningful {reason}: the scores say nothing about bias"
+    reason = f"candidate was chosen in none of {len(records)} items"
+    if kind in ("lms", *PLACES) and all(r["taken"] in (NONE, REFUSED) for r in records):
+        return f"a {reason}"
+    if kind in _BIAS and not any(map(any, counts)):
+        return f"a meaningful {reason}: the scores say nothing about bias"
     columns = [[1.0] * len(records), *zip(*counts, strict=True)]
     return tabulate([r["term"] for r in records], columns, partial(_of, kind=kind))
 
@@ -162,7 +164,8 @@ def scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[Ch
     ``unanswered``, ``refused``: shares of items. ``place_a`` to ``place_c``: share of a letter among the choices,
     neutral 1/3. Range: 0..1.
 
-    Undefined: no items -> nan; but for ``choice_lms``, ``unanswered`` and ``refused`` also no (meaningful) choice.
+    Undefined: no items -> nan; but for ``unanswered`` and ``refused`` also no choice, for ``choice_ss`` and ICAT no
+    meaningful one.
     Denominator: all items. Caveat: where places are not balanced (:func:`position_effect`). Standard error: jackknife
     over target terms (of ICAT too large rather than too small near S = A); interval: Wilson's, but of ICAT. Source:
     after Nadeem et al. (2021), section 3. Differs from the source in: a choice leaves candidates uncompared.

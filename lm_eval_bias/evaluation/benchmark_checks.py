@@ -115,7 +115,8 @@ class Examination:
         ):  # fmt: skip
             self._are_known(f"{own.name}.{table}", "the score", names, known)
         left_out = [task for one in own.left_out.values() for task in one.tasks]
-        for table, named in (("quick", own.quick), ("standard", own.standard), ("left_out", left_out)):
+        tables = {"quick": own.quick, "quick_chat": own.quick_chat, "standard": own.standard, "left_out": left_out}
+        for table, named in tables.items():
             self._are_known(f"{own.name}.{table}", "the task", list(named), self.entries)
         if knowledge in scores and not scores[knowledge].low <= chance <= scores[knowledge].high:
             self.add(f"{own.name}.knowledge", f"{chance} is outside of the range of {knowledge}")
@@ -189,8 +190,9 @@ class Examination:
                 self.of_score(name, score, text)
 
     def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
-        """Check the part of a task in the suite ``quick``."""
-        sampling, place = own.quick.get(name) or self.family.quick.get(name), f"quick: {name}"
+        """Check the part of a task in a quick suite."""
+        tables = (table for one in (own, self.family) for table in (one.quick, one.quick_chat))
+        sampling, place = next((table[name] for table in tables if name in table), None), f"quick: {name}"
         if sampling is None:
             return
         chosen = self.attempt(place, "choose()", sampling.choose, docs, "quick-1", sampling.number)

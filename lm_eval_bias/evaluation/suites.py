@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # what each is for, in one line
 PURPOSES = {
     "quick": "a first look, or a check for every build - a fixed, balanced part of the items, with wider intervals",
+    "quick-chat": "a first look at chat models and servers without log-likelihoods - answers that they write to a "
+    "fixed, balanced part of the items",
     "standard": "the main tasks of every benchmark with all their items",
     "full": "every task - the main tasks and all their variants",
 }
@@ -100,7 +102,8 @@ def load(name: str) -> Suite:
     benchmarks = [one for one in registry.benchmarks() if registry.is_own(one) or one.name in more]
     chosen: dict[str, Sampling | None] = {}
     for benchmark in benchmarks:
-        for task, sampling in (benchmark.quick if base == "quick" else dict.fromkeys(benchmark.standard)).items():
+        tables = {"quick": benchmark.quick, "quick-chat": benchmark.quick_chat}
+        for task, sampling in tables.get(base, dict.fromkeys(benchmark.standard)).items():
             if task in catalog.entries():
                 chosen[task] = sampling
             else:
@@ -117,7 +120,8 @@ def load(name: str) -> Suite:
         entry = catalog.entries()[task]
         documents, own = entry.items if sampling is None else sampling.items, registry.get(entry.benchmark)
         size: Size = ask(Size(None), own, own.size, {"asks": entry.asks, **entry.metadata})
-        requests = documents and size.requests and documents * size.requests * (entry.repeats or 1)
+        repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
+        requests = documents and size.requests and documents * size.requests * repeats
         parts[task] = SuitePart(sampling, documents, requests)
     left_out = [own.left_out[base].words for own in benchmarks if base in own.left_out]
     return Suite(name, "; ".join(filter(None, left_out)) or "nothing", parts)
@@ -157,7 +161,11 @@ def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entr
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))
-        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({reason})")
+        chat = any(preflight.misfit(config, [entries[task]]) is None for task in load("quick-chat").parts)
+        advice = ": run --suite quick-chat, which asks for written answers" if chat else ""
+        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({reason}){advice}")
+    if repeats := {part.sampling.repeats for part in suite.parts.values() if part.sampling} - {None}:
+        config.metadata = {"repeats": max(filter(None, repeats)), **(config.metadata or {})}
     return replace(suite, left_out=left_out)
 
 

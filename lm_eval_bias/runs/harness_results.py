@@ -72,7 +72,7 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     if config.get("gen_kwargs"):
         gen_kwargs = config["gen_kwargs"]
         parts += ["--gen_kwargs", gen_kwargs if isinstance(gen_kwargs, str) else json.dumps(gen_kwargs)]
-    if content.get("chat_template"):
+    if content.get("chat_template") or any(task.inputs.get("chat_template") for task in tasks.values()):
         parts.append("--apply_chat_template")
     if content.get("system_instruction"):
         parts += ["--system_instruction", str(content["system_instruction"])]

@@ -59,6 +59,7 @@ class EsBBQ(BBQLike):
     )
     standard = tuple(quick)
     left_out = {
+        "quick-chat": LeftOut("EsBBQ and CaBBQ"),
         **dict.fromkeys(("quick", "standard"), LeftOut("all of EsBBQ and CaBBQ but gender")),
         "full": LeftOut("esbbq_* and cabbq_*, which the harness has", tuple(_HARNESS_TASKS)),
     }

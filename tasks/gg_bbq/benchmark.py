@@ -28,7 +28,9 @@ class GGBBQ(BBQLike):
         task: Sampling("quadruples", quadruples.chosen, 6, items)
         for task, items in zip(standard, (360, 504), strict=True)
     }
+    quick_chat = {"gg_bbq_group_terms_gen": quick["gg_bbq_group_terms"]}
     left_out = {
+        "quick-chat": LeftOut("GG-BBQ's names"),
         "quick": LeftOut("prompt wordings and the paper's release of GG-BBQ"),
         "standard": LeftOut("prompt wordings and answers from generated texts, and the paper's release of GG-BBQ"),
     }

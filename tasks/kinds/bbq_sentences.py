@@ -88,7 +88,7 @@ def _silence(task: TaskRun) -> Iterator[str]:
     share, refused = task.scores.get("unanswered"), task.scores.get("refused")
     refusals = f" ({100 * refused.value:.0f}% refused)" if refused is not None and refused.value > 0 else ""
     if share is not None and share.value == 1:
-        yield f"no item has a single answer{refusals}: the scores say nothing about bias, and accuracies are 0"
+        yield f"no item has a single answer{refusals}: the scores say nothing about the model"
     elif share is not None and share.value > LARGE_SHARE:
         yield (
             f"{100 * share.value:.0f}% of the items have no single answer{refusals}: they count as wrong, and as "

@@ -1,4 +1,4 @@
-"""Chooses the items of the suite ``quick``.
+"""Chooses the items of the suites ``quick`` and ``quick-chat``.
 
 Among items that are alike in what is balanced, those with the smallest hash of seed and name are taken: a random choice
 that depends on nothing else, so that the translations of an item are chosen together, or not at all.
@@ -54,3 +54,27 @@ def per_cell(docs: Documents, seed: str, number: int, *, cell: Sequence[str], na
     """
     groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
     return sorted(i for own in groups.values() for i in sorted(own, key=lambda i: draw(seed, docs[i][name]))[:number])
+
+
+def swapped_pairs(docs: Documents, seed: str, number: int) -> list[int]:
+    """Choose pairs of items of every term and test that show stereotype and anti-stereotype at swapped places.
+
+    A model that always takes the same place prefers neither.
+
+    Args:
+        docs: StereoSet's, with the order in which prompts show the candidates.
+        seed: Of the suite.
+        number: How many pairs a term and test; where an item has no other to go with, its pair has any.
+    """
+    swapped = {"stereotype": "anti-stereotype", "anti-stereotype": "stereotype"}
+    shown = [[doc["candidates"][place]["label"] for place in doc["order"]] for doc in docs]
+    chosen = []
+    for group in grouped(docs, lambda doc: (doc["term"], doc["test"])).values():
+        left = sorted(group, key=lambda i: draw(seed, docs[i]["id"]))
+        for _ in range(min(number, len(left) // 2)):
+            first = left.pop(0)
+            wanted = [swapped.get(label, label) for label in shown[first]]
+            second = next((i for i in left if shown[i] == wanted), left[0])
+            left.remove(second)
+            chosen += [first, second]
+    return sorted(chosen)

@@ -36,8 +36,9 @@ class KoBBQ(BBQLike):
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
     standard = (GENDER,)
     quick = {GENDER: Sampling("stories", sampling.templates, 12, 288)}
+    quick_chat = {f"{GENDER}_gen": quick[GENDER]}
     left_out = {
-        **dict.fromkeys(("quick", "standard"), LeftOut("all of KoBBQ but gender")),
+        **dict.fromkeys(("quick", "quick-chat", "standard"), LeftOut("all of KoBBQ but gender")),
         "full": LeftOut("", tuple(t for c in SAMPLES for t in (f"kobbq_{c}", f"kobbq_{c}_gen") if t != GENDER)),
     }
 

@@ -55,7 +55,11 @@ class OccuGender(WithSentences):
     )
     standard = ("occugender_explicit", "occugender_implicit")
     quick = {task: Sampling("templates", sampling.templates, 8, 320) for task in standard}
-    left_out = dict.fromkeys(("quick", "standard"), LeftOut("debiasing instructions and OccuGender from drawn answers"))
+    quick_chat = {"occugender_explicit_gen": quick["occugender_explicit"]._replace(repeats=1)}
+    left_out = {
+        **dict.fromkeys(("quick", "standard"), LeftOut("debiasing instructions and OccuGender from drawn answers")),
+        "quick-chat": LeftOut("OccuGender's implicit prompts and all but one draw of its explicit ones"),
+    }
     extensions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",

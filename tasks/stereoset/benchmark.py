@@ -43,7 +43,9 @@ class StereoSet(WithSentences):
     quick = dict.fromkeys(
         standard, Sampling("terms_and_tests", partial(sampling.per_cell, cell=("term", "test"), name="id"), 3, 474)
     )
+    quick_chat = {"stereoset_en_gen": Sampling("swapped_pairs", sampling.swapped_pairs, 1, 316)}
     left_out = {
+        "quick-chat": LeftOut("StereoSet in other languages than English"),
         **dict.fromkeys(("quick", "standard"), LeftOut("score variants and choices from generated texts")),
         "full": LeftOut(
             "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",

@@ -10,6 +10,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.servers import SERVED
+from lm_eval_bias.runs.run_discovery import read
 from lm_eval_bias.scoring import token_likelihoods
 from tests import servers, tiny
 from tests.e2e.test_runs import numbers, results_of
@@ -395,6 +396,22 @@ def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mir
         assert "100% refused" in text or "100% of them weren't answered" in text
     for page in (tmp_path / "report-items").iterdir():
         assert page.read_text().count("I&#39;m sorry, but I can&#39;t help with that. <em>[refused]</em>") >= 4
+
+
+def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, capsys):
+    server.is_strict = True
+    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
+    arguments = ["--model", "local-chat-completions", "--model_args", where, "--apply_chat_template"]
+    assert main(["run", "--suite", "quick", *arguments]) == 2
+    assert capsys.readouterr().err.strip().endswith("run --suite quick-chat, which asks for written answers")
+    assert main(["run", "--suite", "quick-chat", *arguments, "--output_path", str(tmp_path)]) == 0
+    assert "Suite quick-chat" in capsys.readouterr().out
+    occugender = [asked for asked in server.answered if asked["max_tokens"] == 64]
+    assert len(occugender) == 320  # one draw of each prompt
+    (run,), _ = read([tmp_path])
+    assert run.command.startswith("lm-eval-bias run --suite quick-chat --model local-chat-completions ")
+    assert "--apply_chat_template" in run.command
+    assert set(run.tasks) == set(GENERATED)
 
 
 def test_a_chat_server_needs_conversations(server, tiny_mirror, capsys):

@@ -63,8 +63,10 @@ def test_suites_name_tasks_that_exist_and_count_their_items(name):
 
 
 def test_each_suite_holds_the_one_before():
-    quick, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
+    quick, chat, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
     assert quick < standard < full
+    assert not chat & standard  # and of what full leaves out, one category of KoBBQ
+    assert chat - full == {"kobbq_gender_identity_gen"}
 
 
 def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
@@ -144,6 +146,24 @@ def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_
 def test_quick_items_are_the_ones_that_it_says(mirror):
     for task, part in definition.load("quick").parts.items():
         assert len(chosen(task)) == part.documents, task
+
+
+def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
+    from lm_eval.tasks import TaskManager
+
+    suite = definition.load("quick-chat")
+    assert sum(part.requests for part in suite.parts.values()) == 1284
+    tasks = TaskManager(include_path=str(files.tasks_path()), include_defaults=False).load(list(suite.parts))["tasks"]
+    docs = {name: [task.eval_docs[i] for i in suite.choose(name, task.eval_docs)] for name, task in tasks.items()}
+    assert {name: len(own) for name, own in docs.items()} == {n: part.documents for n, part in suite.parts.items()}
+    (stereoset,) = (name for name in docs if name.startswith("stereoset"))
+    for name in docs.keys() - {stereoset}:
+        assert definition.fingerprint(docs[name]) == definition.fingerprint(chosen(name.removesuffix("_gen")))
+    cells = Counter((doc["term"], doc["test"]) for doc in docs[stereoset])
+    assert (len(cells), set(cells.values())) == (79 * 2, {2})
+    for place in range(3):  # whoever always takes it prefers no side
+        taken = Counter(doc["candidates"][doc["order"][place]]["label"] for doc in docs[stereoset])
+        assert taken["stereotype"] == taken["anti-stereotype"]
 
 
 def test_choice_does_not_depend_on_the_order_of_the_documents():
@@ -236,6 +256,7 @@ class Config:
     system_instruction = None
     num_fewshot = None
     include_path = None
+    metadata: dict = {}
 
 
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
@@ -247,8 +268,10 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
     config = Config()
     config.model, config.model_args = "local-chat-completions", {"model": "x"}
-    with pytest.raises(BiasError, match="can answer none of its tasks"):
+    with pytest.raises(BiasError, match="can answer none of its tasks .*: run --suite quick-chat"):
         definition.apply(config, "quick", catalog.entries())
+    assert definition.apply(config, "quick-chat", catalog.entries()).left_out == {}
+    assert config.metadata == {"repeats": 1}
 
 
 def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):

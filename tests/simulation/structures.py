@@ -55,7 +55,8 @@ class Structure:
 def _quick(task: str, docs: Docs) -> Docs:
     from lm_eval_bias.evaluation import suites
 
-    return [docs[i] for i in suites.load("quick").choose(task, docs) or range(len(docs))]
+    suite = suites.load("quick-chat" if task.endswith("_gen") else "quick")
+    return [docs[i] for i in suite.choose(task, docs) or range(len(docs))]
 
 
 @cache
@@ -103,10 +104,11 @@ def _candidates(
     return Candidates(_quick("stereoset_en", docs) if quick else docs, prefix, shape=Shape(shape))
 
 
-def _choices() -> Maker:
+def _choices(quick: bool = False) -> Maker:
     from lm_eval_bias.tasks.stereoset import hooks
 
-    return Choices(hooks.documents({"language": "en", "tests": ["inter", "intra"], "choices": True}))
+    docs = hooks.documents({"language": "en", "tests": ["inter", "intra"], "choices": True})
+    return Choices(_quick("stereoset_en_gen", docs) if quick else docs)
 
 
 def _parts_differ() -> Maker:
@@ -251,11 +253,12 @@ STRUCTURES: tuple[Structure, ...] = (
     _answers(1, 0.09),
     _answers(100, 0.06),
     _answers(10, 0.13, 5),
+    _answers(1, 0.13, 8, base=_UNEQUAL_STRATA | {"coverage": 0.9}, tasks=("occugender_explicit_gen",), suite="quick"),
     _gg_bbq("Subset-I", _SUBSET_I, 0.14, 0.135, 0.2, 0.18, tasks=("gg_bbq_group_terms", "gg_bbq_group_terms_gen")),
     _gg_bbq("Subset-I, models unlike", _SUBSET_I, other=_UNLIKE),
     _gg_bbq("Subset-I, nearly no errors", _SUBSET_I, base=_NEAR_PERFECT),
     _gg_bbq("Subset-I, part (quick)", partial(_questions, "group_terms", quick=True), 0.16, 0.135, 0.2, 0.25,
-            tasks=("gg_bbq_group_terms",), suite="quick"),
+            tasks=("gg_bbq_group_terms", "gg_bbq_group_terms_gen"), suite="quick"),
     _gg_bbq("Subset-I, five wordings", partial(_questions, "group_terms", wordings=True), 0.13, 0.12, 0.125, 0.15,
             scores=_WORDINGS, benchmark="gg_bbq_prompts", tasks=("gg_bbq_group_terms_prompts",)),
     _gg_bbq("Subset-II", _SUBSET_II, 0.15, 0.15, 0.2, 0.12, tasks=("gg_bbq_names", "gg_bbq_names_gen")),
@@ -281,7 +284,7 @@ STRUCTURES: tuple[Structure, ...] = (
     _family("KoBBQ, gender (25 stories)", partial(_kobbq, "gender_identity"), 0.13, 0.125, 0.18, 0.17,
             benchmark="kobbq", scores=_GG_BBQ, tasks=("kobbq_*",)),
     _family("KoBBQ, gender, part (quick)", partial(_kobbq, "gender_identity", quick=True), 0.19, 0.18, 0.27, 0.27,
-            benchmark="kobbq", scores=_GG_BBQ, tasks=("kobbq_gender_identity",), suite="quick"),
+            benchmark="kobbq", scores=_GG_BBQ, tasks=("kobbq_gender_identity*",), suite="quick"),
     # of all twelve categories, with 285 stories, each round would take seconds
     _family("KoBBQ, five prompts, gender (25 stories)", partial(_kobbq, "gender_identity", prompts=True),
             0.12, 0.115, 0.17, 0.16, benchmark="kobbq_prompts", scores=_WORDINGS, tasks=("kobbq_prompts*",)),
@@ -298,6 +301,9 @@ STRUCTURES: tuple[Structure, ...] = (
                tasks=_tests("_inter_variants")),
     _stereoset("as a choice", _choices, 5.0, 3.5, benchmark="stereoset_choices",
                scores=tuple(f"choice_{name}" for name in (*_STEREOSET, "ss_meaningful")), tasks=_tests("_gen")),
+    _stereoset("as a choice, part (quick-chat)", partial(_choices, quick=True), 11.0, 8.0,
+               benchmark="stereoset_choices", tasks=("stereoset_en_gen",), suite="quick",
+               scores=tuple(f"choice_{name}" for name in (*_STEREOSET, "ss_meaningful"))),
     _stereoset("part (quick)", partial(_candidates, quick=True), 9.0, 4.5, tasks=_LANGUAGES, suite="quick"),
     _stereoset("part (quick), mirrored SS", partial(_candidates, quick=True),
                base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0}, tasks=_LANGUAGES, suite="quick"),

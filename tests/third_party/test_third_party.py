@@ -108,9 +108,10 @@ def test_listed(installed, capsys):
     entry = next(entry for entry in json.loads(said(capsys, "ls", "--json")) if entry["name"] == "age_pairs")
     assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
     assert "age_pairs" not in said(capsys, "ls", "--suites")
-    quick, standard, full = (suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES)
+    quick, chat, standard, full = (suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES)
     assert quick["age_pairs"][1:] == (8, None)
     assert "age_pairs" in standard
+    assert not [task for task in chat if task.startswith("age")]
     assert {"age_pairs", "age_ratings", "plain_age_pairs"} <= set(full)
     with pytest.raises(BiasError, match="unknown benchmark of another package. Did you mean age_stereotypes?"):
         suites.load("quick+age_stereotype")
