@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lm_eval_bias.comparing.findings import Finding, Refusal
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
-from lm_eval_bias.core import pen, registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import NONE, aim, count, few, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.score_cells import named
@@ -86,12 +86,10 @@ def _row(label: str, name: str, findings: Sequence[Finding], series: dict[str, i
         value, ends = finding.difference.value, finding.difference.interval
         text = " ".join([f"{value:+.3g}", *([f"[{ends[0]:+.3g}, {ends[1]:+.3g}]"] if ends else [])])
         told = "significant" if finding.significant else "not significant"
-        at, *bar = (round(min(max(50 + 50 * one / reach, 0.0), 100.0), 2) for one in (value, *(ends or ())))
-        low, high = bar or (None, None)
-        colour, shape = pen.series(series[finding.other])
+        shares = [0.5 + 0.5 * one / reach for one in (value, *(ends or ()))]
         said = f"{finding.subject}, {label}, {finding.other}: {text}, {told}"
-        place = (at, low, high, (number + 0.5) * lane + 4)
-        points.append(dots.PlacedMark(said, colour, shape, *place, hollow=not finding.significant))
+        y, hollow = (number + 0.5) * lane + 4, not finding.significant
+        points.append(dots.place(said, series[finding.other], shares, y, hollow=hollow))
         values.append((text, ""))
     return Strip(label, name, points, values, len(findings) * lane + 8)
 

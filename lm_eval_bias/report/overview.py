@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import numbers, pen, registry
+from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.core.score_cells import score_label
@@ -16,7 +16,6 @@ from lm_eval_bias.runs import remarks
 
 LANE, _NARROW = 13, 5  # pixels
 REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
-_DOT = len(pen.MARKERS)  # a smaller mark, where names are what tells models apart
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
@@ -159,14 +158,10 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     label = score_label(benchmark, name)
     points, values = [], []
     for number, (item, value) in enumerate(shown):
-        places = [100 * one for one in _shares(value)] if ability else [50 + 50 * one / reach for one in _ways(value)]
-        at, *ends = (round(min(max(one, 0.0), 100.0), 2) for one in places)
-        low, high = sorted(ends) or (None, None)
-        colour, shape = pen.series(item.series)
-        place = (at, low, high, (number + 0.5) * lane + 4)
+        shares = _shares(value) if ability else [0.5 + 0.5 * one / reach for one in _ways(value)]
         link = item.items.get(name, "")
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(dots.PlacedMark(text, colour, _DOT if many else shape, *place, link))
+        points.append(dots.place(text, item.series, shares, (number + 0.5) * lane + 4, link, small=many))
         values.append((numbers.cell(value), link))
     known = registry.by_name().get(benchmark)
     chance = None
