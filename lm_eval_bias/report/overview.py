@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
-from lm_eval_bias.core.run_data import Run, Value
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.score_cells import score_label
 from lm_eval_bias.report import dots, parts
 from lm_eval_bias.runs import remarks
@@ -97,14 +97,12 @@ class Overview:
     """The first screen.
 
     Attributes:
-        models: Their names, in the order of their colours and marks.
         groups: The benchmarks.
         reach: Percent of the way to the end of the range that the half width of the picture of bias stands for.
         apart: Scores that are in no picture, for people.
         cautions: What not to conclude.
     """
 
-    models: Sequence[str]
     groups: Sequence[BenchmarkPicture]
     reach: int
     apart: Sequence[str]
@@ -283,16 +281,11 @@ def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
     return lines
 
 
-def build(
-    runs: Sequence[Run],
-    items: Sequence[ReportTask],
-    sections: Iterable[tuple[str, str, Sequence[ReportTask]]],
-) -> Overview:
-    """The first screen of a page about some runs.
+def build(items: Sequence[ReportTask], sections: Iterable[tuple[str, str, Sequence[ReportTask]]]) -> Overview:
+    """The first screen of a page about some tasks.
 
     Args:
-        runs: The runs, presentable.
-        items: All their tasks.
+        items: The tasks of presentable runs.
         sections: Title, id and tasks of each benchmark.
     """
     main = [
@@ -304,7 +297,6 @@ def build(
     reach = next(reach for reach in REACHES if furthest <= reach)
     apart = dict.fromkeys(score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
     return Overview(
-        [run.name for run in runs],
         [_group(title, ident, members, reach) for title, ident, members in sections],
         round(100 * reach),
         [*apart],
