@@ -72,6 +72,7 @@ class Panel:
     points: Sequence[PlacedMark]
     note: str
 
+
 def limits(values: Sequence[Value]) -> tuple[float, float]:
     """What an axis shows: the values, their intervals and the neutral value, within the range.
 

@@ -111,6 +111,9 @@ def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
                 if "bold" in setting:
                     yield "font-weight", "bold"
             elif key in ("d", "x", "y", "transform"):
-                yield key, " ".join(_LONG_NUMBER.sub(lambda n: f"{float(n[0]):.2f}".rstrip("0").rstrip("."), setting).split())
+                yield (
+                    key,
+                    " ".join(_LONG_NUMBER.sub(lambda n: f"{float(n[0]):.2f}".rstrip("0").rstrip("."), setting).split()),
+                )
             elif key not in ("", "font-family", "mix-blend-mode"):
                 yield key, setting
