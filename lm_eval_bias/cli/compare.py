@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage, runs that can't be read or can't be compared.
     """
     from lm_eval_bias.comparing.findings import Choice, compare
-    from lm_eval_bias.report import comparison_pages, comparison_reports
+    from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
     choice = Choice(
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     findings, pairs, refused = compare(runs, choice, leave_out=form == "html")
     output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
     if form == "html":
-        text = comparison_pages.render(findings, pairs, arguments.by, arguments.correction, refused)
+        text = comparison_reports.page(findings, pairs, arguments.by, arguments.correction, refused)
     else:
         text = comparison_reports.render(findings, arguments.correction, form)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")

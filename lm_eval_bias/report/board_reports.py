@@ -88,8 +88,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         return tables.json_text(data, indent=1)
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
-        ("board.css", "board.js") if form == "html" else (),
         tabs=board_pages.tabs(boards) if form == "html" else (),
+        further=("board.css", "board.js"),
         pages=board_pages,
         boards=boards,
         runs=runs,

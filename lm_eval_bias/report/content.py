@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry, wording
-from lm_eval_bias.core.benchmark import REQUIRED, Card, options_for
+from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, options_for
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
@@ -30,24 +33,20 @@ class Section:
         title: Its heading.
         card: What readers must know of it; ``None`` where nothing was written, or this version doesn't know it.
         data: Revisions of its data.
+        data_from: Where its data are from, for a page.
         scores: Per main score its range and neutral or best value.
         tasks: What of it was run.
         words: Per task what its scores say.
-        is_own_data: Whether its data are a file of the user's.
-        is_harness_data: Whether the harness downloads its data.
-        source: The distribution that it comes from, where that isn't this package.
     """
 
     ident: str
     title: str
     card: Card | None
     data: Sequence[str]
+    data_from: str
     scores: Sequence[str]
     tasks: Sequence[ReportTask]
     words: Sequence[Part]
-    is_own_data: bool = False
-    is_harness_data: bool = False
-    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,34 +76,35 @@ class Report:
 
     Attributes:
         title: Heading.
-        runs: Names of the runs.
         overview: The first screen of a page.
         cautions: What to beware of.
         problems: Files that were passed over.
         sections: Benchmark families in a fixed order.
         origins: Provenance.
-        version: Of this package.
     """
 
     title: str
-    runs: Sequence[str]
     overview: overview.Overview
     cautions: Sequence[PlacedRemark]
     problems: Sequence[str]
     sections: Sequence[Section]
     origins: Sequence[Origin]
-    version: str = __version__
+
+    @property
+    def tasks(self) -> list[ReportTask]:
+        """All tasks of all sections."""
+        return [item for section in self.sections for item in section.tasks]
 
     @property
     def table(self) -> Table:
         """The main scores of all tasks."""
-        return parts.main_table([item for section in self.sections for item in section.tasks])
+        return parts.main_table(self.tasks)
 
     @property
     def trial(self) -> str:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
         places: dict[str, list[str]] = {}
-        for item in (item for section in self.sections for item in section.tasks):
+        for item in self.tasks:
             for remark in remarks.unmaking(item.run, item.task):
                 if remark.kind == "trial_run":
                     places.setdefault(remark.brief.removeprefix("trial run, "), []).append(item.task.task)
@@ -113,13 +113,11 @@ class Report:
     @property
     def warnings(self) -> list[tuple[str, bool, list[PlacedRemark]]]:
         """What to beware of by weight, with whether it is folded away; that a run is a trial stands above."""
-        by_kind = {
-            kind: [one for one in self.cautions if one.heading == kind and one.kind != "trial_run"]
-            for kind in remarks.HEADINGS
-        }
-        return [(kind, kind != remarks.SERIOUS, group) for kind, group in by_kind.items() if group]
+        shown = groupby((one for one in self.cautions if one.kind != "trial_run"), attrgetter("heading"))
+        return [(heading, heading != remarks.SERIOUS, list(group)) for heading, group in shown]
 
 
+_PIN = ("repository", "commit", "licence")  # what a source is known by
 BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
@@ -158,19 +156,13 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
     for benchmark in registry.benchmarks():
         members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
         if members:
-            names = [item.task.task for item in members]
-            entries = [catalog.entries().get(item.task.base) for item in members]
-            from_harness = all(entry is not None and entry.path is None for entry in entries)
-            title = benchmark.title or benchmark.name
-            is_own, about = bool(options_for(benchmark, REQUIRED)), (benchmark.card, _data_of(names), _scores(members))
-            words = _words(members)
-            foreign = "" if registry.is_own(benchmark) else registry.distribution(benchmark.name) or "another package"
-            sections.append(Section(benchmark.name, title, *about, members, words, is_own, from_harness, foreign))
+            data = _data_of({item.task.base for item in members})
+            about = (benchmark.card, data, _data_from(benchmark, members, data), _scores(members), members)
+            sections.append(Section(benchmark.name, benchmark.title or benchmark.name, *about, _words(members)))
     unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
     if unknown:
-        sections.append(
-            Section("other", "Benchmarks that this version doesn't know", None, [], [], unknown, _words(unknown))
-        )
+        title = "Benchmarks that this version doesn't know"
+        sections.append(Section("other", title, None, [], "", [], unknown, _words(unknown)))
     return sections
 
 
@@ -206,8 +198,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         origins.append(Origin(run.name, date, version, file, facts, run.command))
     return Report(
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
-        [run.name for run in runs],
-        overview.build(runs, tasks, [(one.title, one.ident, one.tasks) for one in sections]),
+        overview.build(tasks, [(one.title, one.ident, one.tasks) for one in sections]),
         remarks.of_runs(runs),
         list(map(str, problems)),
         sections,
@@ -273,20 +264,24 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     return entries
 
 
-def _data_of(tasks: Sequence[str]) -> list[str]:
-    """The pinned data of some tasks, one line per upstream revision.
-
-    Args:
-        tasks: Names, perhaps with a remark in brackets; unknown ones are passed over.
-    """
-    entries = catalog.entries()
-    names = {entries[base].data for base in (task.partition(" ")[0] for task in tasks) if base in entries}
-    files_by_source: dict[tuple[str, str, str], int] = {}
-    for name in sorted(name for name in names if name):
-        for source in manifest().resolve([name]):
-            key = (source.repository, source.commit, source.licence)
-            files_by_source[key] = files_by_source.get(key, 0) + 1
+def _data_of(tasks: Collection[str]) -> list[str]:
+    """The pinned data of some tasks, one line per upstream revision; unknown tasks are passed over."""
+    names = sorted({entry.data for name, entry in catalog.entries().items() if name in tasks and entry.data})
+    sources = (source for name in names for source in manifest().resolve([name]))
     return [
         f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
-        for (repository, commit, licence), files in files_by_source.items()
+        for (repository, commit, licence), files in Counter(map(attrgetter(*_PIN), sources)).items()
     ]
+
+
+def _data_from(benchmark: Benchmark, items: Sequence[ReportTask], pinned: Sequence[str]) -> str:
+    """Where a benchmark's data are from."""
+    if options_for(benchmark, REQUIRED):
+        return "A file of the user’s: its name is in the command that repeats the run"
+    if not registry.is_own(benchmark):
+        return f"Comes with {registry.distribution(benchmark.name) or 'another package'}"
+    entries = [catalog.entries().get(item.task.base) for item in items]
+    if all(entry is not None and entry.path is None for entry in entries):
+        return "Downloaded by the harness; not pinned here"
+    lines = "; ".join(pinned) or "The paper’s tables, in the package; nothing is downloaded"
+    return f"{lines} (as lm-eval-bias {__version__} pins it)"

@@ -1,16 +1,16 @@
-"""Dot plots: scores with their 95% intervals around the neutral line."""
+"""Marks with their 95% intervals, placed; and dot plots, which show scores around the neutral line."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.core import numbers, pen
 from lm_eval_bias.core.page_parts import DotPlot, DotRow, plottable
 from lm_eval_bias.core.run_data import Value
 
-_ROW = 20  # pixels
+ROW = 20  # pixels
 ROWS = 40  # what a reader can take in; of more, the first are drawn
 _TICKS = 4  # gaps between numbers on an axis, at most
 # an axis shows at least this share of a score's range, so that noise doesn't look like a landslide
@@ -28,8 +28,7 @@ class PlacedMark:
         colour: Of :data:`lm_eval_bias.core.pen.SERIES`.
         shape: Number of its mark.
         at: Where the value is.
-        low: Where the interval begins; ``None`` where there is none.
-        high: Where it ends.
+        bar: Where the interval begins and ends; ``None`` where there is none.
         y: Its lane.
         link: To its items; empty where there are none.
         hollow: Whether the mark isn't filled.
@@ -39,11 +38,20 @@ class PlacedMark:
     colour: str
     shape: int
     at: float
-    low: float | None
-    high: float | None
+    bar: tuple[float, float] | None
     y: float
     link: str = ""
     hollow: bool = False
+
+
+def place(
+    text: str, series: int, shares: Iterable[float], y: float, link: str = "", hollow: bool = False, small: bool = False
+) -> PlacedMark:
+    """A mark of a series where a value and its interval's ends are, as shares of the width; it stays within."""
+    at, *ends = (round(min(max(100 * share, 0.0), 100.0), 2) for share in shares)
+    colour, shape = pen.series(series)
+    bar = (min(ends), max(ends)) if ends else None
+    return PlacedMark(text, colour, len(pen.MARKERS) if small else shape, at, bar, y, link, hollow)
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,6 @@ class Panel:
 
     Attributes:
         title: The score.
-        labels: Of the rows.
-        height: In pixels.
         ticks: Places of numbers on the axis, with the numbers.
         neutral: Where the neutral value is; ``None`` where there is none.
         points: The values.
@@ -61,8 +67,6 @@ class Panel:
     """
 
     title: str
-    labels: Sequence[str]
-    height: int
     ticks: Sequence[tuple[float, str]]
     neutral: float | None
     points: Sequence[PlacedMark]
@@ -105,29 +109,26 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _panel(title: str, rows: Sequence[DotRow], column: int) -> Panel:
-    own = [(place, row, value) for place, row in enumerate(rows) if plottable(value := row.values[column])]
-    values = [value for _, _, value in own if value is not None]
-    labels = [row.label for row in rows]
-    if not values:
-        return Panel(title, labels, len(rows) * _ROW, [], None, [], "nothing to show")
-    low, high = limits(values)
+    shown = [(y, row, value) for y, row in enumerate(rows) if (value := row.values[column]) and plottable(value)]
+    if not shown:
+        return Panel(title, [], None, [], "nothing to show")
+    first = shown[0][2]
+    low, high = limits([value for _, _, value in shown])
 
-    def at(number: float) -> float:
-        return round(100 * (min(max(number, low), high) - low) / (high - low), 2)
+    def share(number: float) -> float:
+        return (number - low) / (high - low)
 
-    points = []
-    for place, row, value in own:
-        if value is not None:
-            text = f"{row.label}, {title}: {numbers.cell(value)}"
-            low_end, high_end = (None, None) if value.interval is None else map(at, value.interval)
-            colour, shape = pen.series(row.series)
-            y = (place + 0.5) * _ROW
-            points.append(PlacedMark(text, colour, shape, at(value.value), low_end, high_end, y))
-    neutral, note = values[0].neutral, f"range {numbers.score_range(values[0])}"
-    if neutral is not None:
-        note += f", {numbers.aim(values[0])} (dashed)"
-    marked = [(at(number), f"{number:g}") for number in ticks(low, high)]
-    return Panel(title, labels, len(rows) * _ROW, marked, None if neutral is None else at(neutral), points, note)
+    points = [
+        place(f"{row.label}, {title}: {numbers.cell(value)}", row.series,
+              map(share, (value.value, *(value.interval or ()))), (y + 0.5) * ROW)
+        for y, row, value in shown
+    ]  # fmt: skip
+    marked = [(round(100 * share(number), 2), f"{number:g}") for number in ticks(low, high)]
+    note = f"range {numbers.score_range(first)}"
+    if first.neutral is None:
+        return Panel(title, marked, None, points, note)
+    neutral = round(100 * share(first.neutral), 2)
+    return Panel(title, marked, neutral, points, f"{note}, {numbers.aim(first)} (dashed)")
 
 
 def describe(plot: DotPlot) -> str:

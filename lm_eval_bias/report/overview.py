@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import numbers, pen, registry
+from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
-from lm_eval_bias.core.run_data import Run, Value
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import dots, parts
 from lm_eval_bias.runs import remarks
 
 LANE, _NARROW = 13, 5  # pixels
 REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
-_DOT = len(pen.MARKERS)  # a smaller mark, where names are what tells models apart
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
@@ -98,14 +97,12 @@ class Overview:
     """The first screen.
 
     Attributes:
-        models: Their names, in the order of their colours and marks.
         groups: The benchmarks.
         reach: Percent of the way to the end of the range that the half width of the picture of bias stands for.
         apart: Scores that are in no picture, for people.
         cautions: What not to conclude.
     """
 
-    models: Sequence[str]
     groups: Sequence[BenchmarkPicture]
     reach: int
     apart: Sequence[str]
@@ -159,14 +156,10 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     label = score_label(benchmark, name)
     points, values = [], []
     for number, (item, value) in enumerate(shown):
-        places = [100 * one for one in _shares(value)] if ability else [50 + 50 * one / reach for one in _ways(value)]
-        at, *ends = (round(min(max(one, 0.0), 100.0), 2) for one in places)
-        low, high = sorted(ends) or (None, None)
-        colour, shape = pen.series(item.series)
-        place = (at, low, high, (number + 0.5) * lane + 4)
+        shares = _shares(value) if ability else [0.5 + 0.5 * one / reach for one in _ways(value)]
         link = item.items.get(name, "")
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(dots.PlacedMark(text, colour, _DOT if many else shape, *place, link))
+        points.append(dots.place(text, item.series, shares, (number + 0.5) * lane + 4, link, small=many))
         values.append((numbers.cell(value), link))
     known = registry.by_name().get(benchmark)
     chance = None
@@ -288,16 +281,11 @@ def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
     return lines
 
 
-def build(
-    runs: Sequence[Run],
-    items: Sequence[ReportTask],
-    sections: Iterable[tuple[str, str, Sequence[ReportTask]]],
-) -> Overview:
-    """The first screen of a page about some runs.
+def build(items: Sequence[ReportTask], sections: Iterable[tuple[str, str, Sequence[ReportTask]]]) -> Overview:
+    """The first screen of a page about some tasks.
 
     Args:
-        runs: The runs, presentable.
-        items: All their tasks.
+        items: The tasks of presentable runs.
         sections: Title, id and tasks of each benchmark.
     """
     main = [
@@ -309,7 +297,6 @@ def build(
     reach = next(reach for reach in REACHES if furthest <= reach)
     apart = dict.fromkeys(score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
     return Overview(
-        [run.name for run in runs],
         [_group(title, ident, members, reach) for title, ident, members in sections],
         round(100 * reach),
         [*apart],

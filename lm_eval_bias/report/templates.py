@@ -21,7 +21,7 @@ from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import dots, escaping, svg, tables
 
-SCRIPTS = ("table.js", "marks.js", "items.js")
+SHARED = ("page.css", "table.js", "marks.js", "items.js")  # by all pages
 ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
 
 
@@ -48,15 +48,8 @@ def _environment(**options: object) -> jinja2.Environment:
 
 
 def _html() -> jinja2.Environment:
-    css, script = _resource("page.css"), "".join(map(_resource, SCRIPTS))
-    policy = (
-        f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
     environment = _environment(autoescape=True, finalize=escaping.page)
-    # ours, and hashed as they are: the only markup besides the figures that is not escaped
-    environment.globals.update(css=markupsafe.Markup(css), script=markupsafe.Markup(script), policy=policy)  # noqa: S704
-    environment.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline)
+    environment.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline, own=_own_parts)
     return environment
 
 
@@ -86,25 +79,25 @@ def _environments() -> dict[str, jinja2.Environment]:
 
 
 @lru_cache
-def _with_further(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Style sheet and script of all pages with further ones behind them, and the policy that allows these instead."""
-    shared = _environments()["html"].globals
-    longer, policy = {}, str(shared["policy"])
-    for kind, ending in (("css", ".css"), ("script", ".js")):
-        text = str(shared[kind]) + "".join(_resource(name) for name in names if name.endswith(ending))
-        longer[kind] = markupsafe.Markup(text)  # noqa: S704 (ours as well)
-        policy = policy.replace(_hash(str(shared[kind])), _hash(text))
-    return {**longer, "policy": policy}
+def _own_parts(*further: str) -> Mapping[str, str]:
+    """A page's style sheet and script, with further ones of its own behind them, and the policy that allows these."""
+    css, script = (
+        "".join(_resource(name) for name in (*SHARED, *further) if name.endswith(ending)) for ending in (".css", ".js")
+    )
+    policy = (
+        f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # hashed as they are: the only markup besides the figures that is not escaped
+    return {"css": markupsafe.Markup(css), "script": markupsafe.Markup(script), "policy": policy}  # noqa: S704
 
 
-def render(template: str, further: tuple[str, ...] = (), **context: object) -> str:
+def render(template: str, **context: object) -> str:
     """A document from one of this package's templates.
 
     Args:
         template: File name, such as ``report.html.j2``.
-        further: Style sheets and scripts of this page alone.
         context: What the template asks for; anything missing is an error. Text is escaped.
     """
     environment = _environments()[template.split(".")[1]]
-    template = template.replace(".txt.", ".md.")
-    return environment.get_template(template).render(**(_with_further(further) if further else {}), **context)
+    return environment.get_template(template.replace(".txt.", ".md.")).render(**context)

@@ -13,8 +13,8 @@ from lm_eval_bias.comparing.findings import Finding
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.wording import shortened, shortened_apart
 from lm_eval_bias.custom_metrics.differences import Difference
-from lm_eval_bias.report import comparison_pages
-from lm_eval_bias.report.comparison_pages import Member
+from lm_eval_bias.report import comparison_reports
+from lm_eval_bias.report.comparison_reports import Member
 from tests.comparing.toy import Toy
 from tests.conftest import make_tiny_mirror
 from tests.leaderboard.test_command import HOSTILE, Page, safe
@@ -146,7 +146,7 @@ def test_scores_have_their_labels(runs, tmp_path, monkeypatch):
 def drawn(*findings):
     """The rows of a picture of one score."""
     series = {label: number for number, label in enumerate(dict.fromkeys(one.other for one in findings))}
-    return comparison_pages._rows([Member("toy", one) for one in findings], series)
+    return comparison_reports._rows([Member("toy", one) for one in findings], series)
 
 
 def test_intervals_and_marks_are_where_they_belong():
@@ -156,7 +156,7 @@ def test_intervals_and_marks_are_where_they_belong():
     for one, mark in zip((clear, unclear), strip.points, strict=True):
         low, high = one.difference.interval
         ends = 50 + scale * low, 50 + scale * one.difference.value, 50 + scale * high
-        assert (mark.low, mark.at, mark.high) == pytest.approx(ends, abs=0.02)
+        assert (mark.bar[0], mark.at, mark.bar[1]) == pytest.approx(ends, abs=0.02)
         assert all(0 <= end <= 100 for end in ends)
     assert [mark.hollow for mark in strip.points] == [False, True]
     assert [value for value, _ in strip.values] == ["+0.5 [+0.304, +0.696]", "-0.1 [-0.492, +0.292]"]
@@ -172,26 +172,26 @@ def test_what_no_axis_can_show_is_left_to_the_table(value):
 
 def test_titles_name_what_is_compared():
     def title(*others, by="run", models=("a", "b")):
-        return comparison_pages._title([finding(other=other) for other in others], by, models)
+        return comparison_reports._title([finding(other=other) for other in others], by, models)
 
     assert title("x") == "Comparison: x against base"
     assert title("x", "y") == "Comparison: x and y against base"
     assert title("x, y", "z", "w", by="instruction", models=("gpt2",)) == "gpt2: 3 instructions against base"
     assert title("x", "y", "z", by="instruction") == "Comparison: 3 instructions against base"
     several = [finding(), finding(base="another")]
-    assert comparison_pages._title(several, "language", ["a"]) == "Comparison of languages"
+    assert comparison_reports._title(several, "language", ["a"]) == "Comparison of languages"
 
 
 def test_what_can_be_told_is_said_first_and_what_cannot_is_no_proof():
     members = [Member("toy", finding("a", adjusted=0.04)), Member("toy", finding("b", adjusted=0.001))]
-    words = comparison_pages._sentences([*members, Member("toy", finding("c", adjusted=0.5))])
+    words = comparison_reports._sentences([*members, Member("toy", finding("c", adjusted=0.5))])
     assert words == ["2 of 3 differences are significant", f"{finding().verdict}: mean (b), mean (a)"]
-    (line,) = comparison_pages._sentences([Member("toy", finding(adjusted=0.5))])
+    (line,) = comparison_reports._sentences([Member("toy", finding(adjusted=0.5))])
     assert "doesn’t mean that there is none" in line
 
 
 def test_a_score_that_is_not_compared_says_why(toy):
-    row = comparison_pages._cells(
+    row = comparison_reports._cells(
         Member("toy", finding(value=math.nan, p=math.nan, adjusted=math.nan, reason="why")), False
     )
     assert [cell.text for cell in row][4:7] == ["–", "why", "–"]
