@@ -188,7 +188,7 @@ def test_many_unread_answers_are_a_caution(tmp_path, capsys):
     given = ["--model_args", "strength=0.3,refusals=0.2", "--limit", "120", "--metadata", "repeats=4"]
     run(capsys, tmp_path, *given, model="bias-dial")
     out = said(capsys, "report", tmp_path, "--format", "md").out
-    assert "of the drawn answers name no gender that could be read; the shares are over the others" in out
+    assert "% of the items are unanswered (" in out
     values = numbers(results_of(tmp_path))["occugender_explicit_gen"]
     assert values["refused"] == pytest.approx(0.2, abs=0.06)
     assert values["unanswered"] == pytest.approx(1 - 0.8 * 0.5, abs=0.1)
