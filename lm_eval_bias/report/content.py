@@ -77,7 +77,7 @@ class Report:
 
     Attributes:
         title: Heading.
-        overview: The first screen of a page.
+        groups: The benchmarks in the pictures of a page's first screen.
         cautions: What to beware of.
         problems: Files that were passed over.
         sections: Benchmark families in a fixed order.
@@ -85,7 +85,7 @@ class Report:
     """
 
     title: str
-    overview: overview.Overview
+    groups: Sequence[overview.BenchmarkPicture]
     cautions: Sequence[PlacedRemark]
     problems: Sequence[str]
     sections: Sequence[Section]
@@ -182,7 +182,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
             replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
             for task in tasks
         ]
-    sections = _sections(tasks)
+    sections, reach = _sections(tasks), overview.reach_of(tasks)
     origins = []
     for run in runs:
         values = {**dict.fromkeys(LABELS), **run.provenance}
@@ -199,7 +199,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
         origins.append(Origin(run.name, date, version, file, facts, run.command))
     return Report(
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
-        overview.build(tasks, [(one.title, one.ident, one.tasks) for one in sections]),
+        [overview.picture(one.title, one.ident, one.tasks, reach) for one in sections],
         remarks.of_runs(runs),
         list(map(str, problems)),
         sections,
