@@ -68,9 +68,7 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
     return templates.render(
         f"report.{templates.ENDINGS[form]}.j2",
         report=content.build(runs, problems, pages),
-        paper_tables=content.paper_tables,
-        bibliography=content.bibliography,
-        breakdowns=content.breakdowns,
+        content=content,
         card_details=listings.card_details,
         overview=overview,
         many=parts.MANY,
