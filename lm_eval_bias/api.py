@@ -496,8 +496,8 @@ def card(name: str) -> Card:
     >>> card("occugender_explicit").link
     'https://arxiv.org/abs/2212.10678'
     """
-    from lm_eval_bias.report import cards
+    from lm_eval_bias.report import listings
 
-    benchmark_card = cards.of(name).card
+    benchmark_card = listings.with_card(name).card
     assert benchmark_card is not None
     return benchmark_card

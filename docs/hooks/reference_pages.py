@@ -10,7 +10,7 @@ from lm_eval_bias.cli import main as commands
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import Card
 from lm_eval_bias.core.wording import score_label
-from lm_eval_bias.report import cards
+from lm_eval_bias.report import listings
 
 
 def pages() -> dict[str, str]:
@@ -139,10 +139,10 @@ def cards_page() -> str:
 
 
 def _card(card: Card) -> Iterator[str]:
-    for field, label in cards._LABELS.items():
-        sentences = [_cell(sentence) for sentence in cards.lines(card, field)]
+    for field, label in listings._LABELS.items():
+        sentences = [_cell(sentence) for sentence in listings.card_lines(card, field)]
         if field == "link":
-            sentences = [f"<{sentence}>" for sentence in cards.lines(card, field)]
+            sentences = [f"<{sentence}>" for sentence in listings.card_lines(card, field)]
         if len(sentences) > 1:
             yield f"**{label}**\n\n" + "\n".join(f"- {sentence}" for sentence in sentences) + "\n"
         elif sentences:

@@ -32,16 +32,16 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: No such benchmark or card, or what can't be listed together.
     """
     from lm_eval_bias.core import catalog, registry
-    from lm_eval_bias.report import cards, listings
+    from lm_eval_bias.report import listings
 
     asked = {"NAME": arguments.name, "--all": arguments.all, "--suites": arguments.suites, "--card": arguments.card}
     given = [flag for flag, value in asked.items() if value not in (None, False)]
     if len(given) > 1:
         raise BiasError(f"{' and '.join(given)} can't be combined: give one of them")
     if arguments.card is not None:
-        benchmark = cards.of(arguments.card)
-        data = json.dumps(cards.as_data(benchmark), indent=2, ensure_ascii=False) + "\n"
-        print(data if arguments.json else cards.text(benchmark), end="")
+        benchmark = listings.with_card(arguments.card)
+        data = json.dumps(listings.card_data(benchmark), indent=2, ensure_ascii=False) + "\n"
+        print(data if arguments.json else listings.card_text(benchmark), end="")
     elif arguments.suites:
         from lm_eval_bias.evaluation import suites
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         entries = catalog.listing()
         if arguments.name is not None:
-            family = cards.family_of(arguments.name)
+            family = listings.family_of(arguments.name)
             entries = [one for one in entries if registry.family(one["benchmark"]) is family]
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     elif given:

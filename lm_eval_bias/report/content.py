@@ -76,7 +76,7 @@ class Report:
 
     Attributes:
         title: Heading.
-        overview: The first screen of a page.
+        groups: The benchmarks in the pictures of a page's first screen.
         cautions: What to beware of.
         problems: Files that were passed over.
         sections: Benchmark families in a fixed order.
@@ -84,7 +84,7 @@ class Report:
     """
 
     title: str
-    overview: overview.Overview
+    groups: Sequence[overview.BenchmarkPicture]
     cautions: Sequence[PlacedRemark]
     problems: Sequence[str]
     sections: Sequence[Section]
@@ -181,24 +181,21 @@ def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | N
             replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
             for task in tasks
         ]
-    sections = _sections(tasks)
+    sections, reach = _sections(tasks), overview.reach_of(tasks)
     origins = []
     for run in runs:
         values = {**dict.fromkeys(LABELS), **run.provenance}
         facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
         versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
-        file = (
-            f"{run.path.name}, SHA-256 {hashlib.sha256(run.path.read_bytes()).hexdigest()[:12]}"
-            if run.path.is_file()
-            else run.path.name
-        )
-        date = str(run.provenance.get("date") or "no date")[:10]
-        version = readable(run.provenance.get("lm-eval-bias"))
+        file = run.path.name
+        if run.path.is_file():
+            file += f", SHA-256 {hashlib.sha256(run.path.read_bytes()).hexdigest()[:12]}"
+        date = str(values["date"] or "no date")[:10]
         facts += [("Task versions", versions), ("File", file)]
-        origins.append(Origin(run.name, date, version, file, facts, run.command))
+        origins.append(Origin(run.name, date, readable(values["lm-eval-bias"]), file, facts, run.command))
     return Report(
         f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
-        overview.build(tasks, [(one.title, one.ident, one.tasks) for one in sections]),
+        [overview.picture(one.title, one.ident, one.tasks, reach) for one in sections],
         remarks.of_runs(runs),
         list(map(str, problems)),
         sections,

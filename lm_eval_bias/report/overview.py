@@ -92,23 +92,6 @@ class BenchmarkPicture:
     counts: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Overview:
-    """The first screen.
-
-    Attributes:
-        groups: The benchmarks.
-        reach: Percent of the way to the end of the range that the half width of the picture of bias stands for.
-        apart: Scores that are in no picture, for people.
-        cautions: What not to conclude.
-    """
-
-    groups: Sequence[BenchmarkPicture]
-    reach: int
-    apart: Sequence[str]
-    cautions: Sequence[str]
-
-
 def way(value: Value, number: float) -> float:
     """How far a number is from a score's neutral value, as a share of the way to the end of the range on its side.
 
@@ -240,7 +223,8 @@ def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
     return "below neutral", "above neutral"
 
 
-def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
+def picture(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
+    """A benchmark's rows in the pictures, and its verdicts."""
     bias: list[TaskStrips] = []
     ability: list[TaskStrips] = []
     for task in dict.fromkeys(item.task.task for item in items):
@@ -263,7 +247,9 @@ def _group(title: str, ident: str, items: Sequence[ReportTask], reach: float) ->
     )
 
 
-def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
+def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
+    """What the pictures and verdicts of some tasks don't say."""
+    scores = sum(in_picture(value) for _, _, value in _main(items))
     lines = [
         "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
         f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
@@ -281,24 +267,20 @@ def _cautions(items: Sequence[ReportTask], scores: int) -> list[str]:
     return lines
 
 
-def build(items: Sequence[ReportTask], sections: Iterable[tuple[str, str, Sequence[ReportTask]]]) -> Overview:
-    """The first screen of a page about some tasks.
-
-    Args:
-        items: The tasks of presentable runs.
-        sections: Title, id and tasks of each benchmark.
-    """
-    main = [
+def _main(items: Sequence[ReportTask]) -> list[tuple[str, str, Value]]:
+    """The main scores of tasks, with their benchmarks and names."""
+    return [
         (item.task.benchmark, name, item.task.scores[name]) for item in items for name in parts.main_names(item.task)
     ]
-    shown = [value for _, _, value in main if in_picture(value)]
-    bias = [value for value in shown if value.higher_is_better is None]
+
+
+def not_drawn(items: Sequence[ReportTask]) -> list[str]:
+    """Scores that are in no picture, for people."""
+    return list(dict.fromkeys(score_label(kind, name) for kind, name, v in _main(items) if not in_picture(v)))
+
+
+def reach_of(items: Sequence[ReportTask]) -> float:
+    """The share of the way to the end of the range that the half width of the picture of bias stands for."""
+    bias = [value for _, _, value in _main(items) if in_picture(value) and value.higher_is_better is None]
     furthest = max((abs(one) for value in bias for one in _ways(value)), default=0.0)
-    reach = next(reach for reach in REACHES if furthest <= reach)
-    apart = dict.fromkeys(score_label(benchmark, name) for benchmark, name, v in main if not in_picture(v))
-    return Overview(
-        [_group(title, ident, members, reach) for title, ident, members in sections],
-        round(100 * reach),
-        [*apart],
-        _cautions(items, len(shown)),
-    )
+    return next(reach for reach in REACHES if furthest <= reach)

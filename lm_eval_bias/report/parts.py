@@ -84,25 +84,14 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
         return Part(
             "Every score", [f"Not on this page, because there are {count:,} of them: --format csv lists them all."]
         )
-    columns = [
-        Column("Score"),
-        Column("Task"),
-        Column("Value", True),
-        Column("95% interval", True),
-        Column("Range"),
-        Column("Neutral or best"),
-        Column("Measures"),
-    ]
+    labels = ("Score", "Task", "Value", "95% interval", "Range", "Neutral or best", "Measures")
+    columns = [Column(label, label in ("Value", "95% interval")) for label in labels]
     rows = [
         [
             score_cell(item.task.benchmark, name, value.note),
             Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
-            Cell(
-                numbers.interval(value),
-                None if value.interval is None else value.interval[0],
-                numbers.fixed_interval(value),
-            ),
+            Cell(numbers.interval(value), value.interval and value.interval[0], numbers.fixed_interval(value)),
             Cell(numbers.score_range(value)),
             Cell(numbers.aim(value), value.neutral),
             Cell(value.summary),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.core.numbers import significant
@@ -74,35 +75,38 @@ def as_json(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
     return json_text({"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}, indent=2)
 
 
-def value_text(finding: GateFinding) -> str:
+def _value(finding: GateFinding) -> str:
     """The score and its interval; empty where there is none."""
     ends = "" if finding.interval is None else "[{}, {}]".format(*map(significant, finding.interval))
     return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
 
 
+def _missed(findings: Sequence[GateFinding]) -> list[GateFinding]:
+    return [finding for finding in findings if not finding.holds]
+
+
+def _first(run: Run, findings: Sequence[GateFinding]) -> list[tuple[str, str]]:
+    """What to read first of the tasks that findings are about."""
+    names = dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
+    return [(name, caveat) for name in names if (caveat := remarks.before_scores(run, run.tasks[name]))]
+
+
 def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
     """A row per bound, with whether it holds in front where that isn't said elsewhere."""
+    labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
     rows = [
-        [
-            *([Cell("holds" if finding.holds else "VIOLATED")] if status else []),
-            Cell(finding.task),
-            Cell(finding.score),
-            Cell(value_text(finding)),
-            Cell(required(finding)),
-            Cell(says(finding)),
-            Cell(finding.why),
-        ]
-        for finding in findings
+        ["holds" if one.holds else "VIOLATED", one.task, one.score, _value(one), required(one), says(one), one.why]
+        for one in findings
     ]
-    labels = [*([""] if status else []), "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
-    return Table("", [Column(label) for label in labels], rows)
+    first = 0 if status else 1
+    return Table("", [Column(label) for label in labels[first:]], [list(map(Cell, row[first:])) for row in rows])
 
 
 def as_text(checked: Checked) -> str:
     """A table per run, what is violated first."""
     blocks = []
     for run, findings in checked:
-        violated = sum(not finding.holds for finding in findings)
+        violated = len(_missed(findings))
         verdict = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
         table = _table(sorted(findings, key=lambda finding: finding.holds), status=True)
         blocks.append(f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n")
@@ -114,32 +118,26 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 def _whole(finding: GateFinding) -> str:
     """A violated bound in a sentence."""
-    parts = [
-        value_text(finding),
-        f"required: {required(finding)}",
-        f"but {says(finding)}",
-        f"why: {finding.why}" if finding.why else "",
-    ]
-    return f"{finding.task or 'the run'}, {finding.score}: {'; '.join(filter(None, parts))}"
+    why = f"why: {finding.why}" if finding.why else ""
+    parts = filter(None, (_value(finding), f"required: {required(finding)}", f"but {says(finding)}", why))
+    return f"{finding.task or 'the run'}, {finding.score}: {'; '.join(parts)}"
 
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
-    violated = sum(not finding.holds for _, findings in checked for finding in findings)
-    root = ElementTree.Element(
-        "testsuites",
-        name="lm-eval-bias check",
-        tests=str(sum(len(findings) for _, findings in checked) + len(problems)),
-        failures=str(violated),
-        errors=str(len(problems)),
-    )
+    every = [finding for _, findings in checked for finding in findings]
 
-    def suite(name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
-        counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors), "skipped": "0"}
-        return ElementTree.SubElement(root, "testsuite", {"name": name, **counts})
+    def counts(name: str, tests: int, failures: int, errors: int) -> dict[str, str]:
+        return {"name": name, "tests": str(tests), "failures": str(failures), "errors": str(errors)}
+
+    tests = len(every) + len(problems)
+    root = ElementTree.Element("testsuites", counts("lm-eval-bias check", tests, len(_missed(every)), len(problems)))
+
+    def suite(*numbers: Any) -> ElementTree.Element:
+        return ElementTree.SubElement(root, "testsuite", {**counts(*numbers), "skipped": "0"})
 
     for run, findings in checked:
-        cases = suite(run.name, len(findings), sum(not finding.holds for finding in findings), 0)
+        cases = suite(run.name, len(findings), len(_missed(findings)), 0)
         for finding in findings:
             name = f"{finding.score}: {required(finding)}"
             case = ElementTree.SubElement(cases, "testcase", classname=finding.task or run.name, name=name)
@@ -163,66 +161,46 @@ def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Seq
     """
     lines = []
     for run, findings in checked:
-        for finding in findings:
-            if not finding.holds:
-                title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
-                # at the bound's line
-                place = finding.required.place if isinstance(finding.required, Bound) else ""
-                file, _, line = place.rpartition(" line ")
-                at = {"file": file, "line": line} if file and line.isdigit() else {}
-                lines.append(_command("error", title, _whole(finding), **at))
-        first = [
-            f"{name}: {caveat}"
-            for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
-            if (caveat := remarks.before_scores(run, run.tasks[name]))
-        ]
-        if first:  # in one warning: GitHub shows only ten of a step
+        for finding in _missed(findings):
+            title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
+            place = finding.required.place if isinstance(finding.required, Bound) else ""
+            file, _, line = place.rpartition(" line ")
+            at = {"file": file, "line": line} if file and line.isdigit() else {}
+            lines.append(_command("error", title, _whole(finding), **at))
+        if first := [": ".join(pair) for pair in _first(run, findings)]:  # in one: GitHub shows only ten of a step
             lines.append(_command("warning", f"{run.name}: read first", *first))
-    for problem in problems:
-        lines.append(_command("error", "a run that can't be read", str(problem)))
-    for copy in copies:
-        lines.append(_command("warning", "passed over", str(copy)))
+    lines += [_command("error", "a run that can't be read", str(problem)) for problem in problems]
+    lines += [_command("warning", "passed over", str(copy)) for copy in copies]
     return "".join(f"{escaping.one_line(line)}\n" for line in lines)
 
 
 def _command(kind: str, title: str, *lines: str, **place: str) -> str:
-    properties = ",".join(f"{key}={_property(value)}" for key, value in {**place, "title": title}.items())
+    r"""A workflow command, whose properties end at a comma or at two colons.
+
+    >>> _command("error", "a,b::c", "50%", "::set-output")
+    '::error title=a%2Cb%3A%3Ac::50%25%0A::set-output'
+    """
+
+    def data(text: str) -> str:
+        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    named = {**place, "title": title}
+    properties = ",".join(f"{key}={data(text).replace(':', '%3A').replace(',', '%2C')}" for key, text in named.items())
     message = "\n".join(lines)
-    return f"::{kind} {properties}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    r"""A message of a workflow command.
-
-    >>> _data("50%\n::set-output")
-    '50%25%0A::set-output'
-    """
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    """A property of a workflow command, which ends at a comma or at two colons.
-
-    >>> _property("a,b::c")
-    'a%2Cb%3A%3Ac'
-    """
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return f"::{kind} {properties}::{data(message)}"
 
 
 def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:
     """A comment for a pull request: the verdict, what is violated, and what holds behind a click."""
-    violated = sum(not finding.holds for _, findings in checked for finding in findings)
+    violated = sum(len(_missed(findings)) for _, findings in checked)
     verdict = "all bounds hold" if holds else f"{violated + len(problems)} violated"
     lines = [f"## Bias gate: {verdict}", "", f"Policy: {markdown(policy)}", ""]
-    for problem in problems:
-        lines += [f"- Could not be read, which is a violation: {markdown(problem)}"]
+    lines += [f"- Could not be read, which is a violation: {markdown(problem)}" for problem in problems]
     lines += [""] if problems else []
     for run, findings in checked:
-        missed = [finding for finding in findings if not finding.holds]
+        missed = _missed(findings)
         lines += [f"### {markdown(run.name)}: {len(missed)} of {len(findings)} violated", ""]
-        for name in dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks):
-            if caveat := remarks.before_scores(run, run.tasks[name]):
-                lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}"]
+        lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}" for name, caveat in _first(run, findings)]
         if missed:
             lines += ["", _shown(missed), ""]
         folded = _shown([finding for finding in findings if finding.holds])

@@ -11,7 +11,7 @@ from pathlib import Path
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Problem, Run
-from lm_eval_bias.report import cards, content, item_pages, parts, tables, templates
+from lm_eval_bias.report import content, item_pages, listings, overview, parts, tables, templates
 from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.harness_results import presentable
@@ -68,10 +68,9 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
     return templates.render(
         f"report.{templates.ENDINGS[form]}.j2",
         report=content.build(runs, problems, pages),
-        paper_tables=content.paper_tables,
-        bibliography=content.bibliography,
-        breakdowns=content.breakdowns,
-        card_details=cards.folded,
+        content=content,
+        card_details=listings.card_details,
+        overview=overview,
         many=parts.MANY,
     )
 

@@ -47,37 +47,6 @@ def _environment(**options: object) -> jinja2.Environment:
     return environment
 
 
-def _html() -> jinja2.Environment:
-    environment = _environment(autoescape=True, finalize=escaping.page)
-    environment.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline, own=_own_parts)
-    return environment
-
-
-def _latex() -> jinja2.Environment:
-    environment = _environment(
-        finalize=escaping.latex,
-        keep_trailing_newline=True,
-        variable_start_string="<<",
-        variable_end_string=">>",
-        block_start_string="<%",
-        block_end_string="%>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-    )
-    environment.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
-    return environment
-
-
-@lru_cache(maxsize=1)
-def _environments() -> dict[str, jinja2.Environment]:
-    markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
-    markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
-    # for terminals: Markdown's templates, with nothing to escape and tables set in columns
-    text = _environment(finalize=escaping.text, keep_trailing_newline=True)
-    text.globals.update(table=tables.text_table)
-    return {"html": _html(), "md": markdown, "tex": _latex(), "txt": text}
-
-
 @lru_cache
 def _own_parts(*further: str) -> Mapping[str, str]:
     """A page's style sheet and script, with further ones of its own behind them, and the policy that allows these."""
@@ -90,6 +59,24 @@ def _own_parts(*further: str) -> Mapping[str, str]:
     )
     # hashed as they are: the only markup besides the figures that is not escaped
     return {"css": markupsafe.Markup(css), "script": markupsafe.Markup(script), "policy": policy}  # noqa: S704
+
+
+_LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_start_string": "<%",
+          "block_end_string": "%>", "comment_start_string": "<#", "comment_end_string": "#>"}  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _environments() -> dict[str, jinja2.Environment]:
+    html = _environment(autoescape=True, finalize=escaping.page)
+    html.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline, own=_own_parts)
+    markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
+    markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
+    latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
+    latex.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
+    # for terminals: Markdown's templates, with nothing to escape and tables set in columns
+    text = _environment(finalize=escaping.text, keep_trailing_newline=True)
+    text.globals.update(table=tables.text_table)
+    return {"html": html, "md": markdown, "tex": latex, "txt": text}
 
 
 def render(template: str, **context: object) -> str:

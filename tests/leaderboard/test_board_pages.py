@@ -20,7 +20,7 @@ def test_a_hundred_models_stay_under_three_megabytes():
     assert len(made.encode()) < 3_000_000
     assert made.count('<th scope="row" title=') == MODELS * made.count('role="tabpanel"')
     assert set(re.findall("<legend>(.*?)</legend>", made)) == set(TASKS)
-    assert made.count('class="bar"') > 2000
+    assert made.count('class="bar"') > 1000
 
 
 def test_every_model_stands_once_a_tab_and_every_value_of_the_boards_is_there(capsys):
@@ -61,22 +61,19 @@ def rows_of(*boards):
     return tab.rows
 
 
-def test_rows_stand_by_their_distance_from_neutral_and_those_at_chance_level_last_without_a_rank():
+def test_rows_stand_by_their_distance_from_neutral_and_those_at_chance_level_last():
     found = board(scored("far", -0.6), scored("near", 0.2), scored("guessing", 0.0))
     caveats = {"guessing": "trial run, 9 of 90 items; chance level: at random", "far": "trial run, 9 of 90 items"}
     found = replace(found, rows=[replace(row, caveat=caveats.get(row.model, "")) for row in found.rows])
     (tab,) = board_pages.tabs([found])
     (place,) = (i for i, (_, _, shown) in enumerate(tab.columns) if shown)
     assert tab.columns[place][1].name == "diff_bias_amb"
-    said = [(row.model, row.warnings, str(row.cells[place].rank), row.cells[place].key) for row in tab.rows]
-    assert said == [
-        ("near", "", "2", "0.2"), ("far", "trial run", "3", "0.6"), ("guessing", "trial run; chance level", "None", ""),
-    ]  # fmt: skip
+    said = [(row.model, row.warnings, row.cells[place].key) for row in tab.rows]
+    assert said == [("near", "", "0.2"), ("far", "trial run", "0.6"), ("guessing", "trial run; chance level", "")]
     # accuracies stand in their own order
     accuracies = [row.cells[0].key for row in tab.rows]
     assert accuracies == ["0.2", "-0.6", "0.0"]
     notes = board_pages.notes(found)
-    assert "guessing (acc_amb, diff_bias_amb): chance level" in notes["No rank"]
     assert "far: trial run, 9 of 90 items" in notes["Single models"]
 
 

@@ -188,12 +188,23 @@ def test_ranks_hold_among_runs_with_the_same_conventions():
 def test_every_column_has_its_own_ranks():
     runs = [
         run(name, task(value(number=amb), value("acc_disamb", disamb)))
-        for name, amb, disamb in (("a", 0.9, 0.1), ("b", 0.1, 0.9), ("c", 0.5, math.nan))
+        for name, amb, disamb in (("a", 0.9, 0.7), ("b", 0.1, 0.9), ("c", 0.5, math.nan))
     ]
     rows = board(*runs).rows
     assert [str(row.cells["acc_amb"].rank) for row in rows] == ["1", "3", "2"]
     assert [str(row.cells["acc_disamb"].rank) for row in rows] == ["2", "1", "None"]
     assert rows[0].cells["acc_disamb"].rank.of == 2
+
+
+def test_a_model_at_chance_level_has_no_rank():
+    """It knows nothing, and so is near a neutral value, too."""
+    runs = [
+        run(name, task(value("diff_bias_amb", bias), value("acc_disamb", accuracy)))
+        for name, bias, accuracy in (("a", 0.5, 0.9), ("b", 0.2, 0.8), ("guessing", 0.0, 0.3))
+    ]
+    rows = board(*runs).rows
+    assert [str(row.cells["diff_bias_amb"].rank) for row in rows] == ["2", "1", "None"]
+    assert rows[2].cells["diff_bias_amb"].unranked == "chance level"
 
 
 def test_a_part_is_alone_where_no_other_run_has_the_same_items():

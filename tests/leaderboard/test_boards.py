@@ -14,7 +14,7 @@ TASK = "gg_bbq_group_terms"
 
 def board_of(folder, task=TASK, **kwargs):
     runs, _ = run_discovery.read([folder])
-    (found,) = building.boards(runs, [task], **kwargs)
+    (found,) = (board for board in building.boards(runs, **kwargs) if board.task == task)
     return found
 
 

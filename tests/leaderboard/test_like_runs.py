@@ -15,7 +15,7 @@ ONE, OTHER, PART = "1" * 64, "2" * 64, "3" * 64
 def board_of(folder):
     runs, problems = run_discovery.read([folder])
     assert not problems
-    (board,) = building.boards(runs, [TASK])
+    (board,) = building.boards(runs)
     return board
 
 
@@ -44,7 +44,7 @@ def test_a_part_of_the_items_is_not_ranked_with_all(whole):
     board = board_of(whole)
     assert ranks(board) == {"a": "1", "b": "2", "part": ""}
     assert any("96 of 968 items: no other run on the same items" in line for line in unranked(board))
-    assert "part: 96 of 968 items" in notes(board)["Single models"]
+    assert "part: trial run, 96 of 968 items" in notes(board)["Single models"]
 
 
 def test_parts_are_ranked_among_themselves_where_they_are_the_same_items(whole):

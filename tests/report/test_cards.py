@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Card
-from lm_eval_bias.report import cards, content
+from lm_eval_bias.report import content, listings
 from tests.report.made_runs import run_file, write
 
 CARDS = {benchmark.name: benchmark.card for benchmark in registry.benchmarks()}
@@ -70,8 +70,8 @@ def test_refusals(capsys, monkeypatch):
 def test_a_card_with_what_every_card_had_before(capsys, monkeypatch):
     monkeypatch.setattr(registry.get("regard"), "card", Card("Manners.", "More.", "Guesses.", "Nothing.", "X"))
     text = said(capsys, "ls", "--card", "regard").out
-    assert f"Population\n  {cards.UNWRITTEN}\n" in text
-    assert cards.folded(registry.get("regard").card) == []
+    assert f"Population\n  {listings.UNWRITTEN}\n" in text
+    assert listings.card_details(registry.get("regard").card) == []
 
 
 def test_reports_embed_the_card(tmp_path, capsys):
