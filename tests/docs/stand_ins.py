@@ -5,7 +5,7 @@ A command runs as it is printed, in a folder of its page, but for these:
 - models (``pretrained=``, ``--encoder``, ...): tiny ones with fixed seeds, unless the page made a folder of that name
 - servers (``base_url=``): ``tests/servers.py``
 - data: ``tiny_mirror``, two items of each task (``--limit 2`` where the page has no limit), two samples of a prompt
-- ``--suite``: a suite of two tasks
+- ``--suite``: a suite of one or two tasks
 - exports for the Hub: ``--allow-trial``, because of that limit
 - ``...`` among the options: ``--model bias-chance``, where no model is named
 - runs, data sets and tables that a page takes for granted (``OUT``, ``texts.csv``, ...): ``MAKERS``
@@ -49,7 +49,12 @@ NOT_RUN = {
 # commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
 VERDICTS = {"check", "stereoset", "regard"}
 
-SUITE = Suite("quick", "nothing", {task: SuitePart(None, None, None) for task in ("stereoset_de", "stereoset_es")})
+SUITES = {
+    name: Suite(name, "nothing", {task: SuitePart(None, None, None) for task in tasks})
+    for name, tasks in {
+        **dict.fromkeys(("quick", "standard"), ("stereoset_de", "stereoset_es")), "quick-chat": ("stereoset_en_gen",)
+    }.items()
+}  # fmt: skip
 _SHAPES: dict[str, Callable[[Path], str]] = {
     "hf": tiny.served,
     "hf-packed": tiny.served,
