@@ -1,17 +1,247 @@
-"""Boards, in each format of ``lm-eval-bias leaderboard``."""
+"""Boards, in each format of ``lm-eval-bias leaderboard``.
+
+A board's page has a tab a benchmark, a row a model, a column for each task's main scores.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from lm_eval_bias.boards.building import Board, BoardRow, rule
-from lm_eval_bias.core.run_data import Problem, Run, Value
+from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
+from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
+from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.run_data import Problem, Run, Value, readable
+from lm_eval_bias.core.wording import named, score_label
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_pages, tables, templates
+from lm_eval_bias.report import tables, templates
 
+TITLE = "Bias leaderboard"
+NO_SUM = (
+    "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
+    "one neutral value can be far from another."
+)
+READING = (
+    f"One table per task. {NO_SUM}",
+    "Values have 95% intervals. Published scores are the papers' own, computed by other code with other choices; they "
+    "are shown beside the runs and are not ranked, because the papers print no usable standard errors.",
+    "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
+    f"intervals of a column cover the true ranks at the same time with {LEVEL:.0%} probability. Models with "
+    "overlapping intervals are not ordered.",
+    "Scores with a neutral value in the middle rank by their distance from it, on either side; a neutral value is not "
+    "a goal, and a model that knows nothing can be near it.",
+    "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
+    "sample logs are there. Otherwise they are treated as independent, and the table says so.",
+)
+TRIAL = "trial run"  # as a row's caveat says it
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
+_MANY = 20  # names that are listed
+FIRST = 6  # tasks that have a column at first
+
+
+def text(row: BoardRow, column: Value) -> str:
+    """A value with the paper's digits, or as many as its unit bears."""
+    cell = row.cells[column.name]
+    return cell.printed or number(cell.value, column.unit)
+
+
+def uncertainty(row: BoardRow, column: Value) -> str:
+    """A value's interval or printed ±, or that it was derived; empty where there is nothing to say."""
+    cell = row.cells[column.name]
+    if cell.interval is not None:
+        low, high = (number(end, column.unit) for end in cell.interval)
+        return f"[{low},\u00a0{high}]"
+    if cell.plus_minus is not None:
+        return f"±\u00a0{number(cell.plus_minus, column.unit)}"
+    return "derived" if cell.derived else ""
+
+
+def sort_key(row: BoardRow, column: Value) -> float:
+    """What rows are sorted by: a value, or its distance from the neutral value, which rows without ranks lack."""
+    value = row.cells[column.name].value
+    if column.neutral is None or column.higher_is_better is not None:
+        return value
+    return math.nan if any(kind in row.caveat for kind in UNRANKED) else abs(value - column.neutral)
+
+
+def leading(board: Board) -> Value:
+    """The score that stands for a board at first: its first one around a neutral value."""
+    around = (one for one in board.columns if one.neutral is not None and one.higher_is_better is None)
+    return next(around, board.columns[0])
+
+
+def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
+    """The rows of a table, runs first, by the leading score; runs without any score stay, to be seen."""
+    lead = leading(board)
+
+    def place(row: BoardRow) -> tuple[bool, float]:
+        key = sort_key(row, lead)
+        return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if lead.higher_is_better else key
+
+    shown = [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+    return sorted(shown, key=place)
+
+
+def _meaning(board: Board, column: Value) -> str:
+    """How to read a score."""
+    label, name = named(board.benchmark, column.name)
+    span = f"{score_range(column)}, {aim(column)}; {column.direction}"
+    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
+    return f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"
+
+
+def unranked(board: Board) -> list[str]:
+    """Why rows have no rank: each reason with the rows and scores that it is about."""
+    labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = defaultdict(dict)
+    ranked = [column.name for column in board.columns if rule(column)]
+    for row in board.rows:
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for name in ranked:
+            cell = row.cells[name]
+            reasons[cell.unranked].append(name)
+        for reason, names in reasons.items():
+            if reason not in ("", NOT_PUBLISHED):
+                labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
+    return [
+        f"{few(list(models), _MANY)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
+        for (reason, names), models in labels.items()
+    ]
+
+
+def notes(board: Board) -> dict[str, Sequence[str]]:
+    """What has to be said of a board, by heading."""
+    made: dict[str, dict[str, None]] = defaultdict(dict)
+    remarks = []
+    for row in board.rows:
+        made[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
+        said = [row.caveat, *(one for one in row.deviations if one not in row.caveat)]
+        if any(said):
+            remarks.append(f"{row.model}: {'; '.join(filter(None, said))}")
+    return {
+        "Score": [_meaning(board, column) for column in board.columns],
+        "Note": board.notes,
+        "Single models": remarks,
+        "No rank": unranked(board),
+        "Made by": [f"{few(list(models), _MANY)}: {how}" for how, models in made.items()],
+    }
+
+
+def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
+    """Some of a board's scores with their ranks."""
+    rows = []
+    for row in listed(board, columns):
+        cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
+        for column in columns:
+            place = row.cells[column.name].rank
+            beside = [uncertainty(row, column), f"rank {place} of {place.of}" if place else ""]
+            cells.append(Cell(text(row, column), row.cells[column.name].value, ", ".join(filter(None, beside))))
+        rows.append(cells)
+    heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
+    return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
+
+
+def origins(runs: Sequence[Run]) -> Table:
+    """Where the runs come from."""
+    fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
+    rows = [
+        [Cell(run.name), Cell(str(run.path))] + [Cell(readable(run.provenance.get(name))) for name in fields]
+        for run in runs
+    ]
+    return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)
+
+
+@dataclass(frozen=True)
+class BoardCell(Cell):
+    """A model's score with its interval of rank, sorted by ``value``; no text where the model isn't on the board."""
+
+    rank: Rank | None = None
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A model in a tab.
+
+    Attributes:
+        model: Its name.
+        papers: Those that print its scores; empty for runs.
+        warnings: What its name isn't shown without.
+        cells: One per column.
+    """
+
+    model: str
+    papers: str
+    warnings: str
+    cells: Sequence[BoardCell]
+
+
+@dataclass(frozen=True)
+class BoardTab:
+    """A benchmark's tab.
+
+    Attributes:
+        ident: For links.
+        title: The benchmark's name.
+        boards: Its tasks.
+        rows: Runs, then published models, in the order of the first column that is shown.
+    """
+
+    ident: str
+    title: str
+    boards: Sequence[Board]
+    rows: Sequence[ModelRow]
+
+    @property
+    def columns(self) -> list[tuple[Board, Value, bool]]:
+        """The main scores with their tasks, and whether they are shown at first."""
+        numbered = enumerate(self.boards)
+        return [(board, one, i < FIRST and one is leading(board)) for i, board in numbered for one in board.columns]
+
+
+def _cell(row: BoardRow | None, column: Value) -> BoardCell:
+    if row is None or (row.kind == PUBLISHED and text(row, column) == NONE):
+        return BoardCell("")
+    return BoardCell(
+        text(row, column), sort_key(row, column), uncertainty(row, column), rank=row.cells[column.name].rank
+    )
+
+
+def _warnings(rows: Mapping[str, BoardRow]) -> str:
+    """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
+    said = []
+    for kind in (TRIAL, *UNRANKED):
+        if tasks := [task for task, row in rows.items() if kind in row.caveat]:
+            said.append(kind if len(tasks) == len(rows) else f"{kind} ({', '.join(tasks)})")
+    return "; ".join(said)
+
+
+def _rows(boards: Sequence[Board]) -> list[ModelRow]:
+    """A row per model; runs and published models of one name have two."""
+    members: dict[tuple[bool, str], dict[str, BoardRow]] = defaultdict(dict)
+    for board in boards:
+        for row in listed(board, board.columns):
+            members[row.kind == PUBLISHED, row.model][board.task] = row
+    rows = []
+    for (is_published, model), own in sorted(members.items(), key=lambda member: member[0][0]):
+        papers = dict.fromkeys(row.source.partition(", Table")[0] for row in own.values() if is_published)
+        cells = [_cell(own.get(board.task), column) for board in boards for column in board.columns]
+        rows.append(ModelRow(model, ", ".join(papers), _warnings(own), cells))
+    return rows
+
+
+def tabs(boards: Sequence[Board]) -> list[BoardTab]:
+    """The boards by benchmark: what most runs share comes first."""
+    families: dict[tuple[str, str], list[Board]] = defaultdict(list)
+    for board in sorted(boards, key=lambda board: -sum(row.kind == RUN for row in board.rows)):
+        family = registry.family(board.benchmark)
+        name = family.name if family else board.benchmark
+        families[name, (family and family.title) or name].append(board)
+    return [BoardTab(*key, own, _rows(own)) for key, own in families.items()]
 
 
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
@@ -32,7 +262,7 @@ def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
     cell = row.cells[column.name]
     return {
         "value": finite(cell.value),
-        "text": board_pages.text(row, column),
+        "text": text(row, column),
         "stderr": finite(cell.stderr),
         "interval": list(cell.interval) if cell.interval else None,
         "printed_plus_minus": cell.plus_minus,
@@ -81,16 +311,24 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         return tables.csv_text(_COLUMNS, _lines(boards))
     if form == "json":
         data = {
-            "reading": list(board_pages.READING),
+            "reading": list(READING),
             "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
-        tabs=board_pages.tabs(boards) if form == "html" else (),
+        tabs=tabs(boards) if form == "html" else (),
         further=("board.css", "board.js"),
-        pages=board_pages,
+        title=TITLE,
+        reading=READING,
+        no_sum=NO_SUM,
+        leading=leading,
+        notes=notes,
+        origins=origins,
+        rule=rule,
+        score_label=score_label,
+        board_table=table,
         boards=boards,
         runs=runs,
         problems=problems,

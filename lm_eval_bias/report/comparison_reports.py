@@ -13,7 +13,7 @@ from lm_eval_bias.core.numbers import NONE, aim, count, few, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.wording import named, shortened, shortened_apart
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_pages, dots, overview, templates
+from lm_eval_bias.report import board_reports, dots, overview, templates
 from lm_eval_bias.report.overview import Strip, TaskStrips
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
@@ -315,5 +315,5 @@ def page(
         refused=list(map(str, refused)),
         table_of_all=_page_table(members, correction),
         notes=_notes(members),
-        origins=board_pages.origins(runs),
+        origins=board_reports.origins(runs),
     )

@@ -10,17 +10,11 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.numbers import bound, score_range
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.custom_metrics.score import Estimate, Score, finite
+from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.runs.rescoring import Rescored
-
-
-def _interval(score: Score, estimate: Estimate) -> list[float] | None:
-    """The 95% interval, cut to the score's range; ``None`` where there is none."""
-    ends = estimate.ends()
-    return None if ends is None else [min(max(end, score.low), score.high) for end in ends]
 
 
 def _data(result: Rescored) -> Mapping[str, object]:
@@ -36,7 +30,7 @@ def _data(result: Rescored) -> Mapping[str, object]:
             score.name: {
                 "value": finite(estimate.value),
                 "stderr": finite(estimate.stderr),
-                "interval": _interval(score, estimate),
+                "interval": ends and list(ends),
                 **({} if estimate.fixed_interval is None else {"fixed_interval": list(estimate.fixed_interval)}),
                 "dof": finite(estimate.dof),
                 "n": estimate.n,
@@ -44,6 +38,7 @@ def _data(result: Rescored) -> Mapping[str, object]:
                 **{key: entry for key, entry in score.describe().items() if key != "name"},
             }
             for score, estimate in result.scores
+            for ends in [harness_results.estimated(score, estimate).interval]
         },
     }
 
@@ -83,23 +78,21 @@ def _ends(ends: Sequence[float] | None) -> str:
     return "" if ends is None else " … ".join(f"{end:.4f}" for end in ends)
 
 
-def _row(score: Score, estimate: Estimate, fixed: bool) -> list[str]:
-    return [
-        score.name,
-        f"{estimate.value:.4f}",
-        "" if math.isnan(estimate.stderr) else f"{estimate.stderr:.4f}",
-        _ends(_interval(score, estimate)),
-        *([_ends(estimate.fixed_interval)] if fixed else []),
-        score_range(score, " … "),
-        bound(score.neutral),
-    ]
-
-
-def _every_score(result: Rescored, task: TaskRun) -> str:
-    fixed = any(estimate.fixed_interval for _, estimate in result.scores)
-    labels = ("Value", "Stderr", "95% interval", *(("of items as given",) if fixed else ()), "Range", "Neutral")
-    columns = [Column("Score"), *(Column(label, True) for label in labels)]
-    return f"{task.task}\n{grid(columns, [_row(*scored, fixed) for scored in result.scores], 'github')}"
+def _every_score(task: TaskRun) -> str:
+    """A table of all scores; the column of intervals for the items as given is left out where there are none."""
+    rows = [
+        [
+            one.name, f"{one.value:.4f}", "" if math.isnan(one.stderr) else f"{one.stderr:.4f}", _ends(one.interval),
+            _ends(one.fixed_interval), score_range(one, " … "), bound(one.neutral),
+        ]
+        for one in task.scores.values()
+    ]  # fmt: skip
+    labels = ["Score", "Value", "Stderr", "95% interval", "of items as given", "Range", "Neutral"]
+    if not any(one.fixed_interval for one in task.scores.values()):
+        for row in [labels, *rows]:
+            del row[4]
+    columns = [Column(label, label != "Score") for label in labels]
+    return f"{task.task}\n{grid(columns, rows, 'github')}"
 
 
 def as_text(results: Sequence[Rescored], table: str) -> str:
@@ -120,6 +113,6 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     if table == "main":
         blocks.append(run_output.main_scores(tasks))
     if table == "all":
-        blocks += map(_every_score, results, tasks)
+        blocks += map(_every_score, tasks)
     blocks.append(run_output.notes(tasks, table == "all", words))
     return "\n\n".join(block for block in blocks if block) + "\n"

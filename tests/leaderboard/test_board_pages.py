@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.report import board_pages
+from lm_eval_bias.report import board_reports
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write
 from tests.leaderboard.many_models import MODELS, TASKS, hundred_models
@@ -57,7 +57,7 @@ def scored(name, number, **provenance):
 
 
 def rows_of(*boards):
-    (tab,) = board_pages.tabs(boards)
+    (tab,) = board_reports.tabs(boards)
     return tab.rows
 
 
@@ -65,7 +65,7 @@ def test_rows_stand_by_their_distance_from_neutral_and_those_at_chance_level_las
     found = board(scored("far", -0.6), scored("near", 0.2), scored("guessing", 0.0))
     caveats = {"guessing": "trial run, 9 of 90 items; chance level: at random", "far": "trial run, 9 of 90 items"}
     found = replace(found, rows=[replace(row, caveat=caveats.get(row.model, "")) for row in found.rows])
-    (tab,) = board_pages.tabs([found])
+    (tab,) = board_reports.tabs([found])
     (place,) = (i for i, (_, _, shown) in enumerate(tab.columns) if shown)
     assert tab.columns[place][1].name == "diff_bias_amb"
     said = [(row.model, row.warnings, row.cells[place].key) for row in tab.rows]
@@ -73,7 +73,7 @@ def test_rows_stand_by_their_distance_from_neutral_and_those_at_chance_level_las
     # accuracies stand in their own order
     accuracies = [row.cells[0].key for row in tab.rows]
     assert accuracies == ["0.2", "-0.6", "0.0"]
-    notes = board_pages.notes(found)
+    notes = board_reports.notes(found)
     assert "far: trial run, 9 of 90 items" in notes["Single models"]
 
 
@@ -93,8 +93,8 @@ def test_a_model_without_a_task_has_no_cells_there():
 
 def test_only_the_first_tasks_have_a_column_at_first():
     found = board(scored("a", 0.1))
-    (tab,) = board_pages.tabs([replace(found, task=f"task{number}") for number in range(board_pages.FIRST + 2)])
-    assert [one.task for one, _, shown in tab.columns if shown] == [f"task{i}" for i in range(board_pages.FIRST)]
+    (tab,) = board_reports.tabs([replace(found, task=f"task{number}") for number in range(board_reports.FIRST + 2)])
+    assert [one.task for one, _, shown in tab.columns if shown] == [f"task{i}" for i in range(board_reports.FIRST)]
 
 
 def test_runs_with_a_remark_have_rows_of_their_own(capsys, tmp_path):

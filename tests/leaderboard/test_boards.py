@@ -4,7 +4,7 @@ import json
 
 from lm_eval_bias.boards import building
 from lm_eval_bias.boards.building import PUBLISHED, RUN
-from lm_eval_bias.report.board_pages import notes, table, text, unranked
+from lm_eval_bias.report.board_reports import notes, table, text, unranked
 from lm_eval_bias.runs import run_discovery
 from tests.conftest import ROOT
 from tests.leaderboard.boards import run_data, write

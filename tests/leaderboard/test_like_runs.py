@@ -3,7 +3,7 @@
 import pytest
 
 from lm_eval_bias.boards import building
-from lm_eval_bias.report.board_pages import notes, unranked
+from lm_eval_bias.report.board_reports import notes, unranked
 from lm_eval_bias.runs import run_discovery
 from tests.leaderboard.boards import run_data, write
 

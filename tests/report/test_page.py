@@ -10,9 +10,10 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, pen, registry
+from lm_eval_bias.core import catalog, errors, pen, registry
+from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.data import sources
-from lm_eval_bias.report import templates
+from lm_eval_bias.report import svg, templates
 from tests.conftest import ROOT
 from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
 
@@ -147,6 +148,17 @@ def test_colours_follow_the_page(whole_page):
     used = {name for _, _, value in found.attributes for name in re.findall(r"var\(--([\w-]+)\)", value)}
     assert {"ink", "series-1", "positive"} <= used <= set(pen.ROLES)
     assert all(f"--{name}: " in css for name in used)
+
+
+def test_a_figure_that_fails_is_left_out_and_its_benchmark_named(monkeypatch):
+    def draw(figure):
+        raise OSError("no such font")
+
+    monkeypatch.setattr(errors, "FAULTS", {})
+    with pytest.warns(
+        errors.BenchmarkFault, match="^the benchmark toy: the figure 'Bars' failed .OSError: no such font"
+    ):
+        assert svg.inline(Drawing("toy-bars", "Bars", "None.", "Nothing.", 2.0, draw), "toy") == ""
 
 
 def test_the_same_runs_give_the_same_page(a_run, whole_page, tmp_path):
