@@ -153,6 +153,9 @@ def _guarded(arguments: Sequence[str]) -> int:
     except BiasError as error:
         _report(f"error: {printable(error)}")
         return 2
+    except RecursionError:
+        _report("error: the input is nested too deeply to be read")
+        return 2
     except BrokenPipeError:
         _drop_output()
         sys.stderr.close()
