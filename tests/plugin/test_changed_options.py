@@ -205,7 +205,7 @@ def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ChanceLM, "generate_until", lambda self, requests: ["" for _ in requests])
     run = made(tmp_path / "run", GENERATED)
     violated = gate(run, capsys, GENERATED, tmp_path)
-    assert violated["unanswered"].startswith("1 of them")
+    assert violated["unanswered"].startswith("100% of them")
 
 
 def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():

@@ -131,7 +131,7 @@ def test_another_code_of_the_benchmark_is_told_and_no_violation():
     inputs = task().metadata["inputs"]
     (told,) = beside_bounds(task(metadata={"inputs": {**inputs, "package_code": "1" * 64}}))
     assert (told.score, told.holds, told.required) == ("package_code", True, "for information")
-    assert told.problem.startswith(f"{'1' * 12}, here ")
+    assert told.problem.startswith(f"made by other code ({'1' * 12}, here ")
     here = verdict.run_inputs.code_hash(verdict.registry.get("occugender"))
     assert beside_bounds(task(metadata={"inputs": {**inputs, "package_code": here}})) == []
 

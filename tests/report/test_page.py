@@ -213,7 +213,7 @@ def test_occupations_from_the_sample_log(tmp_path):
         (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
         (lambda log: log.write_text(log.read_text().splitlines()[0]), "1 documents, but the run scored 80"),
         (lambda log: log.write_text(log.read_text().replace('"words"', '"word"')), "damaged"),
-        (lambda log: log.write_text(log.read_text().replace('"-6', '"x')), "no answers"),
+        (lambda log: log.write_text(log.read_text().replace('"-6', '"x')), "no requests or answers"),
         (lambda log: log.write_bytes(b"\xff" + log.read_bytes()), "not UTF-8"),
     ],
 )

@@ -20,7 +20,7 @@ def test_nine_tasks_are_read_on_two_screens(tiny_mirror, capsys):
     assert main([*RUN, "--tasks", TASKS]) == 0
     out = capsys.readouterr().out
     assert len(out.splitlines()) < 90
-    assert out.index("In words") < out.index("stereotype_gap: -1 to 1") < out.index("Nothing was saved")
+    assert out.index("Nothing will be saved") < out.index("In words") < out.index("stereotype_gap: -1 to 1")
     assert "How to read" not in out
     assert "|Tasks" not in out
     # regard is never without the facets beside it, nor without its classifier

@@ -79,23 +79,27 @@ def test_compare_names_its_sides_by_folder(tmp_path, capsys):
 
 def test_a_trial_run_is_called_so_in_front_of_its_numbers(tmp_path, capsys):
     folder = harness_folder(tmp_path / "run")
-    for command in ("report", "leaderboard"):
-        assert main([command, folder, "--format", "md"]) == 0
-        out = capsys.readouterr().out.replace("\\", "")
-        assert "trial run, 80 of 1,000 items" in out.casefold()
-        row = next(line for line in out.splitlines() if line.startswith("|") and "trial run" in line)
-        assert "trial run, 80 of 1,000 items" in row.split("|")[1]
+    assert main(["report", folder, "--format", "md"]) == 0
+    out = capsys.readouterr().out.replace("\\", "")
+    assert "**Trial run:** 80 of 1,000 items of occugender_explicit" in out
+    assert "- OccuGender: trial run: " in out  # before the verdict
+    assert "- Trial run, 80 of 1,000 items." in out
+    assert main(["leaderboard", folder, "--format", "md"]) == 0
+    out = capsys.readouterr().out.replace("\\", "")
+    row = next(line for line in out.splitlines() if line.startswith("|") and "trial run" in line)
+    assert "trial run, 80 of 1,000 items" in row.split("|")[1]
 
 
 def test_fewer_samples_a_prompt_are_a_trial_run(tmp_path, capsys):
     content = run_file(tasks=["regard_en"])
     content["tasks"]["regard_en"]["metadata"]["repeats"] = 20
     path = write(tmp_path / "run.json", content)
-    for command in ("report", "leaderboard"):
-        assert main([command, path, "--format", "md"]) == 0
-        out = capsys.readouterr().out.replace("\\", "")
-        row = next(line for line in out.splitlines() if line.startswith("|") and "trial run" in line)
-        assert "trial run, 20 of 100 samples per prompt" in row.split("|")[1]
+    assert main(["report", path, "--format", "md"]) == 0
+    assert "**Trial run:** 20 of 100 samples per prompt of regard" in capsys.readouterr().out
+    assert main(["leaderboard", path, "--format", "md"]) == 0
+    out = capsys.readouterr().out.replace("\\", "")
+    row = next(line for line in out.splitlines() if line.startswith("|") and "trial run" in line)
+    assert "trial run, 20 of 100 samples per prompt" in row.split("|")[1]
     content["tasks"]["regard_en"]["metadata"]["repeats"] = 100
     write(tmp_path / "run.json", content)
     assert main(["report", path, "--format", "md"]) == 0
