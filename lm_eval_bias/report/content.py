@@ -217,7 +217,7 @@ def breakdowns(section: Section) -> list[Part]:
         contents += ask([], own, own.figures, section.tasks[:BREAKDOWNS])
     if len(section.tasks) > BREAKDOWNS:
         text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
-        contents.append(Part("Tasks in the breakdowns above", [text]))
+        contents.append(Part("Tasks in the words and breakdowns above", [text]))
     return [*contents, parts.every_score(section.tasks)]
 
 

@@ -46,8 +46,10 @@ def test_only_warnings_are_shown():
     command = [sys.executable, "-m", "lm_eval_bias", *RUN[:5], "--tasks", "occugender_implicit"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
-    (line,) = done.stderr.splitlines()  # and no progress bar for what takes no time
-    assert "--limit SHOULD ONLY BE USED FOR TESTING" in line
+    warning, line = done.stderr.splitlines()  # and no progress bar for what takes no time
+    assert "--limit SHOULD ONLY BE USED FOR TESTING" in warning
+    assert line.endswith(" requests")
+    assert "occugender_implicit: " in line
 
 
 @pytest.mark.parametrize(("verbosity", "level"), [("info", logging.INFO), ("error", logging.ERROR), (None, 30)])
