@@ -66,6 +66,7 @@ class BoardRow:
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
         caveat: What has to be read before its scores.
+        unmaking: The kinds of the remarks that it says.
     """
 
     model: str
@@ -76,6 +77,7 @@ class BoardRow:
     cells: Mapping[str, RankedScore]
     group: tuple[str, ...] = ()
     caveat: str = ""
+    unmaking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ INDEPENDENT = (
     "difference: the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
-UNRANKED = ("chance level", "unanswered")  # as a row's caveat says it
+UNRANKED = ("chance_level", "unanswered")  # kinds of remarks: what knows or says nothing is near neutral, too
 ALONE = "no other run was scored by the same conventions"
 
 
@@ -173,6 +175,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         cells,
         settings.key(run, task),
         remarks.before_scores(run, task),
+        tuple(remark.kind for remark in remarks.unmaking(run, task)),
     )
 
 
@@ -206,7 +209,7 @@ def _with_ranks(
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     points = [
         settings.unknown_part(task)
-        or next((one for one in UNRANKED if one in row.caveat), "")  # what knows or says nothing is near neutral, too
+        or next((kind.replace("_", " ") for kind in UNRANKED if kind in row.unmaking), "")
         or _point(task.scores.get(column.name), column, form.get(column.name))
         for row, task, form in zip(rows, tasks, forms, strict=True)
     ]

@@ -37,7 +37,6 @@ READING = (
     "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
     "sample logs are there. Otherwise they are treated as independent, and the table says so.",
 )
-TRIAL = "trial run"  # as a row's caveat says it
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
@@ -67,7 +66,7 @@ def sort_key(row: BoardRow, column: Value) -> float:
     value = row.cells[column.name].value
     if column.neutral is None or column.higher_is_better is not None:
         return value
-    return math.nan if any(kind in row.caveat for kind in UNRANKED) else abs(value - column.neutral)
+    return math.nan if any(kind in row.unmaking for kind in UNRANKED) else abs(value - column.neutral)
 
 
 def leading(board: Board) -> Value:
@@ -214,9 +213,10 @@ def _cell(row: BoardRow | None, column: Value) -> BoardCell:
 def _warnings(rows: Mapping[str, BoardRow]) -> str:
     """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
     said = []
-    for kind in (TRIAL, *UNRANKED):
-        if tasks := [task for task, row in rows.items() if kind in row.caveat]:
-            said.append(kind if len(tasks) == len(rows) else f"{kind} ({', '.join(tasks)})")
+    for kind in ("trial_run", *UNRANKED):
+        if tasks := [task for task, row in rows.items() if kind in row.unmaking]:
+            name = kind.replace("_", " ")
+            said.append(name if len(tasks) == len(rows) else f"{name} ({', '.join(tasks)})")
     return "; ".join(said)
 
 
