@@ -14,7 +14,6 @@ import inspect
 import io
 import os
 import re
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -205,9 +204,7 @@ def evaluate(
     """
     from lm_eval_bias.cli import run as command
 
-    if output_path is None:
-        _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
-    place = Path(_KEPT[-1].name if output_path is None else output_path)
+    place = Path(_temporary_folder() if output_path is None else output_path)
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
     argv += ["--tasks", ",".join(names)] if names else []
@@ -215,12 +212,11 @@ def evaluate(
     argv += ["--limit", str(limit)] if limit is not None else []
     argv += ["--model_args", *(f"{name}={value}" for name, value in model_args.items())] if model_args else []
     before = set(place.rglob("results_*.json"))
-    errors = io.StringIO()
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors if flags else sys.stderr):
+        with contextlib.redirect_stdout(io.StringIO()):
             command.main(argv)
-    except SystemExit as error:
-        raise BiasError(errors.getvalue().strip() or "the flags can't be read") from error
+    except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
+        raise BiasError(f"flags={list(flags)!r}: the line above says what is wrong with them") from error
     return _read([str(path) for path in sorted(set(place.rglob("results_*.json")) - before)])
 
 
@@ -244,13 +240,19 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
     return _read([_in_a_folder(path) if isinstance(path, Mapping) else os.fspath(path) for path in paths])
 
 
+def _temporary_folder() -> str:
+    """A folder that goes when Python ends."""
+    _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
+    return _KEPT[-1].name
+
+
 def _in_a_folder(results: Mapping[str, object]) -> str:
-    """Results in memory as a folder that goes when Python ends."""
+    """Write results in memory into a temporary folder."""
     from lm_eval_bias.harness import running
 
-    _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
-    running.keep(dict(results), _KEPT[-1].name)
-    return _KEPT[-1].name
+    folder = _temporary_folder()
+    running.keep(dict(results), folder)
+    return folder
 
 
 def _read(paths: Sequence[str]) -> Runs:

@@ -35,7 +35,7 @@ _LOCAL = re.compile(r"(?<![\w.:/~])[~.]{0,2}/(?:[^\s/,='\"]+/)*([^\s/,='\"]+)/?"
 def without_paths(text: str) -> str:
     """A command without this machine's folders: of each path its last part.
 
-    >>> without_paths("run --model_args pretrained=/home/me/llama,dtype=auto -o ./out/x --url http://host/v1")
+    >>> without_paths("run --model_args pretrained=/models/llama,dtype=auto -o ./out/x --url http://host/v1")
     'run --model_args pretrained=llama,dtype=auto -o x --url http://host/v1'
     """
     return _LOCAL.sub(r"\1", text)
@@ -51,8 +51,7 @@ def _rounded(value: Any) -> Any:
 def _refuse_trials(runs: Sequence[Run], settings: MeasureSettings) -> None:
     for run in runs:
         for task in run.tasks.values():
-            trial = next((one.brief for one in remarks.unmaking(run, task) if one.kind == "trial_run"), "")
-            if trial and not settings.allow_trial:
+            if not settings.allow_trial and (trial := remarks.trial(run, task)):
                 raise BiasError(
                     f"{run.path}: {task.task} is a {trial}: its numbers aren't the model's; run the whole task, or add "
                     "--allow-trial"

@@ -105,9 +105,8 @@ class Report:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
         places: dict[str, list[str]] = {}
         for item in self.tasks:
-            for remark in remarks.unmaking(item.run, item.task):
-                if remark.kind == "trial_run":
-                    places.setdefault(remark.brief.removeprefix("trial run, "), []).append(item.task.task)
+            if part := remarks.trial(item.run, item.task).removeprefix("trial run, "):
+                places.setdefault(part, []).append(item.task.task)
         return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
 
     @property

@@ -19,7 +19,6 @@ from lm_eval_bias.report import parts, templates
 from lm_eval_bias.runs import contributions
 from lm_eval_bias.runs.contributions import Log
 
-MOST = 20  # items of each kind that a score shows by default
 _CANDIDATES = 12  # candidates or texts of an item
 _LONGEST = 2000  # characters of a text
 

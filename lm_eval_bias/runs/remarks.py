@@ -123,6 +123,11 @@ def unmaking(run: Run, task: TaskRun) -> list[Remark]:
     return sorted(found, key=lambda remark: UNMAKING.index(remark.kind))
 
 
+def trial(run: Run, task: TaskRun) -> str:
+    """The part of its items or samples that a task was run on; empty where it was run whole."""
+    return next((remark.brief for remark in unmaking(run, task) if remark.kind == "trial_run"), "")
+
+
 def before_scores(run: Run, task: TaskRun) -> str:
     """What stands in front of a task's scores; empty where nothing has to."""
     return "; ".join(remark.brief or remark.text for remark in unmaking(run, task))

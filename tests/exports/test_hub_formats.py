@@ -99,10 +99,10 @@ def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
 def test_a_trial_run_goes_out_only_if_it_is_meant(tmp_path, capsys, form):
     content = run_file(tasks=["gg_bbq_names"])
     content["tasks"]["gg_bbq_names"]["documents"] = 120
-    content["command"] = "lm-eval-bias run --model_args pretrained=/home/me/tiny --output_path /home/me/out"
+    content["command"] = "lm-eval-bias run --model_args pretrained=/models/tiny --output_path /models/out"
     path, out = write(tmp_path / "t.json", content), tmp_path / "out"
     said = exported(capsys, path, "--to", *form, "-o", out, status=2).err
     assert "gg_bbq_names is a trial run, 120 of 10,900 items" in said
     assert not out.exists()
     exported(capsys, path, "--to", *form, "-o", out, "--allow-trial")
-    assert "/home/me" not in out.read_text(encoding="utf-8")
+    assert "/models" not in out.read_text(encoding="utf-8")
