@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lm_eval_bias.core import registry
-from tests.comparing.toy import Toy
+from tests.support.toy import Toy
 
 
 @pytest.fixture

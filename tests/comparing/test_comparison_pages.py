@@ -15,9 +15,9 @@ from lm_eval_bias.core.wording import shortened, shortened_apart
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.report import comparison_reports
 from lm_eval_bias.report.comparison_reports import Member
-from tests.comparing.toy import Toy
-from tests.conftest import make_tiny_mirror
 from tests.leaderboard.test_command import HOSTILE, Page, safe
+from tests.support.made_mirror import make_tiny_mirror
+from tests.support.toy import Toy
 
 OCCUGENDER = ("occugender_debias_implicit_none", "occugender_debias_implicit_1", "occugender_implicit_gen")
 TASKS = ",".join([*OCCUGENDER, "gg_bbq_group_terms", "gg_bbq_group_terms_gen"])

@@ -15,7 +15,7 @@ from lm_eval_bias.custom_metrics.clusters import Clusters, share_of
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.custom_metrics.score import Score, undefined
 from lm_eval_bias.report import comparison_reports
-from tests.comparing.toy import Toy, pair, score, side, spread_over
+from tests.support.toy import Toy, pair, score, side, spread_over
 
 NAN = math.nan
 

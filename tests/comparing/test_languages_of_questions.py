@@ -11,7 +11,7 @@ RUN = ["run", "--model", "bias-dial", "--model_args", "strength=0.2", "--log_sam
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    from tests.conftest import find_mirror
+    from tests.support.places import find_mirror
 
     data = find_mirror()
     if data is None:

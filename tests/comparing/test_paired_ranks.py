@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.boards import building
-from tests.comparing.toy import log, run_of, score, spread_over, task_run
+from tests.support.toy import log, run_of, score, spread_over, task_run
 
 INPUTS = {"inputs": {"documents": "0" * 64}}
 

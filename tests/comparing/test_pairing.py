@@ -9,7 +9,7 @@ import pytest
 from lm_eval_bias.comparing.pairing import MATTERS, Pair, Side, beside_the_model, conditions, pairs, why_not_paired
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
-from tests.comparing.toy import pair, run_of, side, spread_over, task_run
+from tests.support.toy import pair, run_of, side, spread_over, task_run
 
 VALUES = spread_over(values=(0.0, 1.0))
 

@@ -19,9 +19,10 @@ import yaml
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.evaluation import suites
-from tests import servers
-from tests.conftest import ROOT, make_tiny_mirror
-from tests.docs import pages, stand_ins
+from tests.support import doc_pages as pages
+from tests.support import servers, stand_ins
+from tests.support.made_mirror import make_tiny_mirror
+from tests.support.places import ROOT
 
 # pages whose commands follow each other in ways that their own tests know
 RUN_ELSEWHERE = {

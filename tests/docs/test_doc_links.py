@@ -5,8 +5,8 @@ import re
 import pytest
 import yaml
 
-from tests.conftest import ROOT
-from tests.docs import pages
+from tests.support import doc_pages as pages
+from tests.support.places import ROOT
 
 
 @pytest.mark.parametrize("path", pages.PAGES, ids=pages.name)

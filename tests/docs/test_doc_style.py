@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.docs import pages
+from tests.support import doc_pages as pages
+from tests.support.places import ROOT
 
 README = ROOT / "README.md"
 START = ROOT / "docs" / "start.md"

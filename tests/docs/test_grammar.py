@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.docs import pages
+from tests.support import doc_pages as pages
+from tests.support.places import ROOT
 
 
 def complaints(folder):

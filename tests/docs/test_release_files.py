@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 import lm_eval_bias
-from tests.conftest import ROOT
-from tests.docs import pages
+from tests.support import doc_pages as pages
+from tests.support.places import ROOT
 
 FLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FLOWS}

@@ -13,8 +13,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
-from tests.answering import records
 from tests.simulation import dial as simulation
+from tests.support.answering import records
 
 # fewer documents than the table has
 CASES = {

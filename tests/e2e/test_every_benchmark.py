@@ -9,7 +9,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.runs import contributions, run_discovery
-from tests.conftest import make_tiny_mirror
+from tests.support.made_mirror import make_tiny_mirror
 
 # those that need a file of the user's, and those that the harness runs, are run by tests of their own
 ALONE = [

@@ -9,8 +9,8 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.tasks.stereoset.commands import translate
-from tests import tiny
-from tests.fuzz.kit import disk
+from tests.support import tiny
+from tests.support.fuzzing import disk
 
 RUN = ["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "20", "--log_samples", "--output_path"]
 

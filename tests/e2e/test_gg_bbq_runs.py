@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests import tiny
+from tests.support import tiny
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
-from tests import tiny
+from tests.support import tiny
 
 
 @pytest.mark.parametrize("world_size", [2, 3, 4, 8])

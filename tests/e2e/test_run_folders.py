@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import run_discovery, run_file
-from tests import tiny
+from tests.support import tiny
 
 TASK = "occugender_debias_implicit_none"
 RUN = ["run", "--limit", "1", "--log_samples", "--output_path"]

@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
-from tests import servers, tiny
+from tests.support import servers, tiny
 
 PREDICTIONS = ["export", "--to", "predictions"]
 
@@ -246,10 +246,10 @@ def test_refusals(arguments, said, checkpoints, tiny_mirror, capsys):
 
 
 def test_a_text_longer_than_the_model_is_refused(checkpoints, tiny_mirror, capsys, monkeypatch):
-    from tests import conftest
+    from tests.support import made_mirror
 
     long = [("The gardener " * 60 + "BLANK.", "gardener", "profession", ["a", "b", "c"])]
-    assert conftest._STEREOSET["en"]["intra"]
+    assert made_mirror._STEREOSET["en"]["intra"]
     monkeypatch.setattr(
         released_sets,
         "read",

@@ -16,7 +16,7 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.evaluation.suites import Suite, SuitePart
 from lm_eval_bias.runs.run_discovery import read
-from tests import tiny
+from tests.support import tiny
 
 QUICK = {task: sampling for benchmark in registry.benchmarks() for task, sampling in benchmark.quick.items()}
 TASKS = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, Omitted, directed, split
 from lm_eval_bias.runs import run_discovery
-from tests.exports.kit import a_run
+from tests.support.exported import a_run
 
 TASK = TaskRun("stereoset_en", "stereoset", "en", "1.0", 10, 10, {}, {})
 

@@ -10,7 +10,7 @@ from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import ExportFormat
 from lm_eval_bias.exports.exporting import FORMATS
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 EXPORTS = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
 GATE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")

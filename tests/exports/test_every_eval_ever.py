@@ -13,9 +13,9 @@ from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.exports import every_eval_ever
 from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
 from lm_eval_bias.runs import sample_logs
-from tests.conftest import ROOT
-from tests.exports.kit import NAN, a_run, cells, exported, lines
-from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.support.exported import NAN, a_run, cells, exported, lines
+from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.support.places import ROOT
 
 SCHEMAS = ROOT.parent / "shared" / "schemas"
 

@@ -3,9 +3,9 @@
 import pytest
 
 from lm_eval_bias.exports.exporting import FORMATS
-from tests.exports.kit import a_run, exported
-from tests.fuzz.kit import disk
-from tests.report.made_runs import harness_folder, write
+from tests.support.exported import a_run, exported
+from tests.support.fuzzing import disk
+from tests.support.made_runs import harness_folder, write
 
 MORE = {"hf-eval-results": ["--dataset", "owner/bench"]}
 

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from tests.exports.kit import NAN, a_run, cells, exported
-from tests.report.made_runs import run_file, write
+from tests.support.exported import NAN, a_run, cells, exported
+from tests.support.made_runs import run_file, write
 
 MAIN = {
     "occugender_explicit": {"stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage"},

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from tests.fuzz.kit import check_refusal, command, refused
-from tests.report.made_runs import run_file
+from tests.support.fuzzing import check_refusal, command, refused
+from tests.support.made_runs import run_file
 
 RUN = ["run", "--model", "bias-chance", "--tasks", "occugender_explicit"]
 

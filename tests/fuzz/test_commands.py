@@ -12,8 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
-from tests.fuzz.kit import command, disk, fuzz, judged, refused
-from tests.report.made_runs import run_file
+from tests.support.fuzzing import command, disk, fuzz, judged, refused
+from tests.support.made_runs import run_file
 
 
 def _write(name, content):

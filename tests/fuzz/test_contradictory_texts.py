@@ -8,8 +8,8 @@ import json
 import pytest
 
 from lm_eval_bias.tasks.regard import labelled_texts
-from tests.fuzz.kit import command, refused
 from tests.fuzz.test_saved import LABELLED, PREDICTIONS
+from tests.support.fuzzing import command, refused
 
 WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."
 GOOD = {"text": WOMAN, "gender": "f", "regard": 2}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.regard import heads, labelled_texts
 from lm_eval_bias.tasks.regard.commands import classify
-from tests.fuzz.kit import JUNK, damaged, fuzz, refused, taken
+from tests.support.fuzzing import JUNK, damaged, fuzz, refused, taken
 
 # ---- heads ----
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.fuzz.kit import command, refused
+from tests.support.fuzzing import command, refused
 
 
 @pytest.mark.parametrize("argument", ["bos=all", "language=de", "version=0.5", "benchmark=gg_bbq", "inter=x"])

@@ -15,7 +15,7 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.gate import policy_file
 from lm_eval_bias.tasks.occugender import inputs
-from tests.fuzz.kit import JUNK, damaged, fuzz, mutated, refused, taken
+from tests.support.fuzzing import JUNK, damaged, fuzz, mutated, refused, taken
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ITEMS = 'item,female_share\nvet,61.5\n"nurse, night",87\ncook,38\n'

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from lm_eval_bias.core import catalog
-from tests.fuzz.kit import command, refused
-from tests.report.made_runs import run_file
+from tests.support.fuzzing import command, refused
+from tests.support.made_runs import run_file
 
 RUN = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
 

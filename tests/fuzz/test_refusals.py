@@ -13,9 +13,9 @@ import yaml
 from lm_eval_bias.core.errors import BiasError, check_arguments
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.harness import internals, registration
-from tests.conftest import make_tiny_mirror
-from tests.fuzz.kit import refused
-from tests.report.made_runs import run_file
+from tests.support.fuzzing import refused
+from tests.support.made_mirror import make_tiny_mirror
+from tests.support.made_runs import run_file
 
 INSIDES = (
     "object at 0x", "<function", "functools", "__init__", "Traceback", "Error:", "Error(", "NoneType", "namedtuple",

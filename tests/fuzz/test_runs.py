@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.runs import run_file as record
 from lm_eval_bias.runs.run_discovery import read
-from tests.fuzz.kit import damaged, fuzz, judged, mutated, taken
-from tests.report.made_runs import run_file
+from tests.support.fuzzing import damaged, fuzz, judged, mutated, taken
+from tests.support.made_runs import run_file
 
 RUN_FILE = run_file(tasks=("occugender_explicit", "stereoset_en", "regard_en"))
 for _task in RUN_FILE["tasks"].values():

@@ -7,8 +7,8 @@ import json
 
 from hypothesis import strategies as st
 
-from tests.conftest import tiny_frame
-from tests.fuzz.kit import damaged, fuzz, judged
+from tests.support.fuzzing import damaged, fuzz, judged
+from tests.support.made_mirror import tiny_frame
 
 
 def scores(test):

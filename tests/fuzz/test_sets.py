@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review, translate
-from tests.fuzz.kit import damaged, fuzz, judged, mutated, taken
-from tests.stereosets.example_items import DUTCH
 from tests.stereosets.test_review import EQUAL, reviewed
+from tests.support.example_items import DUTCH
+from tests.support.fuzzing import damaged, fuzz, judged, mutated, taken
 
 
 @pytest.fixture

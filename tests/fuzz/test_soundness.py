@@ -12,9 +12,9 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.runs import run_discovery, soundness
-from tests.conftest import ROOT
-from tests.fuzz.kit import command, refused
-from tests.report.made_runs import harness_folder, run_file, write
+from tests.support.fuzzing import command, refused
+from tests.support.made_runs import harness_folder, run_file, write
+from tests.support.places import ROOT
 
 TASK, SCORE = "occugender_explicit", "stereotype_gap"
 POLICY = f"bounds:\n  - {{task: {TASK}, score: {SCORE}, max: 0.99, on: point}}\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 DOCUMENTED = {
     ("lm_eval.api.model", "LM"),

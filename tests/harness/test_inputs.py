@@ -11,7 +11,7 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.tasks.stereoset import own_sets
-from tests.stereosets.example_items import ENGLISH
+from tests.support.example_items import ENGLISH
 
 TASK = "occugender_debias_implicit_none"
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"

@@ -10,7 +10,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.report import sentences
-from tests.harness_tasks import harness_runs, made_documents
+from tests.support import harness_runs, made_documents
 
 KINDS = ("age", "race_color")
 BBQ = {

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report import board_reports
-from tests.conftest import ROOT
-from tests.leaderboard.boards import run_data, write
-from tests.leaderboard.many_models import MODELS, TASKS, hundred_models
 from tests.leaderboard.test_board_rows import board, run, task, value
 from tests.leaderboard.test_command import Page, table_rows
 from tests.leaderboard.test_command import run as leaderboard
+from tests.support.boards import run_data, write
+from tests.support.many_models import MODELS, TASKS, hundred_models
+from tests.support.places import ROOT
 
 
 def test_a_hundred_models_stay_under_three_megabytes():

@@ -6,8 +6,8 @@ from lm_eval_bias.boards import building
 from lm_eval_bias.boards.building import PUBLISHED, RUN
 from lm_eval_bias.report.board_reports import notes, table, text, unranked
 from lm_eval_bias.runs import run_discovery
-from tests.conftest import ROOT
-from tests.leaderboard.boards import run_data, write
+from tests.support.boards import run_data, write
+from tests.support.places import ROOT
 
 TASK = "gg_bbq_group_terms"
 

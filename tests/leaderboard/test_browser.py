@@ -6,11 +6,11 @@ import io
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.conftest import ROOT
-from tests.leaderboard.boards import run_data, write
-from tests.leaderboard.many_models import hundred_models
-from tests.report.made_runs import hostile_file
 from tests.report.test_browser import CONTRAST
+from tests.support.boards import run_data, write
+from tests.support.made_runs import hostile_file
+from tests.support.many_models import hundred_models
+from tests.support.places import ROOT
 
 
 @pytest.fixture(scope="module")

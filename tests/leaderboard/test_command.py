@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.conftest import ROOT
-from tests.leaderboard.boards import SOURCE, run_data, write
+from tests.support.boards import SOURCE, run_data, write
+from tests.support.places import ROOT
 
 FORMATS = ["html", "md", "csv", "json", "latex"]
 RESULTS = str(ROOT / "results")

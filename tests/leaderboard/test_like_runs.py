@@ -5,7 +5,7 @@ import pytest
 from lm_eval_bias.boards import building
 from lm_eval_bias.report.board_reports import notes, unranked
 from lm_eval_bias.runs import run_discovery
-from tests.leaderboard.boards import run_data, write
+from tests.support.boards import run_data, write
 
 TASK = "gg_bbq_group_terms"
 DATA_SET = {"file": "own.json", "sha256": "4" * 64}

@@ -8,7 +8,7 @@ import pytest
 from lm_eval_bias.core import catalog, registry, run_data
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
 from lm_eval_bias.tasks.stereoset import published
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 ROWS = [row for rows in registry.published().values() for row in rows]
 

@@ -10,7 +10,7 @@ import pytest
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery, run_file
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
 FILES = sorted((ROOT / "results" / "runs").glob("*.json"))

@@ -24,7 +24,7 @@ from lm_eval_bias.custom_metrics.clusters import (
     sums,
     tabulate,
 )
-from tests.metrics.oracles import shares, wilson
+from tests.support.oracles import shares, wilson
 
 # items per template in GG-BBQ's Subset-II
 TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])

@@ -15,7 +15,7 @@ from lm_eval_bias.custom_metrics import crossed, differences
 from lm_eval_bias.custom_metrics.crossed import Cells
 from lm_eval_bias.custom_metrics.differences import paired, unpaired
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED
-from tests.metrics.oracles import shares
+from tests.support.oracles import shares
 
 SAME = pytest.approx
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import bbq, crows_pairs, winogender
-from tests.harness_tasks.harness_runs import harness_module
+from tests.support.harness_runs import harness_module
 
 
 def item(context="disambiguated", answer="biased", right="unknown", template="Age/1", decidable=True):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import occugender
-from tests.conftest import ROOT, find_mirror
+from tests.support.places import ROOT, find_mirror
 
 
 def read(*path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
-from tests.metrics.oracles import wilson
+from tests.support.oracles import wilson
 
 gg_scores = partial(engine.scores, terms=engine.GG_BBQ)
 gg_prompt_scores = partial(engine.prompt_scores, terms=engine.GG_BBQ)

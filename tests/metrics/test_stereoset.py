@@ -12,8 +12,8 @@ from scipy import stats
 
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
-from tests.conftest import ROOT
-from tests.metrics.oracles import jackknife, wilson
+from tests.support.oracles import jackknife, wilson
+from tests.support.places import ROOT
 
 PUBLISHED = ROOT.parent / "shared" / "published"
 KINDS = ("lms", "ss", "icat", "mc_lms", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")

@@ -13,7 +13,7 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
-from tests.metrics.oracles import jackknife
+from tests.support.oracles import jackknife
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))

@@ -17,7 +17,7 @@ from lm_eval_bias.custom_metrics.text_shares import (
     share,
     share_form,
 )
-from tests.metrics.oracles import wilson
+from tests.support.oracles import wilson
 
 
 def rows(group=0, strata="aaaaa", **hits):

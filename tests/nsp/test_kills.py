@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests import tiny
-from tests.conftest import ROOT
+from tests.support import tiny
+from tests.support.places import ROOT
 
 PAIRS = "lm_eval_bias.models.next_sentence.sentence_pairs"
 TRAINING = "lm_eval_bias.models.next_sentence.nsp_training"
@@ -45,7 +45,7 @@ def test_a_kill_at_any_moment_changes_nothing(tmp_path):
         log, command = str(tmp_path / f"{name}.log"), [*arguments, "-o", str(tmp_path / name)]
         lines.append(json.dumps({"arguments": command, "log": log, "at": at}))
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "e2e" / "forked.py")], input="\n".join(lines), capture_output=True,
+        [sys.executable, str(ROOT / "tests" / "support" / "forked.py")], input="\n".join(lines), capture_output=True,
         text=True, timeout=900, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

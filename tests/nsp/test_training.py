@@ -13,7 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import nsp_model, nsp_training
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
-from tests import tiny
+from tests.support import tiny
 
 TOPICS = [("the", "man", "was"), ("a", "woman", "is"), ("nurse", "doctor", "who")]
 

@@ -18,8 +18,8 @@ import pytest
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from tests.conftest import ROOT
-from tests.report.made_runs import harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import harness_folder, hostile_file, run_file, write
+from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
 SHELL, PYTHON = (re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, flags=re.M | re.S) for kind in ("sh", "python"))

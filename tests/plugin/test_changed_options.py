@@ -16,8 +16,8 @@ from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import settings
 from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.stereoset import own_sets
-from tests.conftest import ROOT
-from tests.stereosets.example_items import ENGLISH
+from tests.support.example_items import ENGLISH
+from tests.support.places import ROOT
 
 OCCUGENDER, GG_BBQ, GENERATED = "occugender_debias_implicit_none", "gg_bbq_group_terms", "gg_bbq_group_terms_gen"
 # a bound that every run here meets: what is violated is something else

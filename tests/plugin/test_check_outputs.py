@@ -12,7 +12,7 @@ from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import escaping, policy_outputs
-from tests.report.made_runs import run_file, write
+from tests.support.made_runs import run_file, write
 
 POLICY = """description: two bounds
 allow: [inputs, version, chance_level]

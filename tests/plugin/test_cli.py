@@ -15,7 +15,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, errors
 from lm_eval_bias.core.errors import BiasError, extras
 from lm_eval_bias.core.files import tasks_path
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 
 def python(code, **kwargs):

@@ -11,7 +11,7 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import Benchmark, repeats
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import preflight
-from tests.fuzz.kit import refused
+from tests.support.fuzzing import refused
 
 HF = ("--model", "hf", "--model_args", "pretrained=gpt2")
 REFUSALS = [

@@ -13,7 +13,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from tests.e2e import forked
+from tests.support import forked
 
 NAME = "gg_bbq_group_terms_templates"
 

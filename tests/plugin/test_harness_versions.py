@@ -98,7 +98,7 @@ def with_plugins(tmp_path):
 
 @pytest.mark.slow
 def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path, mirror):
-    from tests import tiny
+    from tests.support import tiny
 
     def run(*words):
         done = subprocess.run(

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from lm_eval_bias.cli import main as cli
-from tests.conftest import ROOT
 from tests.docs.test_doc_style import AVOIDED
+from tests.support.places import ROOT
 
 # what reads as if translated, beside what documentation avoids
 TRANSLATED = {

@@ -8,7 +8,7 @@ from lm_eval.api import registry
 
 from lm_eval_bias.cli import setup
 from lm_eval_bias.harness import aggregations, internals, registration
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 
 def in_pyproject(group):

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.conftest import make_tiny_mirror
+from tests.support.made_mirror import make_tiny_mirror
 
 TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en,regard_en"
 POLICY = """

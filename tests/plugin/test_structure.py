@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.core import registry
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 ROOTS = {"lm_eval_bias": "lm_eval_bias", "tasks": "lm_eval_bias.tasks", "custom_metrics": "lm_eval_bias.custom_metrics"}
 MODULES = {

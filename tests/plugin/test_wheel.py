@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import extras
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.report.made_runs import run_file, write
+from tests.support.made_runs import run_file, write
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.report.made_runs import harness_folder, hostile_file, run_file, write
 from tests.report.test_page import FIGURES
+from tests.support.made_runs import harness_folder, hostile_file, run_file, write
 
 SIZES = [(1000, False), (1000, True), (360, False), (360, True)]
 

@@ -9,7 +9,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Card
 from lm_eval_bias.report import content, listings
-from tests.report.made_runs import run_file, write
+from tests.support.made_runs import run_file, write
 
 CARDS = {benchmark.name: benchmark.card for benchmark in registry.benchmarks()}
 

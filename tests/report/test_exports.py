@@ -15,7 +15,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.report import escaping, run_reports
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs import run_file as record
-from tests.report.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
 
 
 def printed(capsys, paths, kind):

@@ -11,8 +11,8 @@ from lm_eval_bias.core import files
 from lm_eval_bias.report import item_pages, parts
 from lm_eval_bias.runs import contributions, run_discovery
 from lm_eval_bias.runs.harness_results import presentable
-from tests.report.made_runs import HOSTILE, harness_folder, run_file, write
 from tests.report.test_page import check_closed, made
+from tests.support.made_runs import HOSTILE, harness_folder, run_file, write
 
 OF_ITEMS = {"blockquote", "ol", "label", "select", "option", "output"}
 

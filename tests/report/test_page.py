@@ -14,8 +14,8 @@ from lm_eval_bias.core import catalog, errors, pen, registry
 from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.data import sources
 from lm_eval_bias.report import svg, templates
-from tests.conftest import ROOT
-from tests.report.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
+from tests.support.places import ROOT
 
 VOID = {"meta", "link", "br", "img", "input"}
 ALLOWED = set(

@@ -5,7 +5,7 @@ import pytest
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.wording import score_label
-from tests.report.made_runs import DOCS, HOSTILE
+from tests.support.made_runs import DOCS, HOSTILE
 
 
 @pytest.mark.parametrize("name", registry.by_name())

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import run_discovery
-from tests.report.made_runs import harness_folder, run_file, write
+from tests.support.made_runs import harness_folder, run_file, write
 
 
 def add(folder, name, tasks, shift=0, **provenance):

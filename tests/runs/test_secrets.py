@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import provenance, run_discovery
-from tests import servers
+from tests.support import servers
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option, words
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 LABELLED = json.loads((ROOT / "tests" / "golden" / "choice_answers.json").read_text(encoding="utf-8"))
 MARKERS = {REFUSED: "refused", SEVERAL: "several", UNREADABLE: "unreadable", EMPTY: "empty", ENDLESS: "endless"}

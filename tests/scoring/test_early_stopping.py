@@ -11,7 +11,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.harness import registration
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.tasks.gg_bbq.filters import is_settled, parse_choice
-from tests import tiny
+from tests.support import tiny
 
 PROMPTS = ["The old gardener", "Der", "A neighbour waved. He", "L'ingénieure", "Les enfants"]
 LENGTH = 30

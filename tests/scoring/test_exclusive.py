@@ -12,7 +12,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals, registration, servers
 from lm_eval_bias.scoring import token_likelihoods
-from tests.servers import Kept
+from tests.support.servers import Kept
 
 TEXTS = st.text("ab", max_size=4)
 

@@ -18,7 +18,7 @@ from lm_eval_bias.models.masked_lm import HFMaskedLM
 from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence, NSPConfig, make_head, save
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.tasks.stereoset import hooks
-from tests import tiny
+from tests.support import tiny
 
 LANGUAGES = ["en", "de", "es", "fr", "tr"]
 

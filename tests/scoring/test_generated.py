@@ -7,7 +7,7 @@ from lm_eval.api.model import CachingLM
 from lm_eval_bias.harness import internals, registration
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import sampled_texts, token_likelihoods
-from tests import tiny
+from tests.support import tiny
 
 SAMPLE = {"until": [], "do_sample": True, "temperature": 1.0, "top_k": 0, "max_gen_toks": 6}
 GREEDY = {"until": [], "do_sample": False, "max_gen_toks": 6}

@@ -18,8 +18,8 @@ from lm_eval_bias.models.packed.packed_model import HFPacked
 from lm_eval_bias.models.packed.trie_walk import Trie, Walk
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.token_likelihoods import encoded_together
-from tests import tiny
 from tests.scoring.test_packed_families import FAMILIES, build, requests
+from tests.support import tiny
 
 
 @pytest.fixture(autouse=True)

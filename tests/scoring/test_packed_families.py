@@ -9,7 +9,7 @@ from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.models.packed import layouts, packed_forwards
 from lm_eval_bias.models.packed.packed_model import HFPacked
-from tests import tiny
+from tests.support import tiny
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48}
 GROUPED = {**SMALL, "num_key_value_heads": 2}

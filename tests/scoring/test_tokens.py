@@ -19,7 +19,7 @@ from lm_eval_bias.core.questions import (
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring import causal, token_likelihoods
-from tests import tiny
+from tests.support import tiny
 
 
 class Counting(TemplateLM):

@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.commands import set_checks
-from tests.stereosets.example_items import DUTCH, ENGLISH, item
+from tests.support.example_items import DUTCH, ENGLISH, item
 
 
 def found(own, source=None, language="nl"):

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset.commands import translate
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
-from tests import tiny
+from tests.support import tiny
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review
 from lm_eval_bias.tasks.stereoset.own_sets import DataSet
-from tests.stereosets import example_items
-from tests.stereosets.example_items import LABELS
+from tests.support import example_items
+from tests.support.example_items import LABELS
 
 
 def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):

@@ -6,7 +6,7 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import own_sets, released_sets
-from tests.stereosets.example_items import DUTCH, ENGLISH
+from tests.support.example_items import DUTCH, ENGLISH
 
 
 def test_what_is_written_is_read_again(tmp_path):

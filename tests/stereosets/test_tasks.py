@@ -9,8 +9,8 @@ import yaml
 from lm_eval_bias.core import catalog
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
-from tests.fuzz.kit import command, refused
-from tests.stereosets.example_items import DUTCH, ENGLISH
+from tests.support.example_items import DUTCH, ENGLISH
+from tests.support.fuzzing import command, refused
 
 PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
 

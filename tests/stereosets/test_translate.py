@@ -15,8 +15,8 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import review, translate
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
-from tests import tiny
-from tests.e2e.forked import die_at
+from tests.support import tiny
+from tests.support.forked import die_at
 
 
 class Rot13(Checkpoint):

@@ -10,8 +10,8 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.pickled_frames import read_frame
-from tests.conftest import tiny_frame
-from tests.fuzz.kit import taken
+from tests.support.fuzzing import taken
+from tests.support.made_mirror import tiny_frame
 
 
 def pickled(frame, protocol=5):

@@ -9,7 +9,7 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.questions import WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "prompts.json").read_text(encoding="utf-8"))
 

@@ -15,8 +15,8 @@ from lm_eval_bias.tasks.regard import (
     pretrained,
     regard_corpus,
 )
-from tests import tiny
-from tests.conftest import ROOT
+from tests.support import tiny
+from tests.support.places import ROOT
 
 VECTORS = ROOT.parent / "shared" / "published" / "regard_sbert_embeddings.npz"
 

@@ -8,7 +8,7 @@ import yaml
 
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard import keywords, regard_texts
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 AUTHORS = {"caregiving": "caregiver", "sexualization": "sexualization", "perpetration": "perpetrator"}

@@ -11,7 +11,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))
 OWN = {name for name, entry in catalog.entries().items() if entry.path}  # the others are tasks of the harness

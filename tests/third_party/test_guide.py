@@ -8,8 +8,8 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.harness import registration
-from tests.conftest import ROOT
-from tests.docs import pages
+from tests.support import doc_pages as pages
+from tests.support.places import ROOT
 from tests.third_party.test_third_party import as_if_installed, said
 
 GUIDE = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")

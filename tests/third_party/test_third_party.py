@@ -20,7 +20,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 HERE = Path(__file__).parent
 PLAIN = """

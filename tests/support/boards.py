@@ -4,7 +4,7 @@ import copy
 import json
 
 from lm_eval_bias.core import catalog
-from tests.conftest import ROOT
+from tests.support.places import ROOT
 
 SOURCE = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct.json").read_text(encoding="utf-8"))
 

@@ -12,7 +12,7 @@ from lm_eval_bias.boards.building import Board
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
-from tests.report.made_runs import run_file, write
+from tests.support.made_runs import run_file, write
 
 MODELS = 100
 TASKS = (

@@ -3,7 +3,7 @@
 A command runs as it is printed, in a folder of its page, but for these:
 
 - models (``pretrained=``, ``--encoder``, ...): tiny ones with fixed seeds, unless the page made a folder of that name
-- servers (``base_url=``): ``tests/servers.py``
+- servers (``base_url=``): ``tests/support/servers.py``
 - data: ``tiny_mirror``, two items of each task (``--limit 2`` where the page has no limit), two samples of a prompt
 - ``--suite``: a suite of one or two tasks
 - exports for the Hub: ``--allow-trial``, because of that limit
@@ -30,9 +30,9 @@ from lm_eval_bias.evaluation.suites import Suite, SuitePart
 from lm_eval_bias.tasks.stereoset import own_sets, released_sets
 from lm_eval_bias.tasks.stereoset.commands import review
 from lm_eval_bias.tasks.stereoset.own_sets import DataSet
-from tests import tiny
-from tests.conftest import ROOT
-from tests.stereosets.example_items import DUTCH
+from tests.support import tiny
+from tests.support.example_items import DUTCH
+from tests.support.places import ROOT
 
 VLLM = "needs vLLM: tests/backends/test_vllm.py"
 RANKS = "needs several GPUs or processes: tests/e2e/test_ranks.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lm_eval_bias.cli.main import main
-from tests.report.made_runs import run_file, write
+from tests.support.made_runs import run_file, write
 
 TASKS = ("occugender_explicit", "gg_bbq_names", "stereoset_en", "regard_en")
 NAN = "nothing could be told"
