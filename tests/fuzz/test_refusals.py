@@ -299,8 +299,6 @@ CASES = [
     ("stereoset translate --to it --engine file:TABLE -o FILE", "FILE"),
     ("stereoset translate --to it --engine file:TABLE -o OUT/it --limit 0", "--limit 0"),
     ("stereoset translate --to it --engine file:TABLE -o OUT/it --limit x", "'x'"),
-    ("stereoset translate --to it --engine file:TABLE -o OUT/it --tests x", "--tests x"),
-    ("stereoset translate --to it --engine file:TABLE -o OUT/it --from GONE", "GONE"),
     ("stereoset translate --to it --engine file:TABLE -o OUT/it --batch_size 0", "--batch_size 0"),
     ("stereoset validate", "FILE"),
     ("gg_bbq validate SET", "gg_bbq"),
@@ -310,7 +308,6 @@ CASES = [
     ("stereoset validate FILE", "FILE"),
     ("stereoset validate SET --source GONE", "GONE"),
     ("stereoset validate SET --source none --language xx", "'xx'"),
-    ("stereoset validate SET --source none -o OUT/x.json", "--review"),
     ("stereoset validate SET --source none --tasks FILE", "FILE"),
     ("stereoset validate de --tasks OUT", "de is published"),
 ]  # fmt: skip

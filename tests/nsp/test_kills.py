@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 PAIRS = "lm_eval_bias.models.next_sentence.sentence_pairs"
 TRAINING = "lm_eval_bias.models.next_sentence.nsp_training"
 MOMENTS = {
-    "segmenting": (f"{PAIRS}:_segmented", 20),
+    "segmenting": ("sentencex:segment", 20),
     "drawing pairs": (f"{PAIRS}:_draw", 2),
     "claiming the folder": (f"{TRAINING}:write_whole", 1),
     **{f"pair {n}": (f"{PAIRS}:Pairs.__getitem__", n) for n in sorted(random.Random(1).sample(range(1, 156), 4))},

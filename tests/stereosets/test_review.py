@@ -2,15 +2,11 @@
 
 import csv
 import io
-import json
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review
-from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from tests.support import example_items
 from tests.support.example_items import LABELS
 
@@ -21,7 +17,7 @@ def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLA
 
 def reviewed(path, items, found=None):
     found = found or {name: review.texts_of(own) for name, own in items.items()}
-    return review.review(items, {}, found, "de", path, "data set")
+    return review.review(items, found, "en", path)  # in the source's own language
 
 
 def cells(path):
@@ -50,7 +46,7 @@ def test_a_sheet_lists_what_needs_a_person(tmp_path):
     states = reviewed(path, EQUAL)
     assert {name: state.open for name, state in states.items()} == {"i1": True, "i2": True, "i3": False}
     assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
-    rows = review.read_sheet(path, EQUAL, "data set")
+    rows = review.read_sheet(path, EQUAL)
     assert list(rows) == ["i1", "i2"]
     assert "anti-stereotype" in rows["i1"]["reasons"]
     for name, row in rows.items():
@@ -80,7 +76,7 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
     edited(path, 1, accept="X")
     better = {"correct context": "Die Katze; sie ist BLANK.", "correct unrelated word": "=ründ", "comment": "ü"}
     edited(path, 0, **better, **how)
-    rows = review.read_sheet(path, EQUAL, "data set")
+    rows = review.read_sheet(path, EQUAL)
     assert better.items() <= rows["i1"].items()
     assert rows["i2"]["accept"] == "X"
 
@@ -91,12 +87,12 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
         (b"id,correct contxt\ni1,a\n", "unknown column 'correct contxt'. Did you mean correct context"),
         (b"accept,comment\nx,a\n", "no column 'id'"),
         (b"id,accept\ni1,x\n\n,x\n", "row 4: no item ''"),
-        (b"id,accept\nnobody,x\n", "row 2: no item 'nobody' in the data set: correct the id, or delete the row"),
+        (b"id,accept\nnobody,x\n", "row 2: no item 'nobody' in the source: correct the id, or delete the row"),
         (b"id,accept\ni1,perhaps\n", "row 2 (item i1): accept 'perhaps': must be x or empty"),
         (b"id,accept\ni1,\ni1,x\n", "row 3 (item i1): the item is also in a row above"),
         (b"id,correct unrelated word\ne1,a\n", "row 2 (item e1): it has no 'unrelated word' to correct"),
         (b"id,comment\ni1,\xe4\n", "is not UTF-8 text (byte 14): save it as UTF-8"),
-        (b'id,comment\ni1,"a\n', "row 2: not CSV"),
+        (b'id,comment\ni1,"a\n', "line 2: not CSV"),
     ],
 )
 def test_sheets_that_cannot_be_understood(tmp_path, content, said):
@@ -124,7 +120,6 @@ def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(tmp_pat
         assert states["i1"].texts["anti-stereotype"] == "Der Hund ist grob."
         assert states["i2"].texts["anti-stereotype word"] == "sehr grob"
         assert (cells(path)[0]["comment"], cells(path)[0]["reasons"]) == ("twice", "")
-    assert review.reviewed(states) == {"corrected": ["i1", "i2"], "accepted": {}}
 
 
 def test_a_correction_that_fails_a_check_stays_with_its_reasons(tmp_path):
@@ -162,58 +157,3 @@ def test_what_no_task_can_use_is_not_accepted(tmp_path):
     words = {f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)}
     edited(path, 0, **{"correct context": "Der Hund ist BLANK."}, **words)
     assert reviewed(path, {"i1": own}, {"i1": found})["i1"].texts == review.texts_of(own)
-
-
-def validate(*arguments):
-    return main(["stereoset", "validate", *map(str, arguments), "--source", "none"])
-
-
-@pytest.fixture
-def given_set(tmp_path):
-    empty = item("inter", ("Er ist lieb.", "Er ist grob.", ""), "Wer ist das?", "empty")
-    items = [item(name="good"), item(name="twin", words=("lieb", "lieb", "rund")), empty]
-    own_sets.write(tmp_path / "set.json", DataSet("de", items, {"made by": "hand"}))
-    return tmp_path / "set.json"
-
-
-def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given_set, capsys):
-    sheet, better = tmp_path / "sheet.csv", tmp_path / "better.json"
-    before = given_set.read_bytes()
-    assert validate(given_set, "--review", sheet) == 1
-    assert f"for a person: {sheet}: " in capsys.readouterr().out
-    assert [row["id"] for row in cells(sheet)] == ["empty", "twin"]
-    edited(sheet, 1, accept="x")
-    assert validate(given_set, "--review", sheet, "-o", better) == 1
-    edited(sheet, 0, **{"correct unrelated": "Brot ist rund."})
-    assert validate(given_set, "--review", sheet) == 1  # without -o it is the set itself that is checked
-    for _ in range(2):
-        capsys.readouterr()
-        assert validate(given_set, "--review", sheet, "-o", better, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["findings"] == []
-    assert given_set.read_bytes() == before
-    made = own_sets.read(better)
-    told = made.provenance["reviewed"]
-    assert (made.provenance["made by"], told["corrected"], list(told["accepted"])) == ("hand", ["empty"], ["twin"])
-    assert made.items[0]["candidates"][2]["sentence"] == "Brot ist rund."
-    assert validate(better) == validate(better, "--review", tmp_path / "none.csv") == 0
-    assert not (tmp_path / "none.csv").exists()
-    changed = [{**own, "target": "Wolf"} for own in made.items]  # what was accepted stays so until its texts change
-    own_sets.write(better, DataSet("de", changed, made.provenance))
-    assert validate(better) == 1
-
-
-def test_no_file_is_another_one(tmp_path, given_set, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for more in (["set.json"], ["s.csv", "-o", "set.json"], ["s.csv", "-o", "./s.csv"]):
-        assert validate(given_set, "--review", *more) == 2
-        assert "must name other files" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["set.json"]
-
-
-def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
-    odd = item(name="odd")
-    odd["candidates"][0]["label"] = "unrelated"
-    for items in ([item(), item()], [odd]):
-        own_sets.write(tmp_path / "set.json", DataSet("de", items, {}))
-        assert validate(tmp_path / "set.json", "--review", tmp_path / "s.csv") == 2
-        assert "--review needs unique ids, and in every item each label once" in capsys.readouterr().err

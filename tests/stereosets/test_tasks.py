@@ -152,27 +152,22 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     own_sets.write(path, own_sets.DataSet("nl", items, {}))
 
     def told(*more):
-        found = command("stereoset", "validate", *more, "--json")
+        found = command("stereoset", "validate", *more)
         assert found.status == 1
-        return json.loads(found.out)
+        first, *lines, last = found.out.splitlines()
+        assert last.endswith(" items have problems that need a person; 0 more have notes")
+        return first.rpartition("source: ")[2], [line for line in lines if "problem" in line], lines
 
-    found = told(str(path))
-    assert found["source"] == "the published English set"
-    codes = [finding["code"] for finding in found["findings"]]
+    source, problems, lines = told(str(path))
+    assert source == "the published set in 'en'"
     english = sum(len(released_sets.read("en", test)) for test in stereoset_items.TESTS)
-    assert codes.count("missing") == english - len(items)
-    assert "glued" in codes
-    whole = [row for row in found["coverage"] if row["bias_type"] == "all"]
-    assert [(row["test"], row["items"], row["of"]) for row in whole] == [("inter", 2, 4), ("intra", 2, 4)]
-    text = command("stereoset", "validate", str(path)).out
-    assert "\ninter: gender 1 of 2, profession 1 of 2, race 0 of 0, religion 0 of 0\n" in text
-    assert [line for line in text.splitlines() if line.startswith("problem glued: ") and "BLANKSTE" in line]
-    assert text.splitlines()[-1] == f"{found['problems']} items have problems that need a person; 0 more have notes"
-    alone = told(str(path), "--source", "none")
-    assert alone["source"] is None
-    assert "missing" not in {finding["code"] for finding in alone["findings"]}
-    assert told(str(path), "--source", "es")["source"] == "the published set in 'es'"
-    assert "glued" in {finding["code"] for finding in told("de")["findings"]}
+    assert sum(line.startswith("problem missing: ") for line in problems) == english - len(items)
+    assert [line for line in problems if line.startswith("problem glued: ") and "BLANKSTE" in line]
+    assert "inter: gender 1 of 2, profession 1 of 2, race 0 of 0, religion 0 of 0" in lines
+    source, problems, _ = told(str(path), "--source", "none")
+    assert (source, [line for line in problems if "missing: " in line]) == ("none", [])
+    assert told(str(path), "--source", "es")[0] == "the published set in 'es'"
+    assert any("problem glued: " in line for line in told("de")[1])
 
 
 def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
@@ -183,12 +178,6 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
     english = tmp_path / "en.json"
     own_sets.write(english, own_sets.DataSet("en", ENGLISH, {}))
     assert command("stereoset", "validate", str(dutch), "--source", str(english)).status == 0
-    many = [{**DUTCH[0], "id": str(n), "context": "BLANK.", "candidates": [
-        {**c, "id": f"{n}{c['id']}"} for c in DUTCH[0]["candidates"]]} for n in range(30)]  # fmt: skip
-    own_sets.write(dutch, own_sets.DataSet("nl", [*DUTCH[1:], *many], {}))
-    found = command("stereoset", "validate", str(dutch), "--source", "none")
-    assert found.status == 1
-    assert "problem stray: ... and 10 more (--json lists all)" in found.out
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
     assert "--source none" in refused(tmp_path, "stereoset", "validate", str(dutch))
 

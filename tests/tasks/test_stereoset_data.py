@@ -53,13 +53,6 @@ def test_any_beginning_is_spread(mirror):
     assert docs[0]["test"] == "inter"  # so that a model without next sentences says so before anything is run
 
 
-def test_unknown_names(tiny_mirror):
-    with pytest.raises(BiasError, match="no language 'it'"):
-        released_sets.read("it", "intra")
-    with pytest.raises(BiasError, match="no test 'outer'"):
-        released_sets.read("en", "outer")
-
-
 def damaged(change):
     def make(items):
         changed = copy.deepcopy(items)

@@ -29,15 +29,13 @@ class Corpus:
             a row), or the name of a data set for :func:`datasets.load_dataset`.
         language: ISO 639-1 code, for the sentence segmenter.
         column: Column of the text, where there are rows.
-        split: Split of a named data set.
-        config: Configuration of a named data set, such as ``20220301.de``.
+        config: Configuration of a named data set, such as ``20220301.de``; its split ``train`` is read.
         revision: Commit or tag of a named data set.
     """
 
     source: str
     language: str
     column: str = "text"
-    split: str = "train"
     config: str | None = None
     revision: str | None = None
 
@@ -77,7 +75,7 @@ class Corpus:
                 return
             where = [_TABLES[path.suffix]] if os.path.isfile(path) else [self.source, self.config]
             more = {"data_files": str(path)} if os.path.isfile(path) else {"revision": self.revision}
-            for number, row in enumerate(datasets.load_dataset(*where, split=self.split, streaming=True, **more)):
+            for number, row in enumerate(datasets.load_dataset(*where, split="train", streaming=True, **more)):
                 at = f"row {number}: "
                 if not isinstance(text := row.get(self.column), str):
                     raise ValueError(f"no text in the column {self.column!r} (--column), there are {', '.join(row)}")
@@ -115,7 +113,6 @@ class TrainingSettings:
     accumulate: int | None = _option(None, 1, _MANY, "batches per update")
     body_rate: float | None = _option(None, 1e-12, 1.0, "learning rate of the body")
     head_rate: float = _option(1e-3, 1e-12, 1.0, "learning rate of the head")
-    cycles: int = _option(1, 1, _MANY, "cycles of the learning rate schedule")
     train_layers: int | None = _option(None, 0, _MANY, "train only so many last layers of a causal body, and the head")
     max_length: int = _option(256, 8, _MANY, "longest pair, in tokens")
     evaluate_every: int | None = _option(None, 1, _MANY, "updates between evaluations (without it a twentieth of all)")

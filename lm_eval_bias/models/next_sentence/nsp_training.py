@@ -94,27 +94,27 @@ class _Classifier:
                 "--model hf-mlm, which uses its next-sentence head or its mask tokens"
             )
         if settings.train_layers is not None:
-            self._freeze(settings.train_layers)
+            stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
+            stack = max(stacks, key=len, default=torch.nn.ModuleList())
+            if self.head is None or settings.train_layers > len(stack):
+                raise BiasError(
+                    f"--train_layers {settings.train_layers}: must be from 0 to {len(stack)}, for causal models"
+                )
+            self.body.requires_grad_(False)
+            stack[len(stack) - settings.train_layers :].requires_grad_(True)
 
     def _choose_words(self) -> None:
         """The labels' tokens, and the decoder step at which they tell the labels apart."""
         config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX)
-        self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in config.labels]
-        words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in config.labels]
+        self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in nsp_model.LABELS]
+        words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in nsp_model.LABELS]
         step = len(words[0])
         if len(words[1]) != step or step not in (1, 2) or words[0][:-1] != words[1][:-1]:
-            raise BiasError(f"the tokenizer makes {words} of the labels {config.labels}: they must differ in one token")
+            raise BiasError(
+                f"the tokenizer makes {words} of the labels {nsp_model.LABELS}: they must differ in one token"
+            )
         self.words = [word[-1] for word in words]
         self.config = dataclasses.replace(config, read_step=step)
-
-    def _freeze(self, layers: int) -> None:
-        """Train the last layers of the body alone (none: the head alone)."""
-        stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
-        stack = max(stacks, key=len, default=torch.nn.ModuleList())
-        if self.head is None or layers > len(stack):
-            raise BiasError(f"--train_layers {layers}: must be from 0 to {len(stack)}, for causal models")
-        self.body.requires_grad_(False)
-        stack[len(stack) - layers :].requires_grad_(True)
 
     def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
         """Token ids and label; longer contexts lose their beginning, longer candidates their end."""
@@ -187,7 +187,6 @@ def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transf
     changeable = {
         "per_device_eval_batch_size": 2 * (settings.batch_size or 1),
         "lr_scheduler_type": "cosine_with_restarts",
-        "lr_scheduler_kwargs": {"num_cycles": settings.cycles},
         "warmup_steps": math.ceil(0.01 * updates),
         "max_grad_norm": 1.0,
         "save_total_limit": 2,
@@ -217,21 +216,6 @@ def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transf
     if conflicts := sorted(fixed.keys() & settings.trainer.keys()):
         raise ValueError(f"{conflicts[0]}: this command sets it itself; use its own flag where there is one")
     return transformers.TrainingArguments(**{**changeable, **settings.trainer, **fixed})
-
-
-def _claim(folder: Path, settings: TrainingSettings) -> None:
-    """Take a working folder for these settings, or go on with a training that began with the same ones."""
-    path, current = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(current, indent=2).encode())
-    recorded = json.loads(path.read_text(encoding="utf-8"))
-    for name in current:
-        if current[name] != recorded.get(name):
-            raise BiasError(
-                f"{folder}: its training was started with {name} {recorded.get(name)!r}, now it is {current[name]!r}: "
-                "resume with the same value, delete the folder, or name another --output"
-            )
 
 
 def _last_whole_checkpoint(folder: Path) -> Path | None:
@@ -296,7 +280,15 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
     filled = settings.filled(classifier.config.family)
     state = accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False)))
     with state.main_process_first():
-        _claim(work, settings)
+        path, current = work / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
+        if not path.is_file():
+            write_whole(path, json.dumps(current, indent=2).encode())
+        before = json.loads(path.read_text(encoding="utf-8"))
+        if changed := [name for name in current if current[name] != before.get(name)]:
+            raise BiasError(
+                f"{work}: its training was started with {changed[0]} {before.get(changed[0])!r}, now it is "
+                f"{current[changed[0]]!r}: resume with the same value, delete the folder, or name another --output"
+            )
         if not (work / "pairs").is_dir():
             sentence_pairs.build(settings, work / "pairs")
     data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))

@@ -66,18 +66,10 @@ def _read(folder: Path) -> pyarrow.Table:
     return pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / _SENTENCES))).read_all()
 
 
-def _segmented(text: str, language: str) -> Iterator[str]:
-    """Sentences of a text in order, each on one line."""
-    from sentencex import segment
-
-    for paragraph in text.encode(errors="replace").decode().split("\n\n"):
-        for sentence in segment(language, " ".join(paragraph.split())):
-            yield sentence.strip()
-
-
 def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
     """Write all sentences that can be part of a pair; the number of articles, and the SHA-256 of their texts."""
     import pyarrow
+    from sentencex import segment
     from tqdm import tqdm
 
     number, contents = 0, hashlib.sha256()
@@ -85,12 +77,14 @@ def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal number
         for place, corpus in enumerate(corpora):
-            for article in tqdm(corpus, desc=f"Segmenting {corpus.language}", unit=" articles"):
-                contents.update(json.dumps(article).encode())
-                for position, text in enumerate(_segmented(article[1], corpus.language)):
+            for name, article in tqdm(corpus, desc=f"Segmenting {corpus.language}", unit=" articles"):
+                contents.update(json.dumps((name, article)).encode())
+                paragraphs = article.encode(errors="replace").decode().split("\n\n")
+                lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
+                sentences = (sentence.strip() for line in lines for sentence in segment(corpus.language, line))
+                for position, text in enumerate(sentences):
                     if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
-                        digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()
-                        key = int.from_bytes(digest, "little")
+                        key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
                         yield {"text": text, "hash": key, "article": number, "position": position, "corpus": place}
                 number += 1
 
