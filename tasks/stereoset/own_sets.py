@@ -25,7 +25,6 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    Candidate,
     Item,
     check_items,
     check_known,
@@ -126,43 +125,40 @@ def load(name: str, language: str | None = None) -> DataSet:
     return read(name, language)
 
 
-def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
-    if not isinstance(entry.get(key), str):
-        raise BiasError(f"{where}: {key!r} is not a text" if key in entry else f"{where}: no {key!r}")
-    return str(entry[key])
-
-
 def _item_of(entry: Any, test: str, where: str) -> Item:
+    def text(part: Mapping[str, Any], key: str) -> str:
+        if not isinstance(part.get(key), str):
+            raise BiasError(f"{where}: {key!r} is not a text" if key in part else f"{where}: no {key!r}")
+        return str(part[key])
+
     if not isinstance(entry, dict):
         raise BiasError(f"{where}: no object")
-    where = f"{where} ({_text(entry, 'id', where)})"
+    where = at = f"{where} ({text(entry, 'id')})"
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
         raise BiasError(f"{where}: 'sentences' is not a list of candidates")
-    context, target = _text(entry, "context", where), _text(entry, "target", where)
-    candidates: list[Candidate] = []
-    for number, sentence in enumerate(sentences, 1):
-        at = f"{where}, candidate {number}"
-        text = _text(sentence, "sentence", at)
-        word = None
-        if test == "intra":
-            word = _text(sentence, "word", at) if "word" in sentence else word_of(context, text)
-        check_known(label := _text(sentence, "gold_label", at), LABELS, "label", at)
-        candidates.append({"id": _text(sentence, "id", at), "label": label, "sentence": text, "word": word})
+    if len(sentences) != len(LABELS):
+        raise BiasError(f"{where}: {len(sentences)} candidates: {len(LABELS)} are needed")
     if not entry["id"].strip():
         raise BiasError(f"{where}: an empty id")
-    check_known(_text(entry, "bias_type", where), BIAS_TYPES, "bias type", where)
-    if len(candidates) != len(LABELS):
-        raise BiasError(f"{where}: {len(candidates)} candidates: {len(LABELS)} are needed")
-    return {
+    check_known(text(entry, "bias_type"), BIAS_TYPES, "bias type", where)
+    item: Item = {
         "id": entry["id"],
         "test": test,
         "bias_type": entry["bias_type"],
-        "target": target,
-        "term": _text(entry, "term", where) if "term" in entry else target,
-        "context": context,
-        "candidates": candidates,
+        "target": text(entry, "target"),
+        "term": text(entry, "term" if "term" in entry else "target"),
+        "context": text(entry, "context"),
+        "candidates": [],
     }
+    for number, part in enumerate(sentences, 1):
+        where = f"{at}, candidate {number}"
+        sentence, word = text(part, "sentence"), None
+        if test == "intra":
+            word = text(part, "word") if "word" in part else word_of(item["context"], sentence)
+        check_known(label := text(part, "gold_label"), LABELS, "label", where)
+        item["candidates"].append({"id": text(part, "id"), "label": label, "sentence": sentence, "word": word})
+    return item
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
@@ -216,10 +212,8 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
 def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str]]:
     """Return the items of a task's tests from a file, and which file that was.
 
-    Args:
-        file: Its path.
-        fixed: What the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
-            file had when the task was written.
+    ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
+    file had when the task was written.
 
     Raises:
         BiasError: It can't be read or scored, is in another language, has no items of a test, or was changed.

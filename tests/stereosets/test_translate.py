@@ -205,7 +205,7 @@ def killed(at, number, arguments):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-MOMENTS = ["os:fsync", "os:replace", "lm_eval_bias.tasks.stereoset.commands.translate:append_lines"]
+MOMENTS = ["os:fsync", "os:replace", "lm_eval_bias.tasks.stereoset.commands.translate:restore"]
 
 
 def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror):

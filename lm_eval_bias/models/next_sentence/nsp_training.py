@@ -229,13 +229,6 @@ def _last_whole_checkpoint(folder: Path) -> Path | None:
     return last
 
 
-def _had_ended(checkpoint: Path) -> bool:
-    """Whether training was over at a checkpoint: ``Trainer`` would make one update more."""
-    state = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
-    control = state.get("stateful_callbacks", {}).get("TrainerControl", {}).get("args", {})
-    return bool(control.get("should_training_stop")) or state["global_step"] >= state["max_steps"]
-
-
 def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     """Share of pairs that were told right (0..1, chance 0.5), clustered by article.
 
@@ -316,8 +309,12 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
     if finish and last is None:
         raise BiasError(f"--finish: {work} holds no checkpoint yet: train further without --finish")
     try:
-        if last is not None and (finish or _had_ended(last)):
-            trainer.state = transformers.TrainerState.load_from_json(str(last / _STATE))
+        reached = transformers.TrainerState.load_from_json(str(last / _STATE)) if last else trainer.state
+        control = reached.stateful_callbacks.get("TrainerControl", {}).get("args", {})
+        # training that was over is not resumed: it would make one update more
+        is_over = bool(control.get("should_training_stop")) or reached.global_step >= reached.max_steps
+        if last is not None and (finish or is_over):
+            trainer.state = reached
             best = last.with_name(f"checkpoint-{trainer.state.best_global_step}")
             trainer.state.best_model_checkpoint = str(best)
             trainer._load_best_model()

@@ -47,12 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 def collect(
     parts: Sequence[Saved], variant: str | None = None, language: str | None = None
 ) -> dict[str, list[dict[str, str | float]]]:
-    """Turn saved answers into one set of predictions, in the released order.
-
-    Args:
-        parts: Saved answers of one language, each test once (other benchmarks', and choices, are passed over).
-        variant: Which score of a comparison of generative variants.
-        language: Which language, where there are several.
+    """Turn saved answers into one set of predictions, in the released order; other benchmarks' are passed over.
 
     Raises:
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.

@@ -84,13 +84,7 @@ def check_set(
 
 
 def check_item(item: Item, source: Item | None = None, language: str = "") -> list[SetFinding]:
-    """Return all findings about an item.
-
-    Args:
-        item: As :func:`lm_eval_bias.tasks.stereoset.released_sets.read` returns them.
-        source: What it was translated from; ``None`` for a hand-made item.
-        language: Its language, for what depends on it.
-    """
+    """Return all findings about an item, and what it was translated from (``None`` for a hand-made one)."""
     against = () if source is None else (*_check_kinds(item, source), *_check_texts(item, source, language))
     found = [*_check_blank(item, source), *_check_candidates(item), *against]
     labels = [candidate["label"] for candidate in item["candidates"]]

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,26 +130,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def append_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Add records, on the disk before it returns; a :class:`BiasError` if they cannot be written."""
-    lines = ["\n" + json.dumps(record, ensure_ascii=False) for record in records]  # none continues a torn line
-    with writing(path), path.open("ab") as file:
-        file.write("".join(lines).encode("utf-8", "replace"))
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, languages: str) -> dict[str, str]:
     """Translate what a file of translations lacks, batch by batch; every batch is kept before the next one.
 
     Batches are the same however often the work was interrupted: texts that are padded together can change each
-    other's last digits.
-
-    Args:
-        texts: What to translate.
-        engine: What translates.
-        path: The file: a line for each text and engine.
-        languages: From which into which, beside the engine's identity in the file.
+    other's last digits. The file has a line for each text and engine, whose identity says the languages, too.
 
     Raises:
         BiasError: What the engine raises, or a file that can't be read or written.
@@ -171,9 +156,12 @@ def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, langua
                         remaining.remove(text)
                         new[text] = restored
                     new.setdefault(text, answer)
-            if new:
-                lines = [{"source": text, "translation": told, "engine": identity} for text, told in new.items()]
-                append_lines(path, lines)
+            with writing(path), path.open("ab") as file:
+                for text, told in new.items():  # behind a line end: none continues a torn line
+                    line = json.dumps({"source": text, "translation": told, "engine": identity}, ensure_ascii=False)
+                    file.write(f"\n{line}".encode("utf-8", "replace"))
+                file.flush()
+                os.fsync(file.fileno())
             known |= new
             bar.update(len(batch))
         bar.leave = True
@@ -197,13 +185,7 @@ def restore(answer: str, placeholder: str, source: str) -> str | None:
 def translate_set(
     folder: Path, language: str, limit: int | None, engine: TranslationTable | Checkpoint
 ) -> tuple[int, str]:
-    """Translate what is lacking, apply the review sheet, and write the items that are ready as a set with its tasks.
-
-    Args:
-        folder: Where everything is kept; it is made where it is missing.
-        language: Into what English is translated.
-        limit: How many items, spread over all groups; ``None`` for all.
-        engine: What translates.
+    """Translate what a folder lacks, apply its sheet, and write the items that are ready as a set with its tasks.
 
     Returns:
         How many items need a person, and what to tell the user.
