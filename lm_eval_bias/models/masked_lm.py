@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import transformers
@@ -33,19 +32,12 @@ def _no_head(where: str) -> BiasError:
     )
 
 
-@dataclass(frozen=True)
-class Reading:
-    """One probability to read from a masked input.
+class Reading(NamedTuple):
+    """One probability to read from a masked input."""
 
-    Attributes:
-        ids: The input's token ids, special tokens included.
-        position: Where the probability is read.
-        target: The true token there.
-    """
-
-    ids: tuple[int, ...]
+    ids: tuple[int, ...]  # with special tokens
     position: int
-    target: int
+    target: int  # the true token there
 
 
 def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:

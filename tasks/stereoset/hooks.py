@@ -11,8 +11,8 @@ from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Clo
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-from lm_eval_bias.tasks.stereoset import choices, own_sets, released_sets
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
+from lm_eval_bias.tasks.stereoset import choices, own_sets
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, read_all, spread
 
 __all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
 
@@ -40,7 +40,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
         extra["variants"] = list(VARIANTS)
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
     if file is None:
-        items = released_sets.read_all(language, fixed["tests"])
+        items = read_all(language, fixed["tests"])
     else:
         items, extra["dataset"] = own_sets.items_of(file, fixed)
     benchmark = "stereoset_variants" if compare else "stereoset_choices" if as_choice else "stereoset"

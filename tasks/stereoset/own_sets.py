@@ -18,7 +18,6 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, read_bytes, tasks_path, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
-from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LABELS,
     LANGUAGES,
@@ -29,6 +28,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     check_items,
     check_known,
     count_items,
+    read_all,
 )
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
@@ -38,7 +38,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 class DataSet:
     """Items of one language.
 
-    ``items`` are what :func:`.released_sets.read` returns; those between sentences come first.
+    ``items`` are what :func:`.stereoset_items.read` returns; those between sentences come first.
     """
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
@@ -121,7 +121,7 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
 def load(name: str, language: str | None = None) -> DataSet:
     """Return a published language's data set, or one from a file; raises what :func:`read` raises."""
     if name in LANGUAGES:
-        return DataSet(name, released_sets.read_all(name), {"published": True})
+        return DataSet(name, read_all(name), {"published": True})
     return read(name, language)
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS
 
 _LARGEST = 1 << 26  # bytes; predictions for all candidates have about a million
@@ -94,7 +94,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
     left_out = {}
     for test in tests:
         where = f"{path}: {TEST_KEYS[test]}"
-        scores, items = _scores(content[TEST_KEYS[test]], where), released_sets.read(language, test)
+        scores, items = _scores(content[TEST_KEYS[test]], where), stereoset_items.read(language, test)
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
         ask = f"among them: are these predictions for {language}, and"
         if missing := ids - scores.keys():

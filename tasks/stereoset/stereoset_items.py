@@ -1,4 +1,4 @@
-"""Items of StereoSet: three candidates with their roles, about a target term."""
+"""Items of StereoSet (three candidates with their roles, about a target term), and the published ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, TypedDict, TypeVar
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
+from lm_eval_bias.data.pickled_frames import read_frame
+from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.stereoset import LANGUAGES as LANGUAGES
 from lm_eval_bias.tasks.stereoset import TESTS
 
@@ -54,6 +56,39 @@ class Document(Item, total=False):
 
 
 AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+def read(language: str, test: str) -> list[Item]:
+    """Read the published items of a language and test, in their order; a :class:`BiasError` if they cannot be had."""
+    name = f"stereoset_{language}_{test}"
+    term = "target" if language == "en" else "target_original"
+    frame = read_frame(locate(name).read_bytes(), name)
+    return [
+        {
+            "id": row["id"],
+            "test": test,
+            "bias_type": row["bias_type"],
+            "target": row["target"],
+            "term": row[term],
+            "context": row["context"],
+            "candidates": [
+                {
+                    "id": row[f"c{i}_id"],
+                    "label": row[f"c{i}_gold_label"],
+                    "sentence": row[f"c{i}_sentence"],
+                    "word": row[f"c{i}_word"] if test == "intra" else None,
+                }
+                for i in (1, 2, 3)
+            ],
+        }
+        for cells in zip(*frame.values(), strict=True)
+        for row in [dict(zip(frame, cells, strict=True))]
+    ]
+
+
+def read_all(language: str, tests: Sequence[str] = TESTS) -> list[Item]:
+    """Read the published items of several tests; raises what :func:`read` raises."""
+    return [item for test in tests for item in read(language, test)]
 
 
 def check_known(value: str, allowed: Collection[str], name: str, where: str) -> None:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import stereoset_items
 from tests.support import servers, tiny
 
 PREDICTIONS = ["export", "--to", "predictions"]
@@ -56,7 +56,7 @@ def test_an_exported_run_rescores_to_the_same_scores(tmp_path, tiny_mirror, caps
             assert value == printed or (value is None and printed != printed), score  # noqa: PLR0124 (nan)
     written = json.loads((tmp_path / "p.json").read_text())
     assert list(written) == ["intrasentence", "intersentence"]
-    released = [c["id"] for item in released_sets.read("en", "intra") for c in item["candidates"]]
+    released = [c["id"] for item in stereoset_items.read("en", "intra") for c in item["candidates"]]
     assert [entry["id"] for entry in written["intrasentence"]] == released
     assert set(written["intrasentence"][0]) == {"id", "score"}
     assert not list(tmp_path.glob("*.tmp"))
@@ -111,7 +111,7 @@ def saved(tmp_path, tiny_mirror):
     content = {
         name: [
             {"id": candidate["id"], "score": 0.5 + number / 100}
-            for number, item in enumerate(released_sets.read("en", test))
+            for number, item in enumerate(stereoset_items.read("en", test))
             for candidate in item["candidates"]
         ]
         for test, name in stereoset_items.TEST_KEYS.items()
@@ -128,7 +128,7 @@ def saved(tmp_path, tiny_mirror):
 def test_scores_of_items_that_the_data_lack_are_left_out_and_said(mirror, tmp_path, capsys):
     # as one of the authors' files: the German data lack three items that the other languages have
     ids = {
-        language: [c["id"] for item in released_sets.read(language, "intra") for c in item["candidates"]]
+        language: [c["id"] for item in stereoset_items.read(language, "intra") for c in item["candidates"]]
         for language in ("de", "en")
     }
     scores = {name: (int(name[:6], 16) % 997) / 997 for name in ids["en"]}
@@ -250,7 +250,7 @@ def test_a_text_longer_than_the_model_is_refused(checkpoints, tiny_mirror, capsy
     long = [("The gardener " * 60 + "BLANK.", "gardener", "profession", ["a", "b", "c"])]
     assert made_mirror._STEREOSET["en"]["intra"]
     monkeypatch.setattr(
-        released_sets,
+        stereoset_items,
         "read",
         lambda language, test: [
             {"id": "1", "test": "intra", "bias_type": "race", "target": "t", "term": "t", "context": long[0][0],

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import set_checks
 from tests.support.example_items import DUTCH, ENGLISH, item
 
@@ -166,8 +166,8 @@ SLOW = [pytest.param(language, marks=pytest.mark.slow) for language in ("es", "f
 @pytest.mark.parametrize("language", ["en", "de", "tr", *SLOW])
 def test_the_published_sets(language, mirror):
     counts = {set_checks.PROBLEM: Counter(), set_checks.NOTE: Counter()}
-    source = released_sets.read_all("en") if language != "en" else None
-    for own in set_checks.check_set(released_sets.read_all(language), source, language).values():
+    source = stereoset_items.read_all("en") if language != "en" else None
+    for own in set_checks.check_set(stereoset_items.read_all(language), source, language).values():
         for code, level in {(f.code, f.level) for f in own}:
             counts[level][code] += 1
     assert counts == {set_checks.PROBLEM: PUBLISHED[language], set_checks.NOTE: NOTES[language]}

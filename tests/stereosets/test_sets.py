@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets
+from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support.example_items import DUTCH, ENGLISH
 
 
@@ -40,7 +40,7 @@ def test_stereosets_own_file(tmp_path):
 
 def test_the_words_of_stereosets_own_file(mirror):
     wrong = 0
-    for one in released_sets.read("en", "intra"):
+    for one in stereoset_items.read("en", "intra"):
         for candidate in one["candidates"]:
             found = own_sets.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()

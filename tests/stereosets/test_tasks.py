@@ -8,7 +8,7 @@ import yaml
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.runs import harness_results
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support.example_items import DUTCH, ENGLISH
 from tests.support.fuzzing import command, refused
 
@@ -94,7 +94,7 @@ def test_the_stock_harness_runs_them(folder):
 
 
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
-    german = [{**one, "id": f"new-{one['id']}"} for one in released_sets.read("de", "inter")]
+    german = [{**one, "id": f"new-{one['id']}"} for one in stereoset_items.read("de", "inter")]
     path = tmp_path / "de.json"
     own_sets.write(path, own_sets.DataSet("de", german, {"engine": "other"}))
     given = json.dumps({"dataset": str(path)})
@@ -119,7 +119,7 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, dutch, tmp_path)
     assert "cannot be read" in line("stereoset_de", str(tmp_path / "none.json"))
     assert "must be the path of a data set" in line("stereoset_de", 7)
     one = tmp_path / "one.json"
-    own_sets.write(one, own_sets.DataSet("de", released_sets.read("de", "intra"), {}))
+    own_sets.write(one, own_sets.DataSet("de", stereoset_items.read("de", "intra"), {}))
     said = line("stereoset_de", str(one))
     assert "no items between sentences: run the task of the other test, stereoset_de_intra" in said
     own_sets.write(one, own_sets.DataSet("en", [{**ENGLISH[2], "context": "No blank."}], {}))
@@ -147,7 +147,7 @@ def test_odd_names_and_one_test(tmp_path):
 
 
 def test_validate_a_translation(tiny_mirror, tmp_path):
-    items = [one for test in stereoset_items.TESTS for one in released_sets.read("de", test)]
+    items = [one for test in stereoset_items.TESTS for one in stereoset_items.read("de", test)]
     path = tmp_path / "nl.json"
     own_sets.write(path, own_sets.DataSet("nl", items, {}))
 
@@ -160,7 +160,7 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
 
     source, problems, lines = told(str(path))
     assert source == "the published set in 'en'"
-    english = sum(len(released_sets.read("en", test)) for test in stereoset_items.TESTS)
+    english = sum(len(stereoset_items.read("en", test)) for test in stereoset_items.TESTS)
     assert sum(line.startswith("problem missing: ") for line in problems) == english - len(items)
     assert [line for line in problems if line.startswith("problem glued: ") and "BLANKSTE" in line]
     assert "inter: gender 1 of 2, profession 1 of 2, race 0 of 0, religion 0 of 0" in lines
@@ -184,7 +184,7 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
 
 def test_validate_refuses(tiny_mirror, dutch, tmp_path):
     path = tmp_path / "de.json"
-    own_sets.write(path, own_sets.DataSet("de", released_sets.read("de", "inter"), {}))
+    own_sets.write(path, own_sets.DataSet("de", stereoset_items.read("de", "inter"), {}))
     for arguments, said in (
         ([str(dutch), "--language", "de"], "is in language 'nl', not 'de'"),
         ([str(dutch), "--source", str(tmp_path / "x.json")], "x.json: cannot be read"),

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import review, translate
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from tests.support import tiny
@@ -61,7 +61,7 @@ def save(folder, rows):
 
 
 def english():
-    return [item for test in stereoset_items.TESTS for item in released_sets.read("en", test)]
+    return [item for test in stereoset_items.TESTS for item in stereoset_items.read("en", test)]
 
 
 def by_hand(item, number):

@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import hooks, released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import hooks, stereoset_items
 
 
 @pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
 def test_released_sizes(mirror, language):
-    intra, inter = released_sets.read(language, "intra"), released_sets.read(language, "inter")
+    intra, inter = stereoset_items.read(language, "intra"), stereoset_items.read(language, "inter")
     assert len(inter) == 2123
     assert len(intra) == (2103 if language == "de" else 2106)
     types = Counter(item["bias_type"] for item in inter)
@@ -26,23 +26,25 @@ def test_released_sizes(mirror, language):
 
 
 def test_one_term_in_all_languages(mirror):
-    terms = [{item["term"] for item in released_sets.read(language, "inter")} for language in stereoset_items.LANGUAGES]
+    terms = [
+        {item["term"] for item in stereoset_items.read(language, "inter")} for language in stereoset_items.LANGUAGES
+    ]
     assert all(found == terms[0] for found in terms)
-    german = released_sets.read("de", "inter")
+    german = stereoset_items.read("de", "inter")
     assert len({item["target"] for item in german}) != 79  # the translated targets merge and split
 
 
 def test_stored_sentences_are_kept(mirror):
     different = total = 0
-    for item in released_sets.read("en", "intra"):
+    for item in stereoset_items.read("en", "intra"):
         for candidate in item["candidates"]:
             total += 1
             different += item["context"].replace("BLANK", candidate["word"]) != candidate["sentence"]
     assert different / total > 0.3
-    contexts = [item["context"] for item in released_sets.read("de", "intra")]
+    contexts = [item["context"] for item in stereoset_items.read("de", "intra")]
     assert sum("BLANKST" in context for context in contexts) > 1
     assert sum(context.count("BLANK") == 2 for context in contexts) == 2
-    assert "\u00a0" in "".join(item["context"] for item in released_sets.read("fr", "intra"))
+    assert "\u00a0" in "".join(item["context"] for item in stereoset_items.read("fr", "intra"))
 
 
 def test_any_beginning_is_spread(mirror):
@@ -77,7 +79,7 @@ def damaged(change):
     ],
 )
 def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, problem):
-    items = released_sets.read("de", "intra")
+    items = stereoset_items.read("de", "intra")
     stereoset_items.check_items(items, "mine")
     with pytest.raises(BiasError, match=f"mine, .*{problem}|{problem}"):
         stereoset_items.check_items(damaged(change)(items), "mine")

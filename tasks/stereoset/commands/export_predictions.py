@@ -14,8 +14,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
 from lm_eval_bias.runs import rescoring, sample_logs
-from lm_eval_bias.tasks.stereoset import hooks, released_sets
-from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document
+from lm_eval_bias.tasks.stereoset import hooks
+from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +81,7 @@ def collect(
         scores |= own
     predictions: dict[str, list[dict[str, str | float]]] = {}
     for test in sorted(scores, reverse=True):  # as the authors' files have them: within sentences first
-        items = released_sets.read(languages[0], test)
+        items = read(languages[0], test)
         order = [candidate["id"] for item in items for candidate in item["candidates"]]
         if lacking := sum(name not in scores[test] for name in order):
             raise BiasError(

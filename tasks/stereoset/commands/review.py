@@ -32,7 +32,6 @@ _FINAL = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964")
 COLUMNS = ["id", "test", "bias type", "term", "reasons", "accept", "comment"]
 COLUMNS += [column for name in NAMES for column in (f"source {name}", name, f"correct {name}")] + ["version"]
 HOW = "write better texts into the columns 'correct ...', or x into 'accept'"  # what a person does in a sheet
-_YES, _NO = ("x", "yes", "y", "1", "true"), ("", "no", "n", "0", "false")
 
 
 def texts_of(item: Item) -> Texts:
@@ -75,19 +74,16 @@ def like_source(text: str, source: str, language: str) -> str:
 def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]) -> Texts:
     """Apply a person's corrections to texts, and add what follows from them.
 
-    Within sentences a candidate's sentence is the context with the word in its blank, where there is no other or a
-    person wrote context or word but not the sentence; the word is what stands in the blank of a sentence that a person
-    wrote, unless they wrote the word too.
+    Within sentences a candidate's sentence is the context with the word in its blank, unless a person wrote another;
+    then its word is what stands in the blank, unless they wrote that, too.
     """
     complete = {**texts, **corrected}
-    if item["test"] == "intra" and "context" in complete:
-        for label in LABELS:
-            word = f"{label} word"
-            if label in corrected:
-                if word not in corrected and (filling := own_sets.word_of(complete["context"], corrected[label])):
-                    complete[word] = filling
-            elif word in complete and (label not in texts or word in corrected or "context" in corrected):
-                complete[label] = complete["context"].replace(BLANK, complete[word])
+    for label in LABELS if item["test"] == "intra" and "context" in complete else ():
+        word, context = f"{label} word", complete["context"]
+        if label not in corrected and word in complete:
+            complete[label] = context.replace(BLANK, complete[word])
+        elif label in corrected and word not in corrected and (filling := own_sets.word_of(context, corrected[label])):
+            complete[word] = filling
     return complete
 
 
@@ -184,13 +180,13 @@ def read_sheet(path: Path, items: Mapping[str, Item]) -> dict[str, dict[str, str
         where = f"{where} (item {name})"
         if name in rows:
             raise BiasError(f"{where}: the item is also in a row above: keep one of them")
-        if row.get("accept", "").lower() not in (*_YES, *_NO):
+        if row.get("accept", "") not in ("", "x", "X"):
             raise BiasError(f"{where}: accept {row['accept'][:40]!r}: must be x or empty")
         corrected = [part for part in NAMES if row.get(f"correct {part}")]
         if foreign := [part for part in corrected if part not in texts_of(items[name])]:
             raise BiasError(f"{where}: it has no {foreign[0]!r} to correct: clear that cell")
         is_changed = row.get("version", version(row)) not in ("", version(row)) and set(NAMES) <= set(row)
-        if is_changed and not corrected and row.get("accept", "").lower() in _NO:
+        if is_changed and not corrected and not row.get("accept"):
             raise BiasError(
                 f"{where}: its original texts were changed: write better texts into the columns 'correct ...', or "
                 "delete the row, and it is written again"
@@ -242,7 +238,7 @@ def _state(source: Item, present: Texts, language: str, row: Mapping[str, str]) 
     item = with_texts(source, texts)
     findings = set_checks.check_item(item, source, language)
     seen = row.get("version") in (None, "", version(completed(source, present, {})))
-    accepted = bool(findings) and seen and row.get("accept", "").lower() in _YES
+    accepted = bool(findings and seen and row.get("accept"))
     try:
         check_items([item], "")
     except BiasError:  # no task can have it

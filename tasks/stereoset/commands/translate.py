@@ -24,13 +24,13 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_bytes, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets
+from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review
 from lm_eval_bias.tasks.stereoset.commands.review import Texts
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from lm_eval_bias.tasks.stereoset.commands.set_checks import CODES
 from lm_eval_bias.tasks.stereoset.own_sets import DataSet
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, spread
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, read_all, spread
 
 _EPILOG = """engines:
   {engines}
@@ -156,12 +156,13 @@ def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, langua
                         remaining.remove(text)
                         new[text] = restored
                     new.setdefault(text, answer)
-            with writing(path), path.open("ab") as file:
-                for text, told in new.items():  # behind a line end: none continues a torn line
-                    line = json.dumps({"source": text, "translation": told, "engine": identity}, ensure_ascii=False)
-                    file.write(f"\n{line}".encode("utf-8", "replace"))
-                file.flush()
-                os.fsync(file.fileno())
+            records = [{"source": text, "translation": told, "engine": identity} for text, told in new.items()]
+            lines = "".join(f"\n{json.dumps(record, ensure_ascii=False)}" for record in records)
+            if records:
+                with writing(path), path.open("ab") as file:  # behind line ends: none continues a torn line
+                    file.write(lines.encode("utf-8", "replace"))
+                    file.flush()
+                    os.fsync(file.fileno())
             known |= new
             bar.update(len(batch))
         bar.leave = True
@@ -195,7 +196,7 @@ def translate_set(
             or written.
     """
     sheet, open_texts = folder / SHEET, folder / OPEN_TEXTS
-    sources = {item["id"]: item for item in released_sets.read_all(_SOURCE)}
+    sources = {item["id"]: item for item in read_all(_SOURCE)}
     chosen = {item["id"] for item in spread(list(sources.values()))[:limit]}
     items = [item for name, item in sources.items() if name in chosen]
     review.read_sheet(sheet, sources)  # before hours of translating
