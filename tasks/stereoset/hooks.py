@@ -14,16 +14,13 @@ from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.tasks.stereoset import choices, own_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, read_all, spread
 
-__all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
-
 
 def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     """Make the documents of a language's tests, in turn from every target term and test.
 
     Args:
-        fixed: What the task's YAML sets: ``language``, ``tests``, for the comparison of generative scores
-            ``variants``, for candidates as lettered options ``choices``, and for a language that isn't published its
-            ``dataset``.
+        fixed: What the task's YAML sets: ``language``, ``tests``, perhaps ``variants`` (generative scores compared) or
+            ``choices`` (candidates as lettered options), and the ``dataset`` of a language that isn't published.
         metadata: ``bos``, ``inter`` and ``masked``, see :data:`lm_eval_bias.core.questions.OPTIONS`; ``dataset``,
             the file of another data set in that language.
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +26,6 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TESTS,
     Item,
     check_items,
-    check_known,
     count_items,
     read_all,
 )
@@ -36,18 +35,11 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 @dataclass(frozen=True)
 class DataSet:
-    """Items of one language.
-
-    ``items`` are what :func:`.stereoset_items.read` returns; those between sentences come first.
-    """
+    """Items of one language."""
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
-    items: list[Item]
+    items: list[Item]  # as .stereoset_items.read returns them
     provenance: dict[str, Any]  # what made them, as plain JSON data
-
-    def __post_init__(self) -> None:
-        """Put the items of each test together, as they stand in a file."""
-        object.__setattr__(self, "items", sorted(self.items, key=lambda item: TESTS.index(item["test"])))
 
     @property
     def tests(self) -> list[str]:
@@ -131,6 +123,11 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
             raise BiasError(f"{where}: {key!r} is not a text" if key in part else f"{where}: no {key!r}")
         return str(part[key])
 
+    def known(part: Mapping[str, Any], key: str, allowed: Collection[str]) -> str:
+        if (value := text(part, key)) not in allowed:
+            raise BiasError(f"{where}: unknown {key} {value!r}: must be one of {', '.join(allowed)}")
+        return value
+
     if not isinstance(entry, dict):
         raise BiasError(f"{where}: no object")
     where = at = f"{where} ({text(entry, 'id')})"
@@ -141,11 +138,10 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
         raise BiasError(f"{where}: {len(sentences)} candidates: {len(LABELS)} are needed")
     if not entry["id"].strip():
         raise BiasError(f"{where}: an empty id")
-    check_known(text(entry, "bias_type"), BIAS_TYPES, "bias type", where)
     item: Item = {
         "id": entry["id"],
         "test": test,
-        "bias_type": entry["bias_type"],
+        "bias_type": known(entry, "bias_type", BIAS_TYPES),
         "target": text(entry, "target"),
         "term": text(entry, "term" if "term" in entry else "target"),
         "context": text(entry, "context"),
@@ -156,7 +152,7 @@ def _item_of(entry: Any, test: str, where: str) -> Item:
         sentence, word = text(part, "sentence"), None
         if test == "intra":
             word = text(part, "word") if "word" in part else word_of(item["context"], sentence)
-        check_known(label := text(part, "gold_label"), LABELS, "label", where)
+        label = known(part, "gold_label", LABELS)
         item["candidates"].append({"id": text(part, "id"), "label": label, "sentence": sentence, "word": word})
     return item
 

@@ -62,10 +62,8 @@ def read(path: Path, language: str | None) -> list[Saved]:
     All languages have the same candidates, but translations lack single items, which files made elsewhere may score:
     these scores are left out, and said to be.
 
-    Args:
-        path: ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be
-            absent.
-        language: What the file itself doesn't say.
+    A file holds ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be
+    absent. It doesn't say its language.
 
     Raises:
         BiasError: No or an unknown language, or another than the file's name says; a damaged file; a missing or doubled

@@ -78,12 +78,12 @@ def without(key, value=None):
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
         (without("context", 5), "'context' is not a text"),
         (without("id", " "), "an empty id"),
-        (without("bias_type", "age"), "unknown bias type 'age'"),
+        (without("bias_type", "age"), "unknown bias_type 'age'"),
         (without("sentences", [1, 2, 3]), "not a list of candidates"),
         (without("sentences", []), "0 candidates: 3 are needed"),
         (without("sentences/1/sentence"), "candidate 2: no 'sentence'"),
         (without("sentences/1/word", 3), "'word' is not a text"),
-        (without("sentences/2/gold_label", "related"), "unknown label 'related'"),
+        (without("sentences/2/gold_label", "related"), "unknown gold_label 'related'"),
     ],
 )
 def test_broken_files(tmp_path, content, said):
@@ -103,9 +103,3 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "no folder").write_text("")
     with pytest.raises(BiasError, match="cannot be written"):
         own_sets.write(tmp_path / "no folder" / "set.json", own_sets.DataSet("nl", DUTCH, {}))
-
-
-def test_items_of_a_test_stand_together():
-    mixed = own_sets.DataSet("nl", [DUTCH[2], DUTCH[0], DUTCH[3], DUTCH[1]], {})
-    assert [one["id"] for one in mixed.items] == ["e1", "e2", "a1", "a2"]
-    assert (mixed.tests, own_sets.DataSet("nl", DUTCH[2:], {}).tests) == (["inter", "intra"], ["intra"])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import safetensors.torch
 import torch
 import transformers
 from transformers import PreTrainedModel
@@ -40,19 +41,12 @@ _NO_CLOZE = (
 
 @dataclass(frozen=True)
 class NSPConfig:
-    """How to ask a model whether a sentence follows another.
+    """How to ask a model whether a sentence follows another."""
 
-    Attributes:
-        family: ``causal`` (body and head) or ``seq2seq`` (T5, answers with a word).
-        prefix: Text before the context (T5).
-        read_step: Decoder step at which the labels' probabilities are read, 1 or 2 (the authors' is 2).
-        training: What it was trained on and how, for people.
-    """
-
-    family: str
-    prefix: str = ""
-    read_step: int = 2
-    training: dict[str, Any] = field(default_factory=dict)
+    family: str  # causal (body and head), or seq2seq (T5, answers with a word)
+    prefix: str = ""  # before the context (T5)
+    read_step: int = 2  # at which decoder step the labels' probabilities are read, 1 or 2 (the authors' is 2)
+    training: dict[str, Any] = field(default_factory=dict)  # what it was trained on and how, for people
 
 
 def make_head(hidden_size: int) -> torch.nn.Sequential:
@@ -87,16 +81,13 @@ def read(folder: Path) -> tuple[NSPConfig, Tensors]:
     Raises:
         BiasError: There are none, or they are cut off or of another version.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     path = folder / CONFIG
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         config = NSPConfig(*(told[option.name] for option in dataclasses.fields(NSPConfig)))
         path = folder / HEAD
-        return config, load_file(path) if config.family == "causal" else {}
-    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        return config, safetensors.torch.load_file(path) if config.family == "causal" else {}
+    except (OSError, ValueError, TypeError, KeyError, safetensors.SafetensorError) as error:
         if path.name == CONFIG and isinstance(error, FileNotFoundError):
             raise BiasError(
                 f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' "
@@ -113,14 +104,13 @@ def save(
     Raises:
         BiasError: It cannot be written.
     """
-    from safetensors.torch import save_file
-
     with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
         (temporary / CONFIG).write_text(json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8")
         if head is not None:
-            save_file({name: value.contiguous() for name, value in head.state_dict().items()}, temporary / HEAD)
+            weights = {name: value.contiguous() for name, value in head.state_dict().items()}
+            safetensors.torch.save_file(weights, temporary / HEAD)
         (temporary / "README.md").write_text(card, encoding="utf-8")
 
 
@@ -165,12 +155,9 @@ class HFNextSentence(QuestionModel):
     kind = "hf-nsp"
 
     def __init__(self, pretrained: str, nsp_weights: str | None = None, **options: Any) -> None:
-        """Load a model; further arguments as :class:`~lm_eval_bias.models.question_model.QuestionModel`.
+        """Load a folder with ``nsp_config.json``, or the authors' checkpoint file ``nsp_weights`` with its base model.
 
-        Args:
-            pretrained: A folder with ``nsp_config.json``, or with ``nsp_weights`` the base model.
-            nsp_weights: The authors' checkpoint file.
-            options: Passed on.
+        Further arguments are those of :class:`~lm_eval_bias.models.question_model.QuestionModel`.
 
         Raises:
             BiasError: There is no next-sentence training in it, or body and head don't fit.

@@ -32,6 +32,7 @@ from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
+_UNSEEN = ("held_out", "test")
 _STATE = "trainer_state.json"  # what is written last of a checkpoint
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
 _CARD = """---
@@ -249,14 +250,10 @@ def percent(measured: dict[str, Any]) -> str:
 
 
 def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dict[str, Any]:
-    """Train a model and save it for ``--model hf-nsp``; the same call goes on after a stop.
+    """Train a model and save it in a new folder for ``--model hf-nsp``; the same call goes on after a stop.
 
-    Pairs and checkpoints lie in ``<output>.work`` until the model is saved.
-
-    Args:
-        settings: What to train on and how.
-        output: Where the model goes; must not exist.
-        finish: Train no further: test and save the best that training has reached.
+    Pairs and checkpoints lie in ``<output>.work`` until the model is saved. With ``finish`` training goes no further:
+    the best that it has reached is tested and saved.
 
     Returns:
         What is known of the model, also in the ``training`` field of its ``nsp_config.json``.
@@ -286,7 +283,6 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
             sentence_pairs.build(settings, work / "pairs")
     data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))
     pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
-    unseen = {part: own for part, own in pairs.items() if part != "train"}
     at_once = (filled.batch_size or 1) * (filled.accumulate or 1) * state.num_processes
     updates = settings.max_steps or math.ceil(settings.epochs * math.ceil(len(pairs["train"]) / at_once))
     try:
@@ -327,7 +323,7 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
         ) from error
     record = {
         "base": settings.model,
-        **{part: accuracy(classifier.right(trainer.predict(own)), own.articles()) for part, own in unseen.items()},
+        **{part: accuracy(classifier.right(trainer.predict(pairs[part])), pairs[part].articles()) for part in _UNSEEN},
         "looks": [[look["step"], look["eval_accuracy"]] for look in trainer.state.log_history if "eval_loss" in look],
         "updates": trainer.state.global_step,
         "best_update": trainer.state.best_global_step,

@@ -145,12 +145,8 @@ def build(settings: TrainingSettings, folder: Path) -> None:
     """Build the pairs of a training's corpora, and keep them in a folder, whole or not at all.
 
     Sentences that stand in a corpus more than once count where they are first, and what follows a later copy follows
-    nothing. Neither do pairs go over a sentence that was left out for its length. Each corpus has pairs of its own.
-
-    Args:
-        settings: Which corpora, how many pairs (of the articles, a share is held out, and as many again are for the
-            test, two each at the least), and the seed of the division into parts, of the pairs and of their order.
-        folder: Where to put them; must not exist.
+    nothing. Neither do pairs go over a sentence that was left out for its length. Each corpus has pairs of its own. A
+    share of the articles is held out, and as many again are for the test, two each at the least.
 
     Raises:
         BiasError: A corpus that can't be had, or is too small.

@@ -22,7 +22,6 @@ from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import set_checks
 from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, SetFinding
-from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item, check_items
 
 Texts = dict[str, str]
@@ -244,9 +243,3 @@ def _state(source: Item, present: Texts, language: str, row: Mapping[str, str]) 
     except BiasError:  # no task can have it
         accepted = False
     return ReviewState(texts, findings, bool(better), accepted)
-
-
-def accepted(data_set: DataSet) -> list[str]:
-    """List the items that a person accepted and whose texts are still the same."""
-    versions = data_set.provenance.get("reviewed", {}).get("accepted", {})
-    return [item["id"] for item in data_set.items if versions.get(item["id"]) == version(texts_of(item))]

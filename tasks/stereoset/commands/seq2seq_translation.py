@@ -16,7 +16,6 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, extras, how_to_ins
 from lm_eval_bias.core.files import expanded
 
 _OPTIONS = ("source", "target", "prefix", "beams", "revision")
-_LONGEST = 256  # tokens of a translation
 
 
 class Checkpoint:
@@ -136,7 +135,7 @@ class Checkpoint:
             with torch.inference_mode():
                 generated = model.generate(
                     **inputs, **arguments, do_sample=False, num_beams=int(self._beams),
-                    max_new_tokens=min(_LONGEST, positions - 2),
+                    max_new_tokens=min(256, positions - 2),
                 )  # fmt: skip
             decoded = tokenizer.batch_decode(generated, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         except (RuntimeError, ValueError, IndexError, KeyError) as error:

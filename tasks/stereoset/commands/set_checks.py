@@ -142,9 +142,7 @@ def _check_candidates(item: Item) -> Iterator[SetFinding]:
         texts += [(candidate["label"], "word", candidate["word"] or "")] if intra else []
     for part, name, text in texts:
         if not words_of(text):
-            yield SetFinding(
-                "empty", part, f"the {name} is empty" if not text.strip() else f"the {name} has no letters"
-            )
+            yield SetFinding("empty", part, f"the {name} {'has no letters' if text.strip() else 'is empty'}")
     for one, other in combinations(candidates, 2):
         for name, text, against in (
             ("sentence", one["sentence"], other["sentence"]),

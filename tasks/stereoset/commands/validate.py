@@ -41,25 +41,28 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset.commands import review, set_checks
     from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, count_items
 
-    file, name = arguments.set, arguments.source
+    file, given = arguments.set, arguments.source
     data_set = own_sets.load(file, arguments.language)
     if arguments.tasks is not None and file in LANGUAGES:
         raise BiasError(f"--tasks: {file} is published and already has tasks: see 'lm-eval-bias ls'")
     source, source_name = None, "none"
-    if name != "none" and (name, file) != (None, "en"):
+    if given != "none" and (given, file) != (None, "en"):
         try:
-            items = [item for item in own_sets.load(name or "en").items if item["test"] in data_set.tests]
+            items = [item for item in own_sets.load(given or "en").items if item["test"] in data_set.tests]
         except BiasError as error:
             raise BiasError(f"{error} (it is the source; --source none checks the set without one)") from error
         ids = {item["id"] for item in data_set.items}
         if any(item["id"] in ids for item in items):
             source = items
-            source_name = f"the published set in {name or 'en'!r}" if name in (None, *LANGUAGES) else name
-        elif name is not None:
-            raise BiasError(f"--source {name}: has no item of the same id: name the set's source, or --source none")
+            source_name = f"the published set in {given or 'en'!r}" if given in (None, *LANGUAGES) else given
+        elif given is not None:
+            raise BiasError(f"--source {given}: has no item of the same id: name the set's source, or --source none")
     findings = set_checks.check_set(data_set.items, source, data_set.language)
-    for accepted in review.accepted(data_set):
-        findings.pop(accepted, None)
+    # by a person, as long as the texts are these
+    accepted = data_set.provenance.get("reviewed", {}).get("accepted", {})
+    for item in data_set.items:
+        if accepted.get(item["id"]) == review.version(review.texts_of(item)):
+            findings.pop(item["id"], None)
     written = [] if arguments.tasks is None else own_sets.write_tasks(arguments.tasks, file, data_set)
 
     print(f"{printable(file)}: {len(data_set.items):,} items in {data_set.language!r}, source: {source_name}")
@@ -67,9 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     for test in data_set.tests:
         of = [f"{kind} {here[test, kind]:,}" + (f" of {there[test, kind]:,}" if source else "") for kind in BIAS_TYPES]
         print(f"{test}: {', '.join(of)}")
-    every = [(item, finding) for item, own in findings.items() for finding in own]
-    for item, finding in sorted(every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)):
-        print(f"{finding.level} {finding.code}: {printable(item)} {finding.part}: {printable(finding.text)}")
+    every = [(name, finding) for name, own in findings.items() for finding in own]
+    for name, finding in sorted(every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)):
+        print(f"{finding.level} {finding.code}: {printable(name)} {finding.part}: {printable(finding.text)}")
     if written:
         print(f"tasks written: {', '.join(path.stem for path in written)}")
         print(f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {written[0].stem} ...")
