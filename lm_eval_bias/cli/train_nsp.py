@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import logging
 import os
 
@@ -65,13 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
         if len(values) not in (1, count):
             raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
         each.append(values if len(values) == count else values * count)
-    corpora = tuple(
-        Corpus(source, language, arguments.column, config, arguments.corpus_revision)
-        for source, language, config in zip(arguments.corpus, *each, strict=True)
-    )
     options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
     trainer = internals.key_values(arguments.trainer)
-    settings = TrainingSettings(arguments.model, corpora, arguments.revision, trainer, **options)
+    settings = TrainingSettings(arguments.model, (), arguments.revision, trainer, **options)
+    each_of = zip(arguments.corpus, *each, strict=True)
+    corpora = tuple(Corpus(*given, arguments.column, arguments.corpus_revision) for given in each_of)
+    settings = dataclasses.replace(settings, corpora=corpora)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.harness import distributed

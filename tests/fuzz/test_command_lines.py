@@ -109,7 +109,7 @@ def test_flags_that_may_be_repeated():
         ["regard", "classify", "RUN", "--classifier", ""],
         ["regard", "train", "--encoder", ""],
         ["nsp", "train", "--revision", ""],
-        ["stereoset", "translate", "--language", ""],
+        ["stereoset", "validate", "RUN", "--language", ""],
         ["stereoset", "validate", "RUN", "--tasks", ""],
     ],
     ids=" ".join,

@@ -30,8 +30,8 @@ class Corpus:
 
     source: str
     language: str  # ISO 639-1 code, for the sentence segmenter
-    column: str = "text"  # where there are rows
     config: str | None = None  # of a named data set, such as 20220301.de
+    column: str = "text"  # where there are rows
     revision: str | None = None  # commit or tag of a named data set
 
     def __post_init__(self) -> None:
