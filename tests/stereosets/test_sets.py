@@ -1,20 +1,47 @@
-"""A set's file: what is written is read again, other forms of it, and what is refused."""
+"""Data sets of one's own: their file, the tasks over them and what reads their results, and validate."""
 
 import json
+import shlex
 
 import pytest
+import yaml
+from hypothesis import strategies as st
 
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support.example_items import DUTCH, ENGLISH
+from tests.support.fuzzing import command, damaged, fuzz, judged, mutated, refused
+
+PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
+
+
+def written(path, language, items):
+    own_sets.write(path, own_sets.DataSet(language, items, PROVENANCE))
+    return path
+
+
+@pytest.fixture
+def dutch(tmp_path):
+    return written(tmp_path / "nl.json", "nl", DUTCH)
+
+
+@pytest.fixture
+def folder(dutch, tmp_path):
+    own_sets.write_tasks(tmp_path / "tasks", dutch, own_sets.read(dutch))
+    return tmp_path / "tasks"
+
+
+# ---------------------------------------------------------------------------------------- files
 
 
 def test_what_is_written_is_read_again(tmp_path):
     path, texts = tmp_path / "set.json", {"context": '\u2028 \x00 \U0001f600 "', "target": "", "term": " "}
-    written = own_sets.DataSet("pt-BR", [*DUTCH, DUTCH[2] | texts], {"by": None, "ü": [1.5, {"a": True}]})
-    own_sets.write(path, written)
-    assert own_sets.read(path) == own_sets.read(path, "pt-BR") == written
-    with pytest.raises(BiasError, match="is in language 'pt-BR', not 'de'"):
+    every = own_sets.DataSet("pt-BR", [*DUTCH, DUTCH[2] | texts], {"by": None, "ü": [1.5, {"a": True}]})
+    own_sets.write(path, every)
+    assert own_sets.read(path) == own_sets.read(path, "pt-BR") == every
+    with pytest.raises(BiasError, match="'pt-BR', not 'de'"):
         own_sets.read(path, "de")
 
 
@@ -34,7 +61,7 @@ def test_stereosets_own_file(tmp_path):
     path = tmp_path / "dev.json"
     path.write_text(json.dumps(dev(ENGLISH)))
     assert own_sets.read(path, "en") == own_sets.DataSet("en", ENGLISH, {})
-    with pytest.raises(BiasError, match="doesn't state its language: name it with --language"):
+    with pytest.raises(BiasError, match="--language"):
         own_sets.read(path)
 
 
@@ -62,38 +89,37 @@ def without(key, value=None):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "named"),
     [
-        (b"\xff\xfe{}", "not UTF-8"),
-        ("[1, 2", "not valid JSON"),
-        ('{"a": NaN}', "not JSON compliant"),
-        ('{"a": "\\ud800"}', "not valid JSON"),
-        ("[" * 100_000, "not valid JSON"),
-        ("[]", "not in StereoSet's form"),
-        ('{"data": {"intersentence": {}}, "language": "nl"}', "not a list of items"),
-        ('{"data": {"intersentence": []}, "language": "nl"}', "holds no items"),
-        ('{"data": {"intersentence": []}, "language": "../x"}', "not a language code"),
-        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance' is not an object"),
-        ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1: no object"),
+        (b"\xff\xfe{}", "UTF-8"),
+        ("[1, 2", "JSON"),
+        ('{"a": NaN}', "JSON"),
+        ('{"a": "\\ud800"}', "JSON"),
+        ("[" * 100_000, "JSON"),
+        ("[]", '"data"'),
+        ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
+        ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
+        ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
+        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance'"),
+        ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1"),
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
-        (without("context", 5), "'context' is not a text"),
+        (without("context", 5), "'context'"),
         (without("id", " "), "an empty id"),
-        (without("bias_type", "age"), "unknown bias_type 'age'"),
-        (without("sentences", [1, 2, 3]), "not a list of candidates"),
-        (without("sentences", []), "0 candidates: 3 are needed"),
+        (without("bias_type", "age"), "'age'"),
+        (without("sentences", [1, 2, 3]), "'sentences'"),
+        (without("sentences", []), "0 candidates"),
         (without("sentences/1/sentence"), "candidate 2: no 'sentence'"),
-        (without("sentences/1/word", 3), "'word' is not a text"),
-        (without("sentences/2/gold_label", "related"), "unknown gold_label 'related'"),
+        (without("sentences/1/word", 3), "'word'"),
+        (without("sentences/2/gold_label", "related"), "candidate 3: unknown gold_label 'related'"),
     ],
 )
-def test_broken_files(tmp_path, content, said):
+def test_broken_files(tmp_path, content, named):
     path = tmp_path / "set.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(BiasError) as caught:
         own_sets.read(path)
-    assert said in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert named in str(caught.value)
 
 
 def test_files_that_are_none(tmp_path):
@@ -102,4 +128,166 @@ def test_files_that_are_none(tmp_path):
             own_sets.read(path)
     (tmp_path / "no folder").write_text("")
     with pytest.raises(BiasError, match="cannot be written"):
-        own_sets.write(tmp_path / "no folder" / "set.json", own_sets.DataSet("nl", DUTCH, {}))
+        written(tmp_path / "no folder" / "set.json", "nl", DUTCH)
+
+
+@fuzz(60, "dutch", data=st.data())
+def test_a_changed_set(dutch, data):
+    original = dutch.read_bytes()
+    try:
+        dutch.write_text(json.dumps(data.draw(mutated(json.loads(original)))), encoding="utf-8")
+        judged(dutch.parent, "stereoset", "validate", str(dutch), "--source", "none")
+    finally:
+        dutch.write_bytes(original)
+
+
+@fuzz(40, "dutch", data=st.data())
+def test_a_damaged_file(dutch, data):
+    path = dutch.with_name("bad.json")
+    path.write_bytes(data.draw(damaged(dutch.read_bytes())))
+    judged(dutch.parent, "stereoset", "validate", str(path), "--language", "nl", "--source", "none")
+
+
+# ---------------------------------------------------------------------------------------- tasks
+
+
+def run(names, *more, out):
+    """Results of a run, the documents of its first task and the command that repeats it."""
+    done = command("run", "--tasks", names, "--model", "bias-chance", "--output_path", str(out), "--log_samples", *more)
+    assert done.status == 0, done.err
+    path = next(out.rglob("results_*.json"))
+    lines = next(out.rglob(f"samples_{names.partition(',')[0]}_2*.jsonl")).read_text().splitlines()
+    told = json.loads(path.read_text())
+    again = shlex.split(harness_results.read(path, told).command)
+    return told, [json.loads(line)["doc"] for line in lines], again
+
+
+def test_the_tasks_of_a_language(folder, dutch):
+    names = {path.stem for path in folder.iterdir()}
+    assert names == {f"stereoset_nl{ending}" for ending in ("", "_inter", "_intra", "_inter_variants")}
+    known = catalog.entries([folder])
+    for name in names:
+        own, like = known[name], catalog.packaged()[name.replace("_nl", "_de")]
+        assert (own.benchmark, own.kind, set(own.asks)) == (like.benchmark, like.kind, set(like.asks))
+        assert (own.language, own.data, own.items) == ("nl", "", 4 if name == "stereoset_nl" else 2)
+        told, expected = catalog.read_yaml(folder / f"{name}.yaml"), catalog.read_yaml(like.path)
+        fixed, published = told.pop("metadata")["fixed"], expected.pop("metadata")["fixed"]
+        assert fixed.pop("dataset") == {"file": str(dutch), "sha256": own_sets.digest(dutch)}
+        assert (fixed, told) == (published | {"language": "nl"}, expected | {"task": name})
+
+
+def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
+    out, names = tmp_path / "run", "stereoset_nl,stereoset_nl_inter_variants"
+    told, docs, again = run(names, "--include_path", str(folder), out=out)
+    assert {doc["language"] for doc in docs} == {"nl"}
+    assert sorted(doc["id"] for doc in docs) == ["a1", "a2", "e1", "e2"]
+    assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == {
+        "file": str(dutch),
+        "sha256": own_sets.digest(dutch),
+        "items": {"inter": 2, "intra": 2},
+        "provenance": PROVENANCE,
+    }
+    assert again[again.index("--include_path") + 1] == str(folder)
+    # later nothing knows the tasks but the result file
+    by_task = {entry["task"]: entry["scores"] for entry in json.loads(command("rescore", str(out), "--json").out)}
+    assert by_task["stereoset_nl"]["ss"]["value"] == told["results"]["stereoset_nl"]["ss,none"]
+    for page in (command("report", str(out), "--format", "md"), command("leaderboard", str(out), "--format", "md")):
+        assert page.status == 0
+        assert "not a task of this version" not in page.out
+    assert f"dataset=nl.json ({own_sets.digest(dutch)[:12]})" in page.out
+
+
+def test_the_stock_harness_runs_them(folder):
+    from lm_eval.tasks import TaskManager
+
+    task = TaskManager(include_path=str(folder), include_defaults=False).load(["stereoset_nl"])["tasks"]["stereoset_nl"]
+    assert sorted(doc["id"] for doc in task.eval_docs) == ["a1", "a2", "e1", "e2"]
+    assert task.config.metadata["dataset_used"]["provenance"] == PROVENANCE
+
+
+def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
+    german = [{**one, "id": f"new-{one['id']}"} for one in stereoset_items.read("de", "inter")]
+    path = written(tmp_path / "de.json", "de", german)
+    given = json.dumps({"dataset": str(path)})
+    names = "stereoset_de_inter,stereoset_de_inter_variants"
+    told, docs, again = run(names, "--metadata", given, out=tmp_path / "run")
+    assert {doc["id"] for doc in docs} == {one["id"] for one in german}
+    own = told["provenance"]["tasks"]["stereoset_de_inter"]
+    assert (own["dataset"]["sha256"], "data" in own) == (own_sets.digest(path), False)
+    assert again[again.index("--metadata") + 1] == given
+    run("stereoset_de_inter", out=tmp_path / "published")
+    said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
+    assert f"data sets: the published one and {own_sets.digest(path)[:12]}" in said.err + said.out
+
+
+def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, tmp_path):
+    one = written(tmp_path / "one.json", "de", stereoset_items.read("de", "intra"))
+    bad = written(tmp_path / "bad.json", "en", [{**ENGLISH[2], "context": "No blank."}])
+    for task, file, named in (
+        ("stereoset_de", str(dutch), "'nl', not 'de'"),
+        ("stereoset_de", str(tmp_path / "none.json"), "none.json"),
+        ("stereoset_de", 7, "dataset=7"),
+        ("stereoset_de", str(one), "stereoset_de_intra"),
+        ("stereoset_en_intra", str(bad), "item a1"),
+    ):
+        arguments = ["--model", "hf", "--model_args", "pretrained=gpt2", "--metadata", json.dumps({"dataset": file})]
+        assert named in refused(tmp_path, "run", "--tasks", task, *arguments)
+    arguments = ["run", "--include_path", str(folder), "--tasks", "stereoset_nl", "--model", "bias-chance"]
+    dutch.write_text(dutch.read_text() + "\n")
+    assert f"{dutch} was changed" in refused(tmp_path, *arguments)
+    dutch.unlink()
+    assert f"stereoset validate {dutch} --tasks" in refused(tmp_path, *arguments)
+
+
+def test_odd_names_and_one_test(tmp_path):
+    place = tmp_path / 'a: b\'s "c" ünï 🐈 #{}'
+    path = written(place / "nl.json", "nl", DUTCH[2:])
+    (target,) = own_sets.write_tasks(place, path, own_sets.read(path))
+    assert target.name == "stereoset_nl_intra.yaml"
+    told = yaml.load(target.read_text(), catalog.Loader)
+    assert told["metadata"]["fixed"]["dataset"]["file"] == str(path)
+
+
+# ------------------------------------------------------------------------------------- validate
+
+
+def validated(*arguments):
+    """Status, source, problems by code, and the other lines."""
+    found = command("stereoset", "validate", *map(str, arguments))
+    first, *lines = found.out.splitlines()
+    problems = [line.split(": ")[0].removeprefix("problem ") for line in lines if line.startswith("problem ")]
+    return found.status, first.rpartition("source: ")[2], problems, lines
+
+
+def test_validate_a_translation(tiny_mirror, tmp_path):
+    path = written(tmp_path / "nl.json", "nl", items := stereoset_items.read_all("de"))
+    status, source, problems, lines = validated(path)
+    assert (status, source) == (1, "the published set in 'en'")
+    assert problems.count("missing") == len(stereoset_items.read_all("en")) - len(items)
+    assert "glued" in problems
+    assert "inter: gender 1 of 2, profession 1 of 2, race 0 of 0, religion 0 of 0" in lines
+    _, source, problems, lines = validated(path, "--source", "none")
+    assert (source, "missing" in problems) == ("none", False)
+    assert "inter: gender 1, profession 1, race 0, religion 0" in lines
+    assert validated(path, "--source", "es")[1] == "the published set in 'es'"
+    assert "glued" in validated("de")[2]
+    assert validated("en")[1] == "none"
+
+
+def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
+    status, source, problems, lines = validated(dutch, "--tasks", tmp_path / "made")
+    assert (status, source, problems) == (0, "none", [])
+    assert "--tasks stereoset_nl ..." in "".join(lines)
+    assert len(list((tmp_path / "made").iterdir())) == 4
+    english = written(tmp_path / "en.json", "en", ENGLISH)
+    assert validated(dutch, "--source", english)[:2] == (0, str(english))
+    path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter"))
+    for arguments, named in (
+        ([dutch, "--language", "de"], "'nl', not 'de'"),
+        ([dutch, "--source", tmp_path / "x.json"], "x.json"),
+        ([dutch, "--source", path], f"--source {path}"),
+        ([path, "--tasks", tmp_path / "t"], "--metadata"),
+    ):
+        assert named in refused(tmp_path, "stereoset", "validate", *map(str, arguments))
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
+    assert "--source none" in refused(tmp_path, "stereoset", "validate", str(dutch))

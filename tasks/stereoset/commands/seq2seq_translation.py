@@ -82,7 +82,7 @@ class Checkpoint:
         tokenizer = self._loaded("AutoTokenizer")
         model = self._loaded("AutoModelForSeq2SeqLM", dtype=torch.float32)
         model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-        arguments, prefix = self._languages_for(tokenizer)
+        arguments, prefix = self.languages_for(tokenizer)
         if not prefix and "prefix" not in self._options and "t5" in model.config.model_type:
             raise self._error(
                 "this kind of model needs an instruction: add prefix=translate English to German: (or the prefix it "
@@ -90,7 +90,7 @@ class Checkpoint:
             )
         return model, tokenizer, arguments, prefix
 
-    def _languages_for(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
+    def languages_for(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
         """Find what tells the model its languages: arguments of its generation, and what stands before each text."""
         prefix = self._options.get("prefix", "")
         if hasattr(tokenizer, "src_lang"):
