@@ -1,59 +1,46 @@
 """The review sheet: written for spreadsheet programs, read from any of them, applied and checked."""
 
-import csv
-import io
-
 import pytest
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset.commands import review
 from tests.support import example_items
-from tests.support.example_items import LABELS
+from tests.support.example_items import LABELS, fill, sheet
 from tests.support.fuzzing import damaged, fuzz, taken
 
 
-def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):
-    return example_items.item(test, name, context, list(words), "Hund")
+def item(words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):
+    return example_items.item("intra", name, context, list(words), "Hund")
 
 
 EQUAL = {
-    "i1": item(words=("lieb", "lieb", "rund")),
-    "i2": item(words=("lieb", "lieb", '"=rund;'), name="i2"),
+    "i1": item(("lieb", "lieb", "rund")),
+    "i2": item(("lieb", "lieb", '"=rund;'), name="i2"),
     "i3": item(name="i3"),
 }
 
 
-def reviewed(path, items=EQUAL, found=None):
-    """Items beside themselves, in their source's language."""
-    return review.review(items, found or {name: review.texts_of(own) for name, own in items.items()}, "en", path)
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "r.csv"
 
 
-def cells(path):
-    return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
+def reviewed(path, items=EQUAL, **found):
+    """Items beside themselves, in their source's language, some with other texts."""
+    texts = {name: review.texts_of(own) for name, own in items.items()} | found
+    return review.review(items, texts, "en", path)
 
 
-def edited(path, row, delimiter=",", encoding="utf-8-sig", end="\r\n", order=list, **changes):
-    rows = cells(path)
-    rows[row] |= changes
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, order(rows[0]), delimiter=delimiter, lineterminator=end, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_bytes((out.getvalue() + delimiter * 3 + end).encode(encoding))
-
-
-def test_a_sheet_lists_what_needs_a_person(tmp_path):
-    path = tmp_path / "r.csv"
-    states = reviewed(path)
-    assert {name: state.open for name, state in states.items()} == {"i1": True, "i2": True, "i3": False}
+def test_a_sheet_lists_what_needs_a_person(path):
+    assert [state.way for state in reviewed(path).values()] == ["left out", "left out", "translated"]
     assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
-    rows = review.read_sheet(path, EQUAL)
+    rows, before = sheet(path), path.read_bytes()
     assert list(rows) == ["i1", "i2"]
     assert "anti-stereotype" in rows["i1"]["reasons"]
     for name, row in rows.items():
-        assert {part: row[part] for part in review.texts_of(EQUAL[name])} == review.texts_of(EQUAL[name])
-    before = path.read_bytes()
+        texts = review.texts_of(EQUAL[name])
+        assert {part: row[part] for part in texts} == {part: row[f"source {part}"] for part in texts} == texts
     reviewed(path)
     assert path.read_bytes() == before
     path.unlink()
@@ -64,20 +51,18 @@ def test_a_sheet_lists_what_needs_a_person(tmp_path):
 @pytest.mark.parametrize(
     "how",
     [
-        {"delimiter": ";"},
+        {"delimiter": ","},
         {"delimiter": "\t"},
         {"encoding": "utf-8", "end": "\n"},
         {"end": "\r"},
-        {"order": lambda columns: list(columns)[::-1]},
-        {"order": lambda columns: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
+        {"columns": lambda row: list(row)[::-1]},
+        {"columns": lambda row: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
     ],
 )
-def test_sheets_of_every_spreadsheet_program(tmp_path, how):
-    path = tmp_path / "r.csv"
+def test_sheets_of_every_spreadsheet_program(path, how):
     reviewed(path)
-    edited(path, 1, accept="X")
     better = {"correct context": "Die Katze; sie ist BLANK.", "correct unrelated word": "=ründ", "comment": "ü"}
-    edited(path, 0, **better, **how)
+    fill(path, {"i1": better, "i2": {"accept": "X"}}, **how)
     rows = review.read_sheet(path, EQUAL)
     assert better.items() <= rows["i1"].items()
     assert rows["i2"]["accept"] == "X"
@@ -97,67 +82,59 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, how):
         (b'id,comment\ni1,"a\n', "line 2"),
     ],
 )
-def test_sheets_that_cannot_be_understood(tmp_path, content, named):
-    (tmp_path / "r.csv").write_bytes(content)
+def test_sheets_that_cannot_be_understood(path, content, named):
+    path.write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        reviewed(tmp_path / "r.csv", {"i1": item(), "e1": item("inter", ("Ja.", "Nein.", "Brot."), "Wer?", "e1")})
-    assert f"{tmp_path / 'r.csv'}" in str(caught.value)
+        reviewed(path, {"i1": item(), "e1": example_items.ENGLISH[0]})
+    assert str(path) in str(caught.value)
     assert named in str(caught.value)
-    assert (tmp_path / "r.csv").read_bytes() == content
+    assert path.read_bytes() == content
 
 
-def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(tmp_path):
-    path = tmp_path / "r.csv"
+def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(path):
     reviewed(path)
     before = path.read_bytes()
-    edited(path, 0, context="Der Wolf ist BLANK.")  # in its own column: it would be lost
+    fill(path, {"i1": {"context": "Der Wolf ist BLANK."}})  # in its own column: it would be lost
     with pytest.raises(BiasError, match=r"row 2 \(item i1\)"):
         reviewed(path)
     path.write_bytes(before)
-    edited(path, 0, **{"correct anti-stereotype word": "grob", "comment": "twice"})
-    edited(path, 1, **{"correct anti-stereotype": "Der Hund ist sehr grob."})
+    word = {"correct anti-stereotype word": "grob", "comment": "twice"}
+    fill(path, {"i1": word, "i2": {"correct anti-stereotype": "Der Hund ist sehr grob."}})
     for _ in range(2):
         states = reviewed(path)
-        assert [(state.way, state.open) for state in states.values()] == [
-            ("corrected", False), ("corrected", False), ("translated", False)
-        ]  # fmt: skip
+        assert [state.way for state in states.values()] == ["corrected", "corrected", "translated"]
         assert states["i1"].texts["anti-stereotype"] == "Der Hund ist grob."
         assert states["i2"].texts["anti-stereotype word"] == "sehr grob"
-        assert (cells(path)[0]["comment"], cells(path)[0]["reasons"]) == ("twice", "")
+        assert (sheet(path)["i1"]["comment"], sheet(path)["i1"]["reasons"]) == ("twice", "")
 
 
-def test_a_correction_that_fails_a_check_stays_with_its_reasons(tmp_path):
-    path = tmp_path / "r.csv"
+def test_a_correction_that_fails_a_check_stays_and_may_be_accepted_as_long_as_it_is_seen(path):
     reviewed(path)
-    edited(path, 0, **{"correct anti-stereotype word": "RUND", "comment": "so?"})
+    fill(path, {"i1": {"correct anti-stereotype word": "RUND"}})
     assert reviewed(path)["i1"].open
-    row = cells(path)[0]
+    row = sheet(path)["i1"]
     assert "unrelated" in row["reasons"]
-    assert (row["correct anti-stereotype word"], row["comment"], row["accept"]) == ("RUND", "so?", "")
-    edited(path, 0, accept="x")
+    assert (row["correct anti-stereotype word"], row["accept"]) == ("RUND", "")
+    fill(path, {"i1": {"accept": "x"}})
     state = reviewed(path)["i1"]
-    assert (state.way, state.open, state.texts["anti-stereotype"]) == ("accepted", False, "Der Hund ist RUND.")
-    edited(path, 1, **{"correct anti-stereotype word": ""})
-    later = {"i1": review.texts_of(item(words=("nett", "nett", "rund")))}  # other texts than were seen
-    assert reviewed(path, EQUAL, later)["i1"].open
-    assert cells(path)[0]["accept"] == ""
+    assert (state.way, state.texts["anti-stereotype"]) == ("accepted", "Der Hund ist RUND.")
+    assert reviewed(path, i1=review.texts_of(item(("nett", "nett", "nett"))))["i1"].open
+    assert sheet(path)["i1"]["accept"] == ""
 
 
-def test_what_no_task_can_use_is_not_accepted(tmp_path):
-    for number, own in enumerate((item(context="Der Hund ist LEER."), item())):
-        path, found = tmp_path / f"{number}.csv", review.texts_of(own) if number == 0 else {"target": "Hund"}
-        reviewed(path, {"i1": own}, {"i1": found})
-        edited(path, 0, accept="x", comment="so")
-        assert reviewed(path, {"i1": own}, {"i1": found})["i1"].open
-        assert (cells(path)[0]["accept"], cells(path)[0]["comment"]) == ("", "so")
+@pytest.mark.parametrize("found", [review.texts_of(item(context="Der Hund ist LEER.")), {"target": "Hund"}])
+def test_what_no_task_can_use_is_not_accepted(path, found):
+    reviewed(path, {"i1": item()}, i1=found)
+    fill(path, {"i1": {"accept": "x"}})
+    assert reviewed(path, {"i1": item()}, i1=found)["i1"].open
+    assert sheet(path)["i1"]["accept"] == ""
     words = {f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)}
-    edited(path, 0, **{"correct context": "Der Hund ist BLANK."}, **words)
-    assert reviewed(path, {"i1": own}, {"i1": found})["i1"].texts == review.texts_of(own)
+    fill(path, {"i1": {"correct context": "Der Hund ist BLANK.", **words}})
+    assert reviewed(path, {"i1": item()}, i1=found)["i1"].texts == review.texts_of(item())
 
 
-@fuzz(80, data=st.data())
-def test_damaged_sheets(tmp_path, data):
-    path = tmp_path / "r.csv"
+@fuzz(80, "path", data=st.data())
+def test_damaged_sheets(path, data):
     path.unlink(missing_ok=True)
     reviewed(path)
     path.write_bytes(data.draw(damaged(path.read_bytes())))

@@ -4,7 +4,6 @@ import json
 import shlex
 
 import pytest
-import yaml
 from hypothesis import strategies as st
 
 from lm_eval_bias.core import catalog
@@ -12,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support.example_items import DUTCH, ENGLISH
-from tests.support.fuzzing import command, damaged, fuzz, judged, mutated, refused
+from tests.support.fuzzing import command, fuzz, judged, mutated, refused
 
 PROVENANCE = {"engine": "two people", "date": "2023-05-01"}
 
@@ -24,7 +23,7 @@ def written(path, language, items):
 
 @pytest.fixture
 def dutch(tmp_path):
-    return written(tmp_path / "nl.json", "nl", DUTCH)
+    return written(tmp_path / 'a: b\'s "c" ünï 🐈 #{}' / "nl.json", "nl", DUTCH)
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def dev(every):
         for c in one["candidates"]:
             more = {"gold_label": c["label"], "labels": [{"label": c["label"], "human_id": "1"}]}
             own["sentences"].append({"id": c["id"], "sentence": c["sentence"], **more})
-        data["intersentence" if one["test"] == "inter" else "intrasentence"].append(own)
+        data[f"{one['test']}sentence"].append(own)
     return {"version": "1.0", "data": data}
 
 
@@ -93,17 +92,14 @@ def without(key, value=None):
     [
         (b"\xff\xfe{}", "UTF-8"),
         ("[1, 2", "JSON"),
-        ('{"a": NaN}', "JSON"),
         ('{"a": "\\ud800"}', "JSON"),
         ("[" * 100_000, "JSON"),
         ("[]", '"data"'),
         ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
         ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
-        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance'"),
         ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1"),
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
-        (without("context", 5), "'context'"),
         (without("id", " "), "an empty id"),
         (without("bias_type", "age"), "'age'"),
         (without("sentences", [1, 2, 3]), "'sentences'"),
@@ -122,15 +118,6 @@ def test_broken_files(tmp_path, content, named):
     assert named in str(caught.value)
 
 
-def test_files_that_are_none(tmp_path):
-    for path in (tmp_path, tmp_path / "none.json"):
-        with pytest.raises(BiasError, match="cannot be read"):
-            own_sets.read(path)
-    (tmp_path / "no folder").write_text("")
-    with pytest.raises(BiasError, match="cannot be written"):
-        written(tmp_path / "no folder" / "set.json", "nl", DUTCH)
-
-
 @fuzz(60, "dutch", data=st.data())
 def test_a_changed_set(dutch, data):
     original = dutch.read_bytes()
@@ -139,13 +126,6 @@ def test_a_changed_set(dutch, data):
         judged(dutch.parent, "stereoset", "validate", str(dutch), "--source", "none")
     finally:
         dutch.write_bytes(original)
-
-
-@fuzz(40, "dutch", data=st.data())
-def test_a_damaged_file(dutch, data):
-    path = dutch.with_name("bad.json")
-    path.write_bytes(data.draw(damaged(dutch.read_bytes())))
-    judged(dutch.parent, "stereoset", "validate", str(path), "--language", "nl", "--source", "none")
 
 
 # ---------------------------------------------------------------------------------------- tasks
@@ -162,7 +142,7 @@ def run(names, *more, out):
     return told, [json.loads(line)["doc"] for line in lines], again
 
 
-def test_the_tasks_of_a_language(folder, dutch):
+def test_the_tasks_of_a_language(folder, dutch, tmp_path):
     names = {path.stem for path in folder.iterdir()}
     assert names == {f"stereoset_nl{ending}" for ending in ("", "_inter", "_intra", "_inter_variants")}
     known = catalog.entries([folder])
@@ -174,13 +154,15 @@ def test_the_tasks_of_a_language(folder, dutch):
         fixed, published = told.pop("metadata")["fixed"], expected.pop("metadata")["fixed"]
         assert fixed.pop("dataset") == {"file": str(dutch), "sha256": own_sets.digest(dutch)}
         assert (fixed, told) == (published | {"language": "nl"}, expected | {"task": name})
+    of_one_test = written(tmp_path / "one.json", "nl", DUTCH[2:])
+    (task,) = own_sets.write_tasks(tmp_path, of_one_test, own_sets.read(of_one_test))
+    assert task.name == "stereoset_nl_intra.yaml"
 
 
 def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
     out, names = tmp_path / "run", "stereoset_nl,stereoset_nl_inter_variants"
     told, docs, again = run(names, "--include_path", str(folder), out=out)
-    assert {doc["language"] for doc in docs} == {"nl"}
-    assert sorted(doc["id"] for doc in docs) == ["a1", "a2", "e1", "e2"]
+    assert sorted((doc["id"], doc["language"]) for doc in docs) == [(name, "nl") for name in ("a1", "a2", "e1", "e2")]
     assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == {
         "file": str(dutch),
         "sha256": own_sets.digest(dutch),
@@ -206,18 +188,16 @@ def test_the_stock_harness_runs_them(folder):
 
 
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
-    german = [{**one, "id": f"new-{one['id']}"} for one in stereoset_items.read("de", "inter")]
-    path = written(tmp_path / "de.json", "de", german)
+    path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter")[1:])
     given = json.dumps({"dataset": str(path)})
-    names = "stereoset_de_inter,stereoset_de_inter_variants"
-    told, docs, again = run(names, "--metadata", given, out=tmp_path / "run")
-    assert {doc["id"] for doc in docs} == {one["id"] for one in german}
+    told, docs, again = run("stereoset_de_inter", "--metadata", given, out=tmp_path / "run")
+    assert [doc["id"] for doc in docs] == ["inter1"]
     own = told["provenance"]["tasks"]["stereoset_de_inter"]
     assert (own["dataset"]["sha256"], "data" in own) == (own_sets.digest(path), False)
     assert again[again.index("--metadata") + 1] == given
     run("stereoset_de_inter", out=tmp_path / "published")
     said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
-    assert f"data sets: the published one and {own_sets.digest(path)[:12]}" in said.err + said.out
+    assert f"the published one and {own_sets.digest(path)[:12]}" in said.err + said.out
 
 
 def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, tmp_path):
@@ -237,15 +217,6 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, t
     assert f"{dutch} was changed" in refused(tmp_path, *arguments)
     dutch.unlink()
     assert f"stereoset validate {dutch} --tasks" in refused(tmp_path, *arguments)
-
-
-def test_odd_names_and_one_test(tmp_path):
-    place = tmp_path / 'a: b\'s "c" ünï 🐈 #{}'
-    path = written(place / "nl.json", "nl", DUTCH[2:])
-    (target,) = own_sets.write_tasks(place, path, own_sets.read(path))
-    assert target.name == "stereoset_nl_intra.yaml"
-    told = yaml.load(target.read_text(), catalog.Loader)
-    assert told["metadata"]["fixed"]["dataset"]["file"] == str(path)
 
 
 # ------------------------------------------------------------------------------------- validate
