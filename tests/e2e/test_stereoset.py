@@ -188,11 +188,12 @@ def test_a_whole_run_with_cache(checkpoints, tiny_mirror, tmp_path):
     more = ["--model_args", f"pretrained={checkpoints['bert']}", "--device", "cpu", "--batch_size", "8"]
     for name in ("a", "b"):
         run(tmp_path / name, "stereoset_fr", *more, "--use_cache", str(tmp_path / "cache"), model="hf-mlm")
-    first = rescored(tmp_path / "a")
-    assert first == rescored(tmp_path / "b")
     results = json.loads(next((tmp_path / "a").rglob("results_*.json")).read_text())["results"]["stereoset_fr"]
-    for score in ("lms", "ss", "icat", "inter/mc_icat_macro", "gender/ss"):
-        assert first["stereoset_fr"][score][0] == results[f"{score},none"]
+    first = rescored(tmp_path / "a")["stereoset_fr"]
+    assert first == rescored(tmp_path / "b")["stereoset_fr"]
+    assert [first[name][0] for name in ("lms", "ss", "gender/ss")] == [
+        results[f"{name},none"] for name in ("lms", "ss", "gender/ss")
+    ]
 
 
 class _Completions(servers.Handler):

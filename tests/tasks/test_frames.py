@@ -61,7 +61,12 @@ def text(given):
 
 GOOD = pickled(tiny_frame("tr", "inter"))
 MANAGER = b"\x80\x02cpandas.core.internals.managers\nBlockManager\n"
+SYSTEM = Hostile(os.system, "touch ran")
+FRAME = tiny_frame("en", "inter")
+FRAME.at[0, "context"] = SYSTEM
 REFUSED = {
+    **{f"system, protocol {number}": pickle.dumps(SYSTEM, number) for number in range(6)},
+    **{f"system in a frame, protocol {number}": pickled(FRAME, number) for number in (3, 4, 5)},
     "eval": pickle.dumps(Hostile(eval, "1")),
     "getattr": pickle.dumps(Hostile(getattr, "a", "upper")),
     "from_dict": pickle.dumps(Hostile(pandas.DataFrame.from_dict, {})),
@@ -85,19 +90,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_other_content_is_refused_and_does_not_reach_the_next_file(name):
-    with pytest.raises(BiasError, match=r"^x: .*refused and not read: .+$"):  # in one line
+def test_other_content_is_refused_runs_nothing_and_does_not_reach_the_next_file(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BiasError, match=rf"^x: .*refused and not read: .*{'system' if 'sys' in name else '.'}"):
         read_frame(REFUSED[name], "x")
     assert read_frame(GOOD, "x")["id"] == ["inter0", "inter1"]
-
-
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
-def test_a_hostile_file_is_refused_and_nothing_runs(tmp_path, protocol):
-    frame = tiny_frame("en", "inter")
-    frame.at[0, "context"] = bad = Hostile(os.system, f"touch {tmp_path / 'ran'}")
-    for content in (pickle.dumps(bad, protocol), pickled(frame, max(protocol, 3))):
-        with pytest.raises(BiasError, match=r"posix\.system"):
-            read_frame(content, "x")
     assert not list(tmp_path.iterdir())
 
 

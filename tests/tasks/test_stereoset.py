@@ -42,17 +42,16 @@ def test_released_sizes(mirror, language):
     assert sum(item["context"][-1] not in ".!?" for item in inter) > 250
 
 
-def test_stored_sentences_are_kept(mirror):
-    different = total = 0
-    for item in stereoset_items.read("en", "intra"):
-        for candidate in item["candidates"]:
-            total += 1
-            different += item["context"].replace("BLANK", candidate["word"]) != candidate["sentence"]
-    assert different / total > 0.3
+def test_stored_sentences_and_odd_blanks_are_kept(mirror):
+    filled = [
+        item["context"].replace("BLANK", candidate["word"]) == candidate["sentence"]
+        for item in stereoset_items.read("en", "intra")
+        for candidate in item["candidates"]
+    ]
+    assert sum(filled) / len(filled) < 0.7
     contexts = [item["context"] for item in stereoset_items.read("de", "intra")]
     assert sum("BLANKST" in context for context in contexts) > 1
     assert sum(context.count("BLANK") == 2 for context in contexts) == 2
-    assert "\u00a0" in "".join(item["context"] for item in stereoset_items.read("fr", "intra"))
 
 
 def test_any_beginning_is_spread(mirror):
@@ -66,20 +65,19 @@ def test_any_beginning_is_spread(mirror):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda i: i[1]["candidates"][0].update(label="related"), "item intra1: labels "),
-        (lambda i: i[1]["candidates"][0].update(label=i[1]["candidates"][1]["label"]), "item intra1: labels "),
-        (lambda i: i[1]["candidates"].pop(), "item intra1: labels "),
-        (lambda i: i[1].update(id="intra0"), "the id intra0 appears twice"),
-        (lambda i: i[1]["candidates"][0].update(id=i[0]["candidates"][0]["id"]), "appears twice"),
-        (lambda i: i[1].update(context="no hole"), "item intra1: the context"),
-        (lambda i: i[1]["candidates"][2].update(word=" "), "item intra1: an empty"),
-        (lambda i: i[1].update(term=None), "item intra1: an empty"),
+        (lambda first, second: second["candidates"][0].update(label="related"), "item intra1: labels "),
+        (lambda first, second: second["candidates"].pop(), "item intra1: labels "),
+        (lambda first, second: second.update(id="intra0"), "the id intra0 appears twice"),
+        (lambda first, second: second["candidates"][0].update(id=first["candidates"][0]["id"]), "appears twice"),
+        (lambda first, second: second.update(context="no hole"), "item intra1: the context"),
+        (lambda first, second: second["candidates"][2].update(word=" "), "item intra1: an empty"),
+        (lambda first, second: second.update(term=None), "item intra1: an empty"),
     ],
 )
 def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, named):
     items = copy.deepcopy(stereoset_items.read("de", "intra"))
     stereoset_items.check_items(items, "mine")
-    change(items)
+    change(*items)
     with pytest.raises(BiasError, match=f"mine, .*{named}"):
         stereoset_items.check_items(items, "mine")
 
@@ -156,43 +154,35 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     assert not early_stopping.ends("B\n\nSentence:\n", request("prompt<think>\n"))  # the template opened them
 
 
-def chosen(**scores):
-    values = {"choice_lms": 90.0, "choice_ss": 60.0, "choice_ss_meaningful": 61.0, "unanswered": 0.0, "refused": 0.0}
-    values |= {"place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | scores
-    made = {name: Value(name, number, 1.0, (number - 2, number + 2)) for name, number in values.items()}
-    return TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
-
-
 def test_cautions_of_choices():
-    def cautions(**scores):
-        return list(registry.get("stereoset_choices").cautions(chosen(**scores)))
+    benchmark = registry.get("stereoset_choices")
 
-    assert cautions() == cautions(unanswered=0.3, refused=0.2) == []
-    (remark,) = remarks.unmaking(Run("model", None, {}, "", {}), chosen(unanswered=0.3, refused=0.2))
+    def chosen(**changed):
+        values = {"choice_lms": 90.0, "choice_ss": 60.0, "choice_ss_meaningful": 61.0, "unanswered": 0.0}
+        values |= {"refused": 0.0, "place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | changed
+        made = {name: Value(name, number, 1.0, (number - 2, number + 2)) for name, number in values.items()}
+        task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
+        return task, list(benchmark.cautions(task)), of_task(task)
+
+    assert chosen()[1] == chosen(unanswered=0.3, refused=0.2)[1] == []
+    (remark,) = remarks.unmaking(Run("model", None, {}, "", {}), chosen(unanswered=0.3, refused=0.2)[0])
     assert remark.kind == "unanswered"
-    (text,) = cautions(place_a=0.8, place_b=0.1, place_c=0.1)
-    assert "80%" in text
-    assert "letter A" in text
-    (text,) = cautions(choice_lms=67.0)
-    assert "66.7" in text
-    assert len(of_task(chosen(choice_lms=67.0))) == len(of_task(chosen())) + 1
-    silent = chosen(unanswered=1.0, **dict.fromkeys(("choice_ss", "place_a", "place_b", "place_c"), math.nan))
-    assert any("100%" in line for line in of_task(silent))
-    (old := chosen()).scores.clear()
-    assert list(registry.get("stereoset_choices").cautions(old)) == []
+    (text,) = chosen(place_a=0.8, place_b=0.1, place_c=0.1)[1]
+    assert text.startswith("80% of the choices are the letter A")
+    (text,) = chosen(choice_lms=67.0)[1]
+    assert text.startswith("choice_lms 67")
+    assert len(chosen(choice_lms=67.0)[2]) == len(chosen()[2]) + 1
+    nothing = dict.fromkeys(("choice_ss", "place_a", "place_b", "place_c"), math.nan)
+    assert any("100%" in line for line in chosen(unanswered=1.0, **nothing)[2])
 
 
-def test_a_run_of_choices_and_what_reads_it(tiny_mirror, tmp_path):
-    for seed in ("1", "2"):
-        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--output_path", str(tmp_path / seed)]
-        assert command("run", "--tasks", "stereoset_en_gen", "--log_samples", *arguments).status == 0
-    (path,) = (tmp_path / "1").rglob("results_*.json")
+def test_a_run_of_choices_is_rescored(tiny_mirror, tmp_path):
+    arguments = ["--model", "bias-chance", "--output_path", str(tmp_path), "--log_samples"]
+    assert command("run", "--tasks", "stereoset_en_gen", *arguments).status == 0
+    (path,) = tmp_path.rglob("results_*.json")
     printed = json.loads(path.read_text())["results"]["stereoset_en_gen"]
-    (entry,) = json.loads(command("rescore", str(tmp_path / "1"), "--json").out)
+    (entry,) = json.loads(command("rescore", str(tmp_path), "--json").out)
+    assert {"choice_ss", "intra/choice_ss", "gender/choice_lms", "refused"} <= set(entry["scores"])
     for name, score in entry["scores"].items():
         value = printed.get(f"{name},answer", math.nan)
         assert score["value"] == value or math.isnan(value), name
-    assert {"choice_ss", "intra/choice_ss", "gender/choice_lms", "refused"} <= set(entry["scores"])
-    compared = json.loads(command("compare", str(tmp_path / "1"), str(tmp_path / "2"), "--format", "json").out)
-    assert {row["score"] for row in compared} == set(registry.get("stereoset_choices").main)
-    assert all(row["paired"] for row in compared)
