@@ -119,16 +119,7 @@ def test_rows_of_tables_and_named_data_sets(tmp_path):
             list(Corpus(str(tmp_path / source), "en"))
 
 
-def test_corpora_that_are_none(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.pdf").write_text("x")
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "bad.txt").write_bytes(b"\xff\xfe\x00")
-    for source, named in (
-        ("./no", "--corpus ./no"),
-        ("x.pdf", "x.pdf"),
-        ("texts", "bad.txt: "),
-        ("a/b", "--corpus a/b"),
-    ):
-        with pytest.raises(BiasError, match=named):
-            list(Corpus(source, "en"))
+def test_an_article_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BiasError, match=r"bad\.txt: "):
+        list(Corpus(str(tmp_path), "en"))
