@@ -35,21 +35,15 @@ def test_good_items_have_no_findings():
 
 @pytest.mark.parametrize(
     ("context", "code"),
-    [
-        ("De tuinman was vandaag heel.", "blank"),
-        ("De tuinman was vandaag heel blank.", "blank"),
-        ("De tuinman was vandaag heel BLANK BLANK.", "doubled"),
-        ("De tuinman was vandaag heel BLANKe.", "glued"),
-        ("De tuinman was vandaag onBLANK.", "glued"),
-    ],
+    [("heel.", "blank"), ("blank.", "blank"), ("BLANK BLANK.", "doubled"), ("BLANKe.", "glued"), ("onBLANK.", "glued")],
 )
 def test_the_blank(context, code):
-    bad = item("intra", "a1", context, ["geduldig", "ongedurig", "lamp"])
+    bad = item("intra", "a1", f"De tuinman was vandaag {context}", ["geduldig", "ongedurig", "lamp"])
     assert code in problems(bad, ENGLISH[2])
     assert code in problems(bad)
 
 
-def test_blanks_that_the_source_doubles_or_misplaces_are_noted_only():
+def test_blanks_of_the_source_are_noted_only_and_scripts_without_spaces_have_letters_beside_them():
     source = item("intra", "x", "BLANK and BLANK again.", ["Rain", "Sun", "Soup"])
     own = item("intra", "x", "BLANK en nog eens BLANK.", ["Regen", "Zon", "Soep"])
     assert (found(own, source), problems(own)) == ({("doubled", "context", "note")}, {"doubled"})
@@ -57,9 +51,6 @@ def test_blanks_that_the_source_doubles_or_misplaces_are_noted_only():
     assert "stray" in problems(own, ENGLISH[0])
     assert found(own, ENGLISH[0] | {"context": "The BLANK came home early."}) == {("stray", "context", "note")}
     assert ("stray", "anti-stereotype", "problem") in found(changed(0, sentence1="BLANK was moe."), ENGLISH[0])
-
-
-def test_scripts_without_spaces_have_letters_beside_the_blank():
     assert found(item("intra", "x", "园丁很BLANK。", ["耐心", "急躁", "灯"]), language="zh") == set()
     assert problems(item("intra", "x", "정원사는 BLANK는 사람이다.", ["a", "b", "c"]), language="ko") == {"glued"}
 

@@ -32,22 +32,6 @@ def reviewed(path, items=EQUAL, **found):
     return review.review(items, texts, "en", path)
 
 
-def test_a_sheet_lists_what_needs_a_person(path):
-    assert [state.way for state in reviewed(path).values()] == ["left out", "left out", "translated"]
-    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
-    rows, before = sheet(path), path.read_bytes()
-    assert list(rows) == ["i1", "i2"]
-    assert "anti-stereotype" in rows["i1"]["reasons"]
-    for name, row in rows.items():
-        texts = review.texts_of(EQUAL[name])
-        assert {part: row[part] for part in texts} == {part: row[f"source {part}"] for part in texts} == texts
-    reviewed(path)
-    assert path.read_bytes() == before
-    path.unlink()
-    reviewed(path, {"i3": EQUAL["i3"]})
-    assert not path.exists()
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -60,7 +44,10 @@ def test_a_sheet_lists_what_needs_a_person(path):
     ],
 )
 def test_sheets_of_every_spreadsheet_program(path, how):
-    reviewed(path)
+    assert [state.way for state in reviewed(path).values()] == ["left out", "left out", "translated"]
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
+    texts, row = review.texts_of(EQUAL["i1"]), sheet(path)["i1"]
+    assert {part: row[part] for part in texts} == {part: row[f"source {part}"] for part in texts} == texts
     better = {"correct context": "Die Katze; sie ist BLANK.", "correct unrelated word": "=ründ", "comment": "ü"}
     fill(path, {"i1": better, "i2": {"accept": "X"}}, **how)
     rows = review.read_sheet(path, EQUAL)

@@ -2,11 +2,6 @@
 
 import codecs
 import csv
-import io
-import os
-import random
-import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +15,6 @@ from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
 from tests.support import tiny
 from tests.support.example_items import fill, sheet
-from tests.support.forked import die_at
 from tests.support.fuzzing import command
 
 # ---------------------------------------------------------------------------------------- engines
@@ -54,16 +48,17 @@ def test_engines_that_cannot_translate(nllb, tmp_path, engine, named):
     assert named in str(caught.value)
 
 
-class Fake:
-    """An engine that does something to every text."""
+class Fake(Checkpoint):
+    """An engine that does something to every text, up to a number of texts."""
 
-    batch = 4
-
-    def __init__(self, does, identity="fake"):
-        self.does, self.identity, self.asked = does, identity, []
+    def __init__(self, does, identity="fake", most=1000):
+        self.does, self.identity, self.most, self.batch, self.asked = does, identity, most, 4, []
+        self.about = {"engine": identity}
 
     def translate(self, texts):
         self.asked += texts
+        if len(self.asked) > self.most:
+            raise KeyboardInterrupt
         return [self.does(text) for text in texts]
 
 
@@ -171,22 +166,16 @@ def test_another_model_is_another_identity(nllb, tmp_path, monkeypatch):
 # -------------------------------------------------------------------------------- the whole path
 
 
-class Rot13(Checkpoint):
-    """An engine that translates BLANK, makes one word of two (careless, careful) and loses ends."""
-
-    def __init__(self, identity="rot13"):
-        self.batch, self.identity, self.about = 4, identity, {"engine": "rot13"}
-
-    def translate(self, texts):
-        return [self.of(text.replace("careless", "careful")).rstrip("." if "Bread" in text else "") for text in texts]
-
-    def of(self, text):
-        return " ".join(word if "XYZ" in word else codecs.encode(word, "rot13") for word in text.split(" "))
+def rot13(text):
+    """A translation that translates BLANK, makes one word of two (careless, careful) and loses an end."""
+    words = text.replace("careless", "careful").split(" ")
+    said = " ".join(word if "XYZ" in word else codecs.encode(word, "rot13") for word in words)
+    return said.rstrip(".") if "Bread" in text else said
 
 
-def made(out, engine=None, limit=None):
+def made(out, limit=None, **more):
     """How many items an engine leaves to a person."""
-    return translate.translate_set(out, "it", limit, engine or Rot13())[0]
+    return translate.translate_set(out, "it", limit, Fake(rot13, **more))[0]
 
 
 def by_hand():
@@ -199,11 +188,6 @@ def by_hand():
             own[part] = f"parola {number} {'abcde'[place]}{blanks}{text[-1] if text[-1] in '.!?' else ''}"
         own["target"] = f"gruppo {item['term']}"
     return texts
-
-
-def correct_all(path):
-    """Fill in the sheet as a person would."""
-    fill(path, {name: {f"correct {part}": text for part, text in own.items()} for name, own in by_hand().items()})
 
 
 def files(folder):
@@ -263,19 +247,18 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror):
     assert files(out) == before  # nothing new: the same files, and so the same hash
 
     # another engine: what was translated, corrected and accepted stays
-    assert made(out, Rot13("rot13 anew")) == 0
+    assert made(out, identity="anew") == 0
     assert len(translate.read_lines(out / translate.TRANSLATED)) == 2 * len(kept)
     assert sheet(path) == before["review.csv"]
 
     # what can't be understood is said before anything is asked
     path.write_text("id,accept\nnobody,x\n")
     with pytest.raises(BiasError, match="review.csv row 2"):
-        made(out, engine := Fake(str.upper))
-    assert engine.asked == []
+        made(out, identity="once more", most=0)
 
 
 def test_a_published_language_is_run_with_metadata_and_an_empty_set_leaves_no_file(tmp_path, tiny_mirror):
-    _, said = translate.translate_set(tmp_path / "de", "de", None, Rot13())
+    _, said = translate.translate_set(tmp_path / "de", "de", None, Fake(rot13))
     assert f'{{"dataset": "{tmp_path / "de" / "stereoset_de.json"}"}}' in said
     assert not list((tmp_path / "de").glob("*.yaml"))
     (tmp_path / "t.csv").write_text("text,translation\n")
@@ -284,36 +267,15 @@ def test_a_published_language_is_run_with_metadata_and_an_empty_set_leaves_no_fi
     assert not (tmp_path / "de" / "stereoset_de.json").exists()
 
 
-def killed(at, number, out):
-    """A run in a process of its own that is killed when a function is called for the n-th time; its status."""
-    child = os.fork()
-    if child == 0:
-        try:
-            die_at(at, number)
-            sys.stdout = sys.stderr = io.StringIO()
-            os._exit(bool(made(out)))
-        finally:
-            os._exit(99)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror):
-    whole, moments = tmp_path / "whole" / "it", ["os:fsync", "os:replace", f"{translate.__name__}:restore"]
-    assert made(whole)
-    correct_all(whole / "review.csv")
-    made(whole)
-    draw, deaths = random.Random(20261122), 0
-    for attempt in range(4):
-        out = tmp_path / str(attempt) / "it"
-        for corrected in (False, True):
-            if corrected:
-                correct_all(out / "review.csv")
-            for _ in range(3):
-                status = killed(draw.choice(moments[: 2 if corrected else 3]), draw.randint(1, 2), out)
-                assert status in (-signal.SIGKILL, 0, 1)
-                deaths += status == -signal.SIGKILL
-            made(out)
-        for temporary in out.glob(".lm-eval-bias-*.tmp"):  # of a process that was killed while it wrote
-            temporary.unlink()
-        assert files(out) == files(whole)
-    assert deaths >= 8
+def test_stopped_at_any_text_and_continued(tmp_path, tiny_mirror):
+    made(tmp_path / "whole")
+    for most in range(0, 40, 4):
+        out = tmp_path / str(most)
+        with pytest.raises(KeyboardInterrupt):
+            made(out, most=most)
+        with pytest.raises(KeyboardInterrupt):  # the next batch, and no more
+            made(out, most=4)
+        kept = len(translate.read_lines(out / translate.TRANSLATED))
+        made(out)
+        assert files(out) == files(tmp_path / "whole")
+    assert kept > 30

@@ -10,9 +10,8 @@ from lm_eval.api.instance import Instance
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report.sentences import of_task
-from lm_eval_bias.runs import remarks
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks, stereoset_items
@@ -154,26 +153,24 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     assert not early_stopping.ends("B\n\nSentence:\n", request("prompt<think>\n"))  # the template opened them
 
 
-def test_cautions_of_choices():
-    benchmark = registry.get("stereoset_choices")
-
-    def chosen(**changed):
-        values = {"choice_lms": 90.0, "choice_ss": 60.0, "choice_ss_meaningful": 61.0, "unanswered": 0.0}
-        values |= {"refused": 0.0, "place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | changed
-        made = {name: Value(name, number, 1.0, (number - 2, number + 2)) for name, number in values.items()}
-        task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
-        return task, list(benchmark.cautions(task)), of_task(task)
-
-    assert chosen()[1] == chosen(unanswered=0.3, refused=0.2)[1] == []
-    (remark,) = remarks.unmaking(Run("model", None, {}, "", {}), chosen(unanswered=0.3, refused=0.2)[0])
-    assert remark.kind == "unanswered"
-    (text,) = chosen(place_a=0.8, place_b=0.1, place_c=0.1)[1]
-    assert text.startswith("80% of the choices are the letter A")
-    (text,) = chosen(choice_lms=67.0)[1]
-    assert text.startswith("choice_lms 67")
-    assert len(chosen(choice_lms=67.0)[2]) == len(chosen()[2]) + 1
-    nothing = dict.fromkeys(("choice_ss", "place_a", "place_b", "place_c"), math.nan)
-    assert any("100%" in line for line in chosen(unanswered=1.0, **nothing)[2])
+@pytest.mark.parametrize(
+    ("changed", "said", "warned"),
+    [
+        ({}, "towards stereotypes", []),
+        ({"unanswered": 0.3, "refused": 0.2}, "30%", []),  # a remark of every benchmark's warns of it
+        ({"place_a": 0.8, "place_b": 0.1, "place_c": 0.1}, "80%", ["letter A"]),
+        ({"choice_lms": 67.0}, "66.7", ["choice_lms 67"]),
+        ({"unanswered": 1.0, "choice_ss": math.nan, "place_a": math.nan}, "100%", []),
+    ],
+)
+def test_what_is_said_of_choices(changed, said, warned):
+    values = {"choice_lms": 90.0, "choice_ss": 60.0, "choice_ss_meaningful": 61.0, "unanswered": 0.0, "refused": 0.0}
+    values |= {"place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | changed
+    made = {name: Value(name, number, 1.0, (number - 2, number + 2)) for name, number in values.items()}
+    task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
+    assert said in " ".join(of_task(task))
+    cautions = list(registry.get("stereoset_choices").cautions(task))
+    assert [name in text for name, text in zip(warned, cautions, strict=True)] == [True] * len(warned)
 
 
 def test_a_run_of_choices_is_rescored(tiny_mirror, tmp_path):
