@@ -154,10 +154,8 @@ def checkpoints(tmp_path_factory):
     [
         ("stereoset_en hf-mlm headless", "no next-sentence head"),
         ("stereoset_en hf-nsp gpt2", "between-sentence questions"),
-        ("stereoset_en_inter hf-nsp gpt2", "nsp_config.json"),
         ("occugender hf-mlm bert", "--model hf-mlm"),
         ("stereoset_en local-chat-completions none", "log-likelihoods"),
-        ('stereoset_en hf gpt2 --metadata {"boss":"all"}', "bos?"),
         ('stereoset_en hf gpt2 --metadata {"masked":"pll_original"}', "masked=pll_original"),
         ('stereoset_en_inter_variants hf gpt2 --metadata {"inter":"gen"}', "'inter'"),
         ("stereoset_en_inter,stereoset_en_inter_variants hf t5", "encoder-decoder"),
