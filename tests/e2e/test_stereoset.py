@@ -176,18 +176,6 @@ def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
     assert named in done.err.splitlines()[-1]
 
 
-def test_a_whole_run_with_cache(checkpoints, tiny_mirror, tmp_path):
-    more = ["--model_args", f"pretrained={checkpoints['bert']}", "--device", "cpu", "--batch_size", "8"]
-    for name in ("a", "b"):
-        run(tmp_path / name, "stereoset_fr", *more, "--use_cache", str(tmp_path / "cache"), model="hf-mlm")
-    results = json.loads(next((tmp_path / "a").rglob("results_*.json")).read_text())["results"]["stereoset_fr"]
-    first = rescored(tmp_path / "a")["stereoset_fr"]
-    assert first == rescored(tmp_path / "b")["stereoset_fr"]
-    assert [first[name][0] for name in ("lms", "ss", "gender/ss")] == [
-        results[f"{name},none"] for name in ("lms", "ss", "gender/ss")
-    ]
-
-
 class _Completions(servers.Handler):
     """An OpenAI-like server: echoes prompts of token ids with their log-probabilities."""
 
