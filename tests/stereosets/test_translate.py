@@ -48,6 +48,10 @@ def test_engines_that_cannot_translate(nllb, tmp_path, engine, named):
     assert named in str(caught.value)
 
 
+class Stopped(Exception):
+    """What ends an engine."""
+
+
 class Fake(Checkpoint):
     """An engine that does something to every text, up to a number of texts."""
 
@@ -58,7 +62,7 @@ class Fake(Checkpoint):
     def translate(self, texts):
         self.asked += texts
         if len(self.asked) > self.most:
-            raise KeyboardInterrupt
+            raise Stopped
         return [self.does(text) for text in texts]
 
 
@@ -167,10 +171,10 @@ def test_another_model_is_another_identity(nllb, tmp_path, monkeypatch):
 
 
 def rot13(text):
-    """A translation that translates BLANK, makes one word of two (careless, careful) and loses an end."""
+    """A translation that translates BLANK, makes one word of two (careless, careful), loses an end and adds some."""
     words = text.replace("careless", "careful").split(" ")
     said = " ".join(word if "XYZ" in word else codecs.encode(word, "rot13") for word in words)
-    return said.rstrip(".") if "Bread" in text else said
+    return f"{said.capitalize()}." if len(words) == 1 else said.rstrip(".") if "Bread" in text else said
 
 
 def made(out, limit=None, **more):
@@ -221,9 +225,12 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror):
     out, path = tmp_path / "it", tmp_path / "it" / "review.csv"
     assert made(out) == len(rows := sheet(path))
     assert "the same" in rows["intra2"]["reasons"]
-    there = {item["id"] for item in own_sets.read(out / "stereoset_it.json").items}
-    assert there.isdisjoint(rows)
-    assert there | set(rows) == {item["id"] for item in read_all("en")}
+    there = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
+    assert there.keys().isdisjoint(rows)
+    words = [candidate["word"] for item in there.values() for candidate in item["candidates"] if candidate["word"]]
+    assert sum(word.endswith(".") for word in words) <= 1  # as a word of the source does
+    assert sum(word == word.lower() for word in words) > len(words) / 2
+    assert there.keys() | set(rows) == {item["id"] for item in read_all("en")}
     kept = translate.read_lines(out / translate.TRANSLATED)
     assert {line["translation"].count("BLANK") - line["source"].count("BLANK") for line in kept} == {0}
     assert len({line["source"] for line in kept}) == len(kept)
@@ -271,9 +278,9 @@ def test_stopped_at_any_text_and_continued(tmp_path, tiny_mirror):
     made(tmp_path / "whole")
     for most in range(0, 40, 4):
         out = tmp_path / str(most)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Stopped):
             made(out, most=most)
-        with pytest.raises(KeyboardInterrupt):  # the next batch, and no more
+        with pytest.raises(Stopped):  # the next batch, and no more
             made(out, most=4)
         kept = len(translate.read_lines(out / translate.TRANSLATED))
         made(out)
