@@ -228,8 +228,7 @@ def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror):
     there = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
     assert there.keys().isdisjoint(rows)
     words = [candidate["word"] for item in there.values() for candidate in item["candidates"] if candidate["word"]]
-    assert sum(word.endswith(".") for word in words) <= 1  # as a word of the source does
-    assert sum(word == word.lower() for word in words) > len(words) / 2
+    assert {"xvaq", "friragrra"} <= set(words)  # in small letters, as kind and seventeen are
     assert there.keys() | set(rows) == {item["id"] for item in read_all("en")}
     kept = translate.read_lines(out / translate.TRANSLATED)
     assert {line["translation"].count("BLANK") - line["source"].count("BLANK") for line in kept} == {0}
