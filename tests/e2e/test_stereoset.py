@@ -137,6 +137,8 @@ def test_bad_predictions_are_refused_by_name(tmp_path, tiny_mirror):
         assert "cut.json.gz: cannot be read" in refused(tmp_path, "rescore", str(cut), "--language", "en")
     path.write_bytes(b"\xef\xbb\xbf" + b'{"model": "x", ' + json.dumps(content).encode()[1:])
     assert set(rescored(path, "--language", "en")) == {"stereoset_en"}
+    path.write_text('{"a": {"intrasentence": 1}}')
+    assert "p.json: holds neither" in refused(tmp_path, "rescore", str(path), "--language", "en")
 
 
 @pytest.fixture(scope="module")

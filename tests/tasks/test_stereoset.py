@@ -79,25 +79,14 @@ def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, named):
         stereoset_items.check_items(items, "mine")
 
 
-def test_questions_carry_what_each_family_needs(tiny_mirror):
+def test_questions_carry_a_text_as_it_is_and_answers_are_as_many(tiny_mirror):
     docs = hooks.documents({"language": "fr", "tests": ["inter", "intra"]}, bos="all")
     inter, intra = docs[0], next(doc for doc in docs if doc["test"] == "intra")
-    (question, *_) = hooks.questions(intra)
-    assert question.kind == "cloze"
-    assert question.arguments == (
-        "L'ingénieure est «\u00a0BLANK\u00a0»\u00a0!",
-        "précise",
-        "L'ingénieure est «\u00a0précise\u00a0»\u00a0!",
-        {"bos": "all", "masked": "left_to_right", "inter": "gen"},
-    )
-    (question, *_) = hooks.questions(inter)
-    assert question.kind == "next_sentence"
-    assert question.arguments[:2] == ("Où est l'ingénieure\u00a0?", "Elle écrit\u00a0!")
-    variants = {"language": "fr", "tests": ["inter"], "variants": True}
-    (question, *_) = hooks.questions(hooks.documents(variants)[0])
-    assert question.kind == "sentence_likelihoods"
+    asked = [hooks.questions(doc)[0].arguments for doc in (inter, intra)]
+    assert asked[0][:2] == ("Où est l'ingénieure\u00a0?", "Elle écrit\u00a0!")
+    assert (asked[1][1] in asked[1][2], asked[1][3]["bos"]) == (True, "all")
     with pytest.raises(BiasError, match="--metadata inter"):
-        hooks.documents(variants, inter="gen")
+        hooks.documents({"language": "fr", "tests": ["inter"], "variants": True}, inter="gen")
     with pytest.raises(BiasError, match="item inter0: 2 answers for 3 candidates"):
         hooks.record(inter, [(0.1, 1), (0.2, 1)])
 
