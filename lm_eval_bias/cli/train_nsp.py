@@ -69,8 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
     trainer = internals.key_values(arguments.trainer)
     settings = TrainingSettings(arguments.model, (), arguments.revision, trainer, **options)
-    each_of = zip(arguments.corpus, *each, strict=True)
-    corpora = tuple(Corpus(*given, arguments.column, arguments.corpus_revision) for given in each_of)
+    corpora = tuple(
+        Corpus(source, language, config, arguments.column, arguments.corpus_revision)
+        for source, language, config in zip(arguments.corpus, *each, strict=True)
+    )
     settings = dataclasses.replace(settings, corpora=corpora)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
