@@ -17,7 +17,6 @@ from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS
 
 _LARGEST = 1 << 26  # bytes; predictions for all candidates have about a million
-_MOST_UNKNOWN = 0.1  # of the candidates: a file with more is of other data
 
 
 def _open(path: Path) -> IO[str]:
@@ -100,7 +99,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
                 f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {ask} complete?"
             )
         unknown = scores.keys() - ids
-        if len(unknown) > _MOST_UNKNOWN * len(ids) or len(unknown) % 3:
+        if len(unknown) > 0.1 * len(ids) or len(unknown) % 3:  # other data, or a part of an item
             raise BiasError(
                 f"{where} scores {len(unknown)} candidates that the released {language} data don't have, "
                 f"{min(unknown)} {ask} undamaged?"

@@ -45,9 +45,8 @@ class Checkpoint:
             self._where, revision = str(folder), f"files {digest[:16]}"
             name = folder.resolve().name  # the same model wherever it lies
         else:
-            self._where, branch = name, options.get("revision", "main")
-            config = self._loaded("AutoConfig")
-            revision = str(getattr(config, "_commit_hash", None) or branch)
+            self._where = name
+            revision = str(getattr(self._loaded("AutoConfig"), "_commit_hash", None) or options.get("revision", "main"))
         suffixes = [f", {key}={value}" for key, value in sorted(options.items()) if key != "revision"]
         self.identity = f"hf:{name} at {revision}{''.join(suffixes)}"
         self.about = {
