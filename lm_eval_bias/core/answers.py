@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,11 +68,25 @@ class SavedSample(NamedTuple):
         part: What it belongs to.
         doc: The document.
         answers: Its requests' filtered answers.
+        logged: All that a sample log has of it.
     """
 
     part: SavedPart
     doc: dict[str, Any]
     answers: list[Any]
+    logged: Mapping[str, Any] = {}
+
+    @property
+    def requests(self) -> list[list[Any]]:
+        """The arguments of each request."""
+        arguments = self.logged.get("arguments")
+        given = arguments.values() if isinstance(arguments, dict) else ()
+        return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """The texts that the model wrote, each with what it was read as."""
+        return written(self.logged.get("resps"), self.answers)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
         absent = undefined("no sample log: run it again with --log_samples")
         estimates = [(score, absent) for score in described.scores()]
     else:
-        records = [described.record(doc, answers) for _, doc, answers in sample_logs.first_filter(samples)]
+        records = [described.record(one.doc, one.answers) for one in sample_logs.first_filter(samples)]
         estimates = [(score, score.compute(records)) for score in described.scores(records)]
     return {score.name: estimated(score, estimate) for score, estimate in estimates}
 

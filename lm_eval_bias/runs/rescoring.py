@@ -93,9 +93,9 @@ def recompute(task: TaskRun) -> dict[str, Value]:
         raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
     benchmark = registry.get(task.benchmark)
     records: list[Record] = []
-    for part, doc, answers in sample_logs.first_filter(task.samples):
-        with _blamed(part, f"document {len(records)}"):
-            records.append(benchmark.record(doc, answers))
+    for sample in sample_logs.first_filter(task.samples):
+        with _blamed(sample.part, f"document {len(records)}"):
+            records.append(benchmark.record(sample.doc, sample.answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
     return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
 
@@ -119,9 +119,10 @@ def _file(
         used.update(way.flag for way, _ in own)
         for way, value in own:
             samples = _rewritten(samples, way, value)
-    for part, doc, answers in samples:
-        with _blamed(part, f"document {len(parts[part][1]) if part in parts else 0}"):
-            parts.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
+    for sample in samples:
+        first, records = parts.setdefault(sample.part, (sample.doc, []))
+        with _blamed(sample.part, f"document {len(records)}"):
+            records.append(registry.get(sample.part.benchmark).record(sample.doc, sample.answers))
     rescored = {}
     for part, (first, records) in parts.items():
         with _blamed(part, "its scores"):

@@ -78,14 +78,14 @@ def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkey
     runs = [side(name, log(tmp_path / name, 40, shift)).run for shift, name in enumerate("abcd")]
     pairs = pairing.pairs(runs)
     read, held = [], []
-    plain = sample_logs._samples
+    plain = sample_logs.samples
 
     def watched(path):
         read.append(path.parent.name)
         held.append(sum("records" in vars(own) for pair in pairs for own in (pair, pair.other)))
         return plain(path)
 
-    monkeypatch.setattr(sample_logs, "_samples", watched)
+    monkeypatch.setattr(sample_logs, "samples", watched)
     found = find(pairs, Choice())
     assert len(found) == 3 * 4
     assert sorted(read) == list("abcd")
