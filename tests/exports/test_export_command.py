@@ -23,18 +23,6 @@ def test_files_are_written_and_nothing_else(form, tmp_path, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "tiny.json"]
 
 
-def test_a_second_export_replaces_the_first_and_leaves_other_files(tmp_path, capsys):
-    path, _ = a_run(tmp_path)
-    out = tmp_path / "out"
-    exported(capsys, path, "--to", "eee", "-o", out)
-    (out / "mine.txt").write_text("x")
-    before = sorted(out.rglob("*"))
-    exported(capsys, path, "--to", "eee", "-o", out)
-    assert sorted(out.rglob("*")) == before
-    (tmp_path / "file").write_text("x")
-    assert "Not a directory" in exported(capsys, path, "--to", "eee", "-o", tmp_path / "file", status=2).err
-
-
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_full_disk_leaves_nothing(form, tmp_path, capsys):
     path, _ = a_run(tmp_path)
@@ -61,17 +49,3 @@ def test_a_benchmark_that_this_version_does_not_know(form, tmp_path, capsys):
     more = [*MORE.get(form, []), *(["--allow-trial"] if form != "eee" else [])]
     said = exported(capsys, folder, "--to", form, *more, "-o", tmp_path / "out").out
     assert ": 0 scores" not in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("--to model-card --language en", "--language has no effect with --to model-card: it is for predictions"),
-        ("--to model-card --no-items", "--no-items has no effect with --to model-card: it is for eee"),
-        ("--to eee --dataset a/b", "--dataset has no effect with --to eee: it is for hf-eval-results"),
-        ("--to predictions --name x", "--name has no effect with --to predictions"),
-    ],
-)
-def test_options_that_another_format_has(arguments, says, tmp_path, capsys):
-    options = [*arguments.split(), "-o", tmp_path / "out"]
-    assert says in exported(capsys, a_run(tmp_path)[0], *options, status=2).err

@@ -191,7 +191,6 @@ WRITERS = {
     "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
     "export": ["export", "LOGS", "--to", "predictions"],
     "export card": ["export", "RUN", "--to", "model-card"],
-    "export eee": ["export", "RUN", "--to", "eee"],
 }
 NOWHERE = ["RUN/o.csv", "x" * 5000 + ".csv", "", "/dev/null/o.csv", "OUT"]
 

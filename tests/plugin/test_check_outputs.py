@@ -70,16 +70,6 @@ def test_junit(given_files, tmp_path, capsys):
     assert lms.find("failure").get("message").startswith("reaches ")
 
 
-def test_a_gate_that_holds(given_files, tmp_path, capsys):
-    run, policy = given_files
-    (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
-    files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "c.md", "--github"]
-    said = checked(capsys, run, "--policy", policy, *files, status=0).out
-    assert not [one for one in commands(said) if one[0] == "error"]
-    assert ElementTree.parse(tmp_path / "j.xml").getroot().get("failures") == "0"
-    assert (tmp_path / "c.md").read_text().startswith("## Bias gate: all bounds hold\n")
-
-
 def test_a_run_that_cannot_be_read_is_an_error_everywhere(given_files, tmp_path, capsys):
     run, policy = given_files
     (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
@@ -108,19 +98,6 @@ def test_annotations(given_files, capsys):
     assert "required: the whole interval at least 99; but reaches" in error[2]
     assert error[2].endswith("; why: 100%: all")
     assert "; why: 100%25: all\n" in said
-
-
-def test_all_that_is_to_know_of_a_run_is_one_warning(tmp_path, capsys):
-    content = run_file(tasks=["stereoset_en", "stereoset_de"])
-    for task in content["tasks"].values():
-        task["documents"] = 474
-    (tmp_path / "policy.yaml").write_text(POLICY.replace("stereoset_en", "stereoset_*").replace("version", "limit"))
-    run = write(tmp_path / "run.json", content)
-    said = checked(capsys, run, "--policy", tmp_path / "policy.yaml", "--github", status=1).out
-    ((_, properties, message),) = (one for one in commands(said) if one[0] == "warning")
-    assert properties == {"title": "tiny: read first"}
-    told = [line.partition(";")[0] for line in message.splitlines()]
-    assert told == ["stereoset_en: trial run, 474 of 4,229 items", "stereoset_de: trial run, 474 of 4,226 items"]
 
 
 @given(st.text(), st.text(), st.text(), st.text())
@@ -164,18 +141,3 @@ def test_the_summary_of_a_step_keeps_what_it_had(given_files, tmp_path, capsys, 
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     checked(capsys, run, "--policy", policy, "--markdown", summary, status=1)
     assert summary.read_text().startswith("## Bias gate: ")
-
-
-def test_bad_usage(given_files, tmp_path, capsys):
-    run, policy = given_files
-    content = open(run).read()
-    for more, says in (
-        (["--json", "--github"], "not both"),
-        (["--junit", run], f"--junit {run}: this file is also an input and would be overwritten"),
-        (["--markdown", policy], "--markdown"),
-        (["--junit", tmp_path / "none" / "j.xml"], "cannot be written"),
-        (["--junit", tmp_path / "x", "--markdown", tmp_path / "x"], "name two"),
-    ):
-        assert says in checked(capsys, run, "--policy", policy, *more, status=2).err
-    assert open(run).read() == content
-    assert open(policy).read() == POLICY

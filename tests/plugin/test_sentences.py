@@ -24,15 +24,6 @@ def results(**changes):
     return {"gg_bbq_names": scores, "hellaswag": {"acc,none": 0.3}}
 
 
-def test_direction_only_where_the_interval_allows():
-    text = describe(results(), {})
-    assert "0.25 [0.15, 0.35]" in text
-    assert "0.30 [0.10, 0.50]: answers go along stereotypes" in text
-    assert "0.10 [-0.29, 0.49]: the interval includes 0" in text
-    assert "hellaswag" not in text
-    assert "against stereotypes" in describe(results(diff_bias_amb=(-0.3, 0.1)), {})
-
-
 def test_an_interval_is_in_brackets_and_its_ends_are_those_of_the_range_where_it_is_cut():
     def shown(value, interval, **options):
         return wording.with_interval(Value("x", value, 0.1, interval, low=0.0, high=1.0), **options)
@@ -55,12 +46,6 @@ def test_four_items_have_no_interval_wider_than_the_range():
     text = describe(results(acc_amb=(0.38, 0.125), diff_bias_disamb=(0.0, 0.5)), config)
     assert "a share of 0.38 [0, 1]; diff-bias 0.30 [0.10, 0.50]" in text
     assert "diff-bias 0.00 [-1, 1]: the interval includes 0" in text
-
-
-def test_nan_is_said():
-    text = describe(results(diff_bias_amb=(math.nan, math.nan), acc_amb=(0.5, "N/A")), {})
-    assert "diff-bias not computable: no verdict" in text
-    assert "for a share of 0.50; diff-bias" in text
 
 
 def gg_bbq(**changes):
@@ -111,10 +96,6 @@ def test_a_number_that_rounds_to_0_has_no_minus():
     assert wording.with_interval(Value("gap", -0.3, 0.2, (-0.8, -0.004))) == "-0.30 [-0.80, 0.00]"
 
 
-def test_nothing_of_ours_is_nothing():
-    assert describe({"hellaswag": {"acc,none": 0.3}}, {}) == ""
-
-
 def stereoset(**changes):
     base = {
         "lms": (85.0, 1.0),
@@ -140,42 +121,6 @@ def test_stereotype_scores_are_read_against_50():
     assert "towards anti-stereotypes" in stereoset(ss=(45.0, 2.0))
 
 
-def test_an_interval_as_wide_as_the_range_tells_nothing():
-    assert "gender unclear (too few groups)." in stereoset(**{"gender/ss": (25.0, 30.0)})
-
-
-def test_a_low_lms_is_said():
-    assert "near or below chance (50)" in stereoset(lms=(57.0, 1.0))
-    assert "near or below chance (50)" in stereoset(lms=(70.0, 12.0))  # the interval reaches down to chance
-    assert "not computable" in stereoset(ss=(math.nan, math.nan), lms=(math.nan, math.nan))
-
-
-def test_a_low_lms_of_a_variant_is_said_as_of_a_test():
-    def told(**lms):
-        scores = {}
-        for variant, value in lms.items():
-            scores[f"{variant}/lms"] = Value(f"{variant}/lms", value, 0.5, interval=(value - 1, value + 1))
-            scores[f"{variant}/ss"] = Value(f"{variant}/ss", 59.1, 1.0, interval=(57.1, 61.1))
-        task = TaskRun("stereoset_en_inter_variants", "stereoset_variants", "en", "1", 0, 0, {}, scores)
-        variants = registry.get("stereoset_variants")
-        return variants.sentences(task), list(variants.cautions(task))
-
-    lines, cautions = told(gen=49.8, gen_full=80.0, gen_pmi=55.0)
-    assert lines[0].startswith("gen: prefers a meaningful candidate in 49.8% [48.8, 50.8] of comparisons")
-    assert lines[-1].endswith("says little about the model (gen, gen_pmi).")
-    assert "near or below chance (50): gen/lms" in cautions[0]
-    assert "gen_pmi/lms" in cautions[0]
-    assert "gen_full" not in cautions[0]
-    lines, cautions = told(gen=80.0, gen_full=80.0)
-    assert (len(lines), cautions) == (2, [])
-
-
-def test_few_clusters_widen_the_interval():
-    # 0.3 with error 0.1 is 3 standard errors from 0; with 2 degrees of freedom 95% reach to 4.30
-    config = {"gg_bbq_names": {"metric_list": [{"metric": "diff_bias_amb", "dof": 2.0}]}}
-    assert "0.30 [-0.13, 0.73]: the interval includes 0" in describe(results(), config)
-
-
 def occugender(**changes):
     shares = {f"{group}_dominated_{letter}": (33.0, 1.0) for group in ("female", "male") for letter in "MFD"}
     gaps = {"stereotype_gap": (0.1, 0.02), "female_dominated_gap": (0.3, 0.05), "male_dominated_gap": (-0.1, 0.02)}
@@ -195,9 +140,3 @@ def test_the_gap_says_what_each_group_does():
     assert "male-dominated items, men minus women: -0.10 [-0.14, -0.06], women are more likely there" in text
     assert "against the gender that dominates" in occugender(stereotype_gap=(-0.1, 0.02))
     assert "no clear direction" in occugender(male_dominated_gap=(0.01, 0.02))
-
-
-def test_older_files_without_the_groups_gaps_have_sentences():
-    text = occugender(female_dominated_gap=None, male_dominated_gap=None)
-    assert "Stereotype gap 0.10" in text
-    assert "Within the groups" not in text

@@ -58,12 +58,6 @@ def test_weights_of_the_same_size_are_told_by_their_time(name, tmp_path):
     assert len(identities) == 2
 
 
-def test_every_rank_has_its_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("RANK", "1")
-    provenance.claim_cache(str(tmp_path / "c"), "hf", {})
-    assert [path.name for path in tmp_path.iterdir()] == ["c_rank1.db"]
-
-
 KILLED = """
 import os, signal, sqlite3, sys
 database = sqlite3.connect(sys.argv[1], isolation_level=None)

@@ -10,7 +10,6 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
@@ -108,15 +107,6 @@ def test_one_run_by_several_paths_counts_once(folder):
         assert not problems
 
 
-def test_a_log_by_several_paths_is_rescored_once(folder, capsys):
-    (folder / "link").symlink_to(folder / "two")
-    capsys.readouterr()
-    (log,) = (folder / "two").rglob("samples_*")
-    for paths in ([folder / "two", folder / "link"], [log, folder / "link"], [folder / "link", log]):
-        assert main(["rescore", *map(str, paths), "--json"]) == 0
-        assert len(json.loads(capsys.readouterr().out)) == 1
-
-
 @pytest.mark.parametrize("rewritten", [False, True])
 def test_a_copy_counts_once_and_is_named(rewritten, folder):
     (copy,) = _results(shutil.copytree(folder / "two", folder / "three"))
@@ -145,16 +135,6 @@ def test_a_run_file_beside_the_results_that_it_was_made_of(folder, capsys):
     assert len(read([folder / "two", made])[0]) == 2
 
 
-def test_another_model_or_other_scores_are_no_copy(folder):
-    (path,) = _results(shutil.copytree(folder / "two", folder / "three"))
-    content = json.loads(path.read_text())
-    content["config"]["model_args"] = {"seed": 6}
-    path.write_text(json.dumps(content))
-    runs, problems = read([folder / "two", folder / "three"])
-    assert [run.name for run in runs] == ["bias-chance (seed=5)", "bias-chance (seed=6)"]
-    assert not problems
-
-
 def test_damaged_files_are_named_and_the_rest_is_read(folder):
     broken = folder / "broken"
     broken.mkdir()
@@ -174,16 +154,6 @@ def test_damaged_files_are_named_and_the_rest_is_read(folder):
     assert "not the results of a harness run" in said["results_4.json"]
     assert "not a valid run file" in said["run.json"]
     assert "the run is unfinished" in said[name]
-
-
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(BiasError, match="no run found: .*holds no run"):
-        read([tmp_path])
-    with pytest.raises(BiasError, match="no such file or folder"):
-        read([tmp_path / "nowhere"])
-    (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(BiasError, match="a run file of this package"):
-        read([tmp_path / "a.json"])
 
 
 def test_a_run_file_tells_the_same(folder, tmp_path):

@@ -70,11 +70,6 @@ def test_files_come_together_the_results_last(given, names, tmp_path, monkeypatc
     assert moved[-1].endswith("_1.json")
 
 
-def test_without_samples_the_results_alone_are_saved(tmp_path):
-    evaluate.save(Tracker(tmp_path), run()[0], None)
-    assert found(tmp_path) == ["model", "model/results_1.json"]
-
-
 @pytest.mark.parametrize(("broken", "message", "left"), [
     ([("samples_t_2026", 3)], "1 of 3 files could not be written; with --use_cache", ["results", LOGS[1]]),
     ([("samples_t_2026", 5)], "1 of 3 files could", ["results", LOGS[1]]),
@@ -92,18 +87,6 @@ def test_what_is_cut_off_is_told_and_what_is_whole_is_kept(broken, message, left
         {"results": "results_1.json"}.get(name, name) for name in left
     ]
     assert not list((tmp_path / "out").glob(".*"))
-
-
-def test_what_breaks_leaves_nothing(tmp_path, monkeypatch):
-    tracker = Tracker(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(evaluate.os, "replace", None)
-        with pytest.raises(TypeError):
-            evaluate.save(tracker, *run())
-    assert found(tmp_path) == ["model"]  # an empty folder
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BiasError, match="cannot be written: Not a directory"):
-        evaluate.save(Tracker(tmp_path / "file" / "out"), *run())
 
 
 def test_a_disk_that_is_full_only_when_it_is_synchronized(tmp_path, monkeypatch):
