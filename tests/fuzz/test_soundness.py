@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 
 import pytest
@@ -148,3 +149,89 @@ def test_a_document_without_a_number_or_twice(number, mixed):
     assert "line 1: not a sample of a harness run (no doc_id)" in refused(mixed, "rescore", str(log))
     change(log, lambda lines: lines[0].update(doc_id=lines[1]["doc_id"]))
     assert "line 2: document " in refused(mixed, "rescore", str(log))
+
+
+# ---- check --strict computes every score again from the samples
+
+
+@pytest.fixture
+def folder(small_run, tmp_path):
+    allowed = "[limit, samples, inputs, seeds, repeats, classifier, chance_level]"
+    bound = "{task: stereoset_en, score: ss, max: 99.9, on: point}"
+    (tmp_path / "policy.yaml").write_text(f"bounds: [{bound}]\nallow: {allowed}\n")
+    return shutil.copytree(small_run, tmp_path / "run")
+
+
+def strict(folder, *more):
+    done = command("check", str(folder), "--policy", str(folder.parent / "policy.yaml"), "--json", *more)
+    findings = json.loads(done.out)["runs"][0]["findings"]
+    return done.status, {f["task"]: f["says"] for f in findings if f["score"] == "samples"}
+
+
+def edited(folder, change):
+    (path,) = folder.rglob("results_*.json")
+    content = json.loads(path.read_text())
+    change(content, content["results"]["stereoset_en"])
+    path.write_text(json.dumps(content))
+
+
+def test_what_a_run_wrote_is_what_its_samples_give(folder):
+    status, says = strict(folder, "--strict")
+    assert (status, says) == (0, dict.fromkeys(says, ""))
+    assert strict(folder)[1] == {}  # asked for alone
+
+
+def meaning(content):
+    return {metric["metric"]: metric for metric in content["configs"]["stereoset_en"]["metric_list"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda c, r: r.update({"ss,none": r["ss,none"] + 0.25}), "ss has the value"),
+        (lambda c, r: r.update({"ss_stderr,none": r["ss_stderr,none"] / 2}), "ss has the standard error"),
+        (lambda c, r: (r.update({"lms,none": math.nan}), meaning(c)["lms"].update(interval=None)), "lms has the value"),
+        (lambda c, r: meaning(c)["ss"].update(dof=1000.0), "ss has the degrees of freedom 1000"),
+        (lambda c, r: meaning(c)["ss"].update(interval=[0.0, 100.0]), "ss has the interval's lower end 0"),
+        (lambda c, r: r.pop("icat,none"), "icat is not in the file"),
+        (lambda c, r: (r.update({"own,none": 1.0}), meaning(c)["icat"].update(metric="own")), "own is not a score of"),
+    ],
+)
+def test_a_file_that_says_anything_else_is_a_violation(change, says, folder):
+    edited(folder, change)
+    assert strict(folder)[0] == 0
+    status, found = strict(folder, "--strict")
+    assert status == 1
+    assert says in found["stereoset_en"]
+    assert not any(problem for task, problem in found.items() if task != "stereoset_en")
+
+
+def test_rounding_is_no_difference(folder):
+    edited(folder, lambda c, r: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}))
+    assert strict(folder, "--strict")[0] == 0
+
+
+def test_without_a_log_nobody_can_tell(folder):
+    next(folder.rglob("samples_regard_en*")).unlink()
+    assert strict(folder)[0] == 0
+    status, found = strict(folder, "--strict")
+    assert status == 1
+    assert "--log_samples" in found["regard_en"]
+
+
+def test_a_log_that_was_cut_is_a_violation(folder):
+    log = next(folder.rglob("samples_stereoset_en*"))
+    log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    status, found = strict(folder, "--strict")
+    assert status == 1
+    assert "7 documents, but the run scored 8" in found["stereoset_en"]
+
+
+def test_a_log_of_other_documents_is_a_violation(folder):
+    log = next(folder.rglob("samples_stereoset_en*"))
+    other = {'"stereotype"': '"anti-stereotype"', '"anti-stereotype"': '"stereotype"'}
+    text = re.sub('"(?:anti-)?stereotype"', lambda found: other[found[0]], log.read_text(encoding="utf-8"))
+    log.write_text(text, encoding="utf-8")
+    assert strict(folder)[0] == 0
+    status, found = strict(folder, "--strict")
+    assert (status, found["stereoset_en"].partition(" ")[0]) == (1, "ss")

@@ -9,7 +9,6 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
-from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import settings
 from lm_eval_bias.tasks.stereoset import own_sets
 from tests.support.example_items import ENGLISH
@@ -152,10 +151,3 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
             manager = internals.task_manager([benchmark.folder], own, include_defaults=False)
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
-
-
-def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(ChanceLM, "generate_until", lambda self, requests: ["" for _ in requests])
-    run = made(tmp_path / "run", GENERATED)
-    violated = gate(run, capsys, GENERATED, tmp_path)
-    assert violated["unanswered"].startswith("100% of them")

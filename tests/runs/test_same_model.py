@@ -66,30 +66,3 @@ def test_compare_names_its_sides_by_folder(tmp_path, capsys):
     assert "tiny (tuned) against tiny (base)" in capsys.readouterr().out
     assert main(["compare", str(tmp_path), "--base", "tiny (tuned)"]) == 0
     assert "tiny (base) against tiny (tuned)" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("task", "score", "value", "says"),
-    [
-        ("stereoset_en", "lms", [50.5, 48.0, 53.0], "chance level: lms 50.5 [48.0, 53.0], by guessing 50.0"),
-        ("stereoset_en", "lms", [55.0, 52.0, 58.0], ""),
-        ("gg_bbq_group_terms", "acc_disamb", [0.1, 0.05, 0.15], "chance level: acc_disamb 0.100 [0.050, 0.150]"),
-    ],
-)
-def test_chance_level_is_told_in_front(task, score, value, says, tmp_path, capsys):
-    content = run_file(tasks=[task])
-    content["tasks"][task]["scores"][score] |= {"value": value[0], "interval": value[1:]}
-    path = write(tmp_path / "run.json", content)
-    assert main(["leaderboard", path, "--format", "json"]) == 0
-    (board,) = json.loads(capsys.readouterr().out)["boards"]
-    (row,) = [row for row in board["rows"] if row["kind"] == "run"]
-    assert row["caveat"].startswith(says)
-    assert bool(row["caveat"]) == bool(says)
-    assert main(["report", path, "--format", "md"]) == 0
-    assert (says in capsys.readouterr().out.replace("\\", "").replace("Chance", "chance")) or not says
-
-
-def test_a_model_that_answers_at_random_is_at_chance_level(tmp_path, capsys):
-    add(tmp_path, "a", ["occugender_explicit"], model="bias-chance")
-    assert main(["report", str(tmp_path), "--format", "md"]) == 0
-    assert "- Chance level: bias-chance answers at random." in capsys.readouterr().out
