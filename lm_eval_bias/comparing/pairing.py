@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.answers import DAMAGE, SavedSample, damaged
+from lm_eval_bias.core.answers import SavedSample, blamed
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -55,10 +55,8 @@ class Side:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples")
         records: dict[tuple[str, ...], Record] = {}
         for sample in self._samples():
-            try:
+            with blamed(sample.part, f"document {len(records)}"):
                 key, record = self.benchmark.key(sample.doc), self.benchmark.record(sample.doc, sample.answers)
-            except DAMAGE as error:
-                raise damaged(sample.part, error, f"document {len(records)}") from error
             number, first = 1, key
             while key in records:  # data of the harness's own tasks may hold an item several times
                 key = (*first, str(number := number + 1))

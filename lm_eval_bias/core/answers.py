@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,12 +113,17 @@ class Saved(SavedPart):
 DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
 
 
-def damaged(part: SavedPart, error: Exception, at: str) -> BiasError:
-    """What to say about a document that cannot be scored or written."""
-    if isinstance(error, BiasError):
-        return BiasError(f"{part.path}: {error}")
-    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
+@contextlib.contextmanager
+def blamed(part: SavedPart, at: str) -> Iterator[None]:
+    """Errors name the file, and the place in it that cannot be scored or written."""
+    try:
+        yield
+    except BiasError as error:
+        raise BiasError(f"{part.path}: {error}") from error
+    except DAMAGE as error:
+        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        text = f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
+        raise BiasError(text) from error
 
 
 @dataclass(frozen=True)
@@ -137,9 +143,4 @@ class Reader:
 
 def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[SavedSample]]:
     """The ``samples`` of a reader that reads a file as a whole."""
-
-    def samples(path: Path, language: str | None) -> Iterator[SavedSample]:
-        for part in read(path, language):
-            yield from part.samples()
-
-    return samples
+    return lambda path, language: (sample for part in read(path, language) for sample in part.samples())

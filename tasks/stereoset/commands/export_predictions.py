@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lm_eval_bias.core import files
-from lm_eval_bias.core.answers import DAMAGE, Saved, damaged
+from lm_eval_bias.core.answers import Saved, blamed
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, write_whole, writing
 from lm_eval_bias.runs import rescoring, sample_logs
@@ -45,13 +45,13 @@ def _candidates(part: Saved, variant: str | None) -> dict[str, dict[str, float]]
     for doc, answers in zip(part.docs, part.results, strict=True):
         scored = hooks.candidate_scores(cast(Document, doc), answers)
         if part.benchmark == "stereoset_variants" and variant not in scored:
-            raise BiasError(f"{part.path}: five scores per candidate: choose with --variant ({', '.join(scored)})")
+            raise BiasError(f"five scores per candidate: choose with --variant ({', '.join(scored)})")
         if part.benchmark == "stereoset" and variant is not None:
-            raise BiasError(f"{part.path}: has one score per candidate, --variant is for the _variants tasks")
+            raise BiasError("has one score per candidate, --variant is for the _variants tasks")
         method_scores = scored[variant] if variant is not None else next(iter(scored.values()))
         for candidate, score in zip(doc["candidates"], method_scores, strict=True):
             if math.isnan(score):
-                raise BiasError(f"{part.path}: item {doc['id']}: the score of candidate {candidate['id']} is nan")
+                raise BiasError(f"item {doc['id']}: the score of candidate {candidate['id']} is nan")
             by_test.setdefault(doc["test"], {})[candidate["id"]] = score
     return by_test
 
@@ -81,12 +81,8 @@ def collect(
         raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
     scores: dict[str, dict[str, float]] = {}
     for part in samples:
-        try:
+        with blamed(part, "a document"):
             candidates = _candidates(part, variant)
-        except BiasError:
-            raise
-        except DAMAGE as error:
-            raise damaged(part, error, "a document") from error
         for test, test_scores in candidates.items():
             if test in scores:
                 raise BiasError(f"{part.path}: {TEST_KEYS[test]} was scored by several runs: export one of them")
