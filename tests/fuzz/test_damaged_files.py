@@ -21,7 +21,7 @@ from lm_eval_bias.tasks.regard.commands import classify
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
 from tests.support.example_items import DUTCH
-from tests.support.fuzzing import JUNK, damaged, fuzz, judged, mutated, refused, taken
+from tests.support.fuzzing import damaged, fuzz, judged, mutated, refused, taken
 from tests.support.made_mirror import tiny_frame
 from tests.support.made_runs import run_file
 
@@ -182,27 +182,6 @@ def test_yaml_that_is_none(name, tmp_path):
         (tmp_path / file).write_bytes(BAD_YAML[name])
         with pytest.raises(BiasError, match=file):
             reader(tmp_path / file)
-
-
-KEYS = {
-    "occugender_debias_implicit_none": [
-        "items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates",
-    ],
-    "gg_bbq_group_terms": ["wording", "breakdown"],
-    "stereoset_en": ["bos", "inter", "masked"],
-    "regard_en": ["classifier", "repeats"],
-}  # fmt: skip
-VALUES = [value for value in JUNK if value not in (None, True, "", {}, [])] + ["~nobody/x", "../..", "/dev/zero"]
-
-
-@fuzz(20, start="tiny_mirror", option=st.sampled_from([(t, key) for t in KEYS for key in KEYS[t]]),
-      value=st.sampled_from(VALUES))  # fmt: skip
-def test_values_of_metadata(mirror, option, value):
-    task, key = option
-    if (key, value) in (("breakdown", False), ("classifier", " ")):
-        return
-    arguments = ["run", "--tasks", task, "--model", "bias-chance", "--limit", "1"]
-    refused(mirror, *arguments, "--metadata", json.dumps({key: value}))
 
 
 # ---- heads and downloads

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -16,7 +13,6 @@ from tests.support.made_runs import run_file
 RUN = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
 WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."
 GOOD = {"text": WOMAN, "gender": "f", "regard": 2}
-LABELLED = [GOOD, {"text": MAN, "gender": "m", "regard": 2}, {"text": "Die Frau war da.", "gender": "f", "regard": 1}]
 
 
 def write(folder, name, content):
@@ -85,11 +81,6 @@ def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, 
         assert f"'{language}'" in refused(tmp_path, *form, "--language", language)
 
 
-def test_predictions_for_another_language_by_their_name(tmp_path, tiny_mirror):
-    path = write(tmp_path, "gpt2_d_de.json", json.dumps({"intrasentence": [], "intersentence": []}))
-    assert f"{path}: predictions for 'de'" in refused(tmp_path, "rescore", path, "--language", "en")
-
-
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
@@ -105,14 +96,6 @@ def test_what_is_no_text(file, content, says, tmp_path):
         assert says in refused(tmp_path, *form, "--language", "de")
 
 
-@pytest.mark.parametrize(("file", "content"), [("t.csv", table(LABELLED)), ("t.jsonl", lines(*LABELLED))])
-def test_a_byte_order_mark_changes_nothing(file, content, tmp_path):
-    marks = (b"", codecs.BOM_UTF8)
-    out = [command("rescore", write(tmp_path, file, mark + content.encode()), "--json").out for mark in marks]
-    assert out[0] == out[1]
-    assert '"documents": 3' in out[0]
-
-
 def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror):
     def windows(name, *rows):
         return write(tmp_path, name, "\ufeff" + "\r\n".join(rows) + "\r\n")
@@ -126,30 +109,6 @@ def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror
     run = write(tmp_path, "run.json", json.dumps(run_file(tasks=("stereoset_en",))))
     policy = windows("p.yaml", "bounds:", "- {task: stereoset_en, score: ss, max: 60}")
     assert command("check", run, "--policy", policy).status in (0, 1)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "run --tasks occugender --metadata wrods=x",
-        "run --tasks occugender --batch_size many --model hf --model_args pretrained=gpt2",
-        "compare a b --by nothing",
-        "check gone --policy gone",
-        "regard classify gone.txt",
-        "nsp train --model x --corpus gone --language en --epochs nan -o new",
-        "stereoset translate --to it --engine nonsense -o it",
-    ],
-)
-def test_what_needs_no_model_is_refused_before_anything_heavy_is_imported(line, tmp_path):
-    heavy = "{'torch', 'transformers', 'datasets', 'lm_eval.tasks', 'scipy.stats', 'matplotlib', 'sklearn'}"
-    code = (
-        "import sys\nfrom lm_eval_bias.cli.main import main\n"
-        f"try:\n    status = main({line.split()!r})\nexcept SystemExit as stop:\n    status = stop.code\n"
-        f"print(status, sorted({heavy} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert done.stdout == "2 []\n", done
-    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_refused_run_makes_no_folder_and_prints_no_configuration(tmp_path):
@@ -191,13 +150,6 @@ def test_scores_that_are_compared(small_run, logs):
     once, twice = (command(*compare, scores, "--format", "json") for scores in ("ss,lms", "ss, lms,ss,"))
     assert (once.status, once.out) == (0, twice.out)
     assert "--scores icatt" in refused(logs, *compare, "lms,icatt")
-
-
-def test_bounds_are_shown_as_written(small_run, tmp_path):
-    bounds = "bounds: [{task: stereoset_en, score: ss, max: 99.99999999}, {task: stereoset_en, score: ss, max: 43.3}]\n"
-    policy = write(tmp_path, "policy.yaml", bounds + "min_documents_share: 0.9999\n")
-    text = command("check", str(small_run), "--policy", policy).out
-    assert all(shown in text for shown in ("99.99999999\n", " 43.3 ", " 99.99% "))
 
 
 @pytest.mark.parametrize(("field", "value", "name"), [("lm_eval_bias", 3, "report"), ("benchmark", "x", "check")])

@@ -39,12 +39,12 @@ class Server:
                 if mode.isdigit():
                     self.send_error(int(mode))
                     return
-                if mode == "wrong":
-                    body = body[:-1] + b"?"
-                if mode == "endless":
-                    body = body + b"x" * 5_000_000
-                if mode == "short":
-                    body = body[: len(body) // 2]
+                changed = {
+                    "wrong": body[:-1] + b"?",
+                    "endless": body + b"x" * 5_000_000,
+                    "short": body[: len(body) // 2],
+                }
+                body = changed.get(mode, body)
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

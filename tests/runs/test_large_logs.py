@@ -8,7 +8,6 @@ import tracemalloc
 import pytest
 
 from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import Choice, find
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.runs import rescoring, sample_logs
 
@@ -68,24 +67,6 @@ def test_of_an_item_only_its_record_is_kept(tmp_path, kept):
 def side(name, path):
     task = TaskRun("gg_bbq_group_terms", "gg_bbq", "de", "1", 0, 0, {}, {}, path)
     return pairing.Side(name, Run(name, path, {}, "", {task.task: task}), task)
-
-
-def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkeypatch):
-    runs = [side(name, log(tmp_path / name, 40, shift)).run for shift, name in enumerate("abcd")]
-    pairs = pairing.pairs(runs)
-    read, held = [], []
-    plain = sample_logs.samples
-
-    def watched(path):
-        read.append(path.parent.name)
-        held.append(sum("records" in vars(own) for pair in pairs for own in (pair, pair.other)))
-        return plain(path)
-
-    monkeypatch.setattr(sample_logs, "samples", watched)
-    found = find(pairs, Choice())
-    assert len(found) == 3 * 4
-    assert sorted(read) == list("abcd")
-    assert held == [0] * 4
 
 
 def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path):

@@ -73,6 +73,8 @@ def test_the_command_repeats_the_run(folder, tmp_path):
     words[words.index("OUT")] = str(tmp_path / "again")
     assert main(words[1:]) == 0
     again = read([tmp_path / "again"])[0][0]
+    facts = [{key: value for key, value in r.provenance.items() if key != "date"} for r in (run, again)]
+    assert facts[0] == facts[1]
     before, after = (r.tasks["occugender_debias_implicit_none"].scores for r in (run, again))
     assert {n: v.value for n, v in before.items() if v.value == v.value} == {
         n: v.value for n, v in after.items() if v.value == v.value
@@ -124,17 +126,6 @@ def test_a_copy_counts_once_and_is_named(rewritten, folder):
     assert [run.path for run in read([copy])[0]] == [copy]
 
 
-def test_a_run_file_beside_the_results_that_it_was_made_of(folder, capsys):
-    capsys.readouterr()
-    assert main(["report", str(folder / "two"), "--format", "json"]) == 0
-    (made := folder / "made.json").write_text(capsys.readouterr().out)
-    runs, (problem,) = read([folder / "two", made])
-    assert len(runs) == 1
-    assert (problem.path, problem.is_copy) == (made, True)
-    made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
-    assert len(read([folder / "two", made])[0]) == 2
-
-
 def test_damaged_files_are_named_and_the_rest_is_read(folder):
     broken = folder / "broken"
     broken.mkdir()
@@ -156,11 +147,15 @@ def test_damaged_files_are_named_and_the_rest_is_read(folder):
     assert "the run is unfinished" in said[name]
 
 
-def test_a_run_file_tells_the_same(folder, tmp_path):
+def test_a_run_file_tells_the_same(folder):
     run = read([folder / "two"])[0][0]
     data = run_file.as_data(run)
     run_file.check(data)
-    (tmp_path / "run.json").write_text(json.dumps(data), encoding="utf-8")
-    again = read([tmp_path / "run.json"])[0][0]
+    (made := folder / "made.json").write_text(json.dumps(data), encoding="utf-8")
+    again = read([made])[0][0]
     assert run_file.as_data(again) == data
     assert (again.name, again.command) == (run.name, run.command)
+    _, (problem,) = read([folder / "two", made])  # of the same run
+    assert (problem.path, problem.is_copy) == (made, True)
+    made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
+    assert len(read([folder / "two", made])[0]) == 2
