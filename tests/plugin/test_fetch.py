@@ -1,6 +1,5 @@
 """Downloads from a real HTTP server that misbehaves."""
 
-import errno
 import http.server
 import os
 import signal
@@ -14,6 +13,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from tests.support import forked
+from tests.support.fuzzing import disk
 
 NAME = "gg_bbq_group_terms_templates"
 
@@ -171,13 +171,10 @@ def test_unwritable_cache(server, tmp_path, monkeypatch, capsys):
     assert "LM_EVAL_BIAS_CACHE" in err
 
 
-def test_no_disk_space(server, monkeypatch, capsys):
-    def full(self, content):
-        raise OSError(errno.ENOSPC, "No space left on device", str(self))
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    assert main(["fetch", NAME]) == 2
-    assert "No space left" in capsys.readouterr().err
+def test_no_disk_space(server, capsys):
+    with disk(20):
+        assert main(["fetch", NAME]) == 2
+    assert "LM_EVAL_BIAS_CACHE" in capsys.readouterr().err
     assert cached_files() == []
 
 
