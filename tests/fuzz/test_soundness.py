@@ -154,6 +154,7 @@ DAMAGED = {
     "no number": (lambda raw: raw.replace(b'"doc_id": 0,', b'"doc_id": "0",', 1), " line 1: "),
     "another's": (lambda raw: (LINE % ("mmlu", 0)).encode(), " line 1: "),
     "nothing": (lambda raw: b"\n", ""),
+    "no fields": (lambda raw: raw.replace(b'"candidates":', b'"x":', 1), "document 0: "),
     "deep": (lambda raw: b"[" * 100_000, " line 1: "),
 }
 
