@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.answers import DAMAGE, SavedSample, damaged
+from lm_eval_bias.core.answers import SavedSample, blamed
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -54,16 +54,14 @@ class Side:
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples")
         records: dict[tuple[str, ...], Record] = {}
-        for part, doc, answers in self._samples():
-            try:
-                key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
-            except DAMAGE as error:
-                raise damaged(part, error, f"document {len(records)}") from error
+        for sample in self._samples():
+            with blamed(sample.part, f"document {len(records)}"):
+                key, record = self.benchmark.key(sample.doc), self.benchmark.record(sample.doc, sample.answers)
             number, first = 1, key
             while key in records:  # data of the harness's own tasks may hold an item several times
                 key = (*first, str(number := number + 1))
             records[key] = record
-            self.hashes[key] = content_hashes.of_document(self._unconditioned(doc))
+            self.hashes[key] = content_hashes.of_document(self._unconditioned(sample.doc))
         return records
 
     def _unconditioned(self, doc: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,6 @@ from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSa
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs.soundness import LoggedDocuments
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -60,19 +59,13 @@ def samples(path: Path) -> Iterator[SavedSample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
-            had; the last two are known at the end only.
+        BiasError: Damaged or truncated, another task's samples, a document twice, or fewer documents than the run
+            scored, which is known at the end only.
     """
-    return (sample for sample, _ in _samples(path))
-
-
-def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
-    """As :func:`samples`, each with all that the log has of it."""
-    task, results, beside = task_of(path), _results(path), results_beside(path).name
+    task = task_of(path)
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
-    documents = LoggedDocuments(task, results)
     numbers: dict[SavedPart, set[int]] = {}
     for place, sample in _lines(path):
         if IDLE in sample["doc"]:
@@ -91,23 +84,17 @@ def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
         numbers[part].add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
-            if part == next(iter(numbers)):
-                documents.add(sample)
         except DAMAGE as error:
-            raise BiasError(f"{place}: no requests or answers of a model ({error}): truncated or damaged") from error
-        yield SavedSample(part, sample["doc"], answers), sample
+            raise BiasError(f"{place}: no answers of a model ({error}): truncated or damaged") from error
+        yield SavedSample(part, sample["doc"], answers, sample)
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
+    results = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+    count, scored = max(map(len, numbers.values())), _scored(results, task)
     if scored not in (None, count):
         raise BiasError(
-            f"{path}: {count} documents, but the run scored {scored} ({beside}): the file is truncated or mixed with "
-            "another"
-        )
-    if documents.are_others:
-        raise BiasError(
-            f"{path}: its samples have other documents or prompts than the run ({beside}): the file belongs to another "
-            "run or task, or was edited"
+            f"{path}: {count} documents, but the run scored {scored} ({results.name}): the file is truncated or mixed "
+            "with another"
         )
 
 
@@ -117,44 +104,27 @@ def first_filter(path: Path) -> Iterator[SavedSample]:
     Raises:
         BiasError: As :func:`samples`.
     """
-    return (sample for sample, _ in in_full(path))
-
-
-def in_full(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
-    """As :func:`first_filter`, each with all that the log has of it.
-
-    Raises:
-        BiasError: As :func:`samples`.
-    """
     first = None
-    for sample, raw in _samples(path):
+    for sample in samples(path):
         first = first or sample.part
         if sample.part == first:
-            yield sample, raw
-
-
-def results_beside(path: Path) -> Path:
-    """The results file of a log's run, by its name."""
-    match = _NAME.fullmatch(path.name)
-    return path.with_name(f"results_{match['date'] if match else ''}.json")
+            yield sample
 
 
 def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     """All documents and answers, by part."""
     parts: dict[SavedPart, Saved] = {}
-    for part, doc, answers in saved_samples:
-        part_answers = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
-        part_answers.docs.append(doc)
-        part_answers.results.append(answers)
+    for sample in saved_samples:
+        part = sample.part
+        saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
+        saved.docs.append(sample.doc)
+        saved.results.append(sample.answers)
     return parts
 
 
-def _results(path: Path) -> dict[str, Any]:
-    """The content of the run's own results file; empty where none lies beside the log, or a damaged one."""
+def _scored(results: Path, task: str) -> int | None:
+    """How many documents of a task a run scored; ``None`` where no results file lies beside the log that says it."""
     try:
-        content = read_json(results_beside(path))
-    except BiasError:
-        return {}
-    parts = ("config", "configs", "n-samples")
-    is_sound = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in parts)
-    return content if is_sound else {}
+        return int(read_json(results)["n-samples"][task]["effective"])
+    except (BiasError, LookupError, TypeError, ValueError):
+        return None

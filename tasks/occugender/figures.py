@@ -50,7 +50,7 @@ def _records(result: ReportTask) -> list[Record]:
     parts = set()
     records = []
     try:
-        for part, doc, answers in result.samples():
+        for part, doc, answers, _ in result.samples():
             parts.add(part)
             if len(parts) != 1 or part.benchmark != benchmark.name:
                 raise BiasError("its sample log is not an OccuGender log with one filter")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from lm_eval_bias.core.answers import DAMAGE, Saved, damaged
+from lm_eval_bias.core.answers import Saved, blamed
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
@@ -63,7 +63,7 @@ def collect(
     scores: dict[str, dict[str, float]] = {}
     for part in samples:
         own: dict[str, dict[str, float]] = {}
-        try:
+        with blamed(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
                 scored = hooks.candidate_scores(cast(Document, doc), answers)
                 if part.benchmark == "stereoset_variants" and variant not in scored:
@@ -74,8 +74,6 @@ def collect(
                     if math.isnan(score):
                         raise BiasError(f"item {doc['id']}: the score of candidate {candidate['id']} is nan")
                     own.setdefault(doc["test"], {})[candidate["id"]] = score
-        except DAMAGE as error:
-            raise damaged(part, error, "a document") from error
         if twice := scores.keys() & own.keys():
             raise BiasError(f"{part.path}: {TEST_KEYS[min(twice)]} was scored by several runs: export one of them")
         scores |= own
