@@ -58,15 +58,19 @@ def margin(value: Value) -> float:
     return t_factor(value.dof) * value.stderr
 
 
-def with_interval(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
+def with_interval(value: Value, unit: str | None = None, digits: int | None = None, factor: float | None = None) -> str:
     """A score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
 
     Args:
         value: The score.
-        unit: What stands behind it.
-        digits: After the point.
-        factor: By which it is multiplied, 100 for percents of a share.
+        unit: What stands behind it; by default a percent sign behind shares.
+        digits: After the point; by default 1 of shares, else 2.
+        factor: By which it is multiplied; by default what makes percents of a share.
     """
+    is_share = value.unit in numbers.SHARES
+    unit = ("%" if is_share else "") if unit is None else unit
+    digits = (1 if is_share else 2) if digits is None else digits
+    factor = numbers.SHARES.get(value.unit, 1) if factor is None else factor
     if math.isnan(value.value):
         return "not computable"
     text = f"{_fixed(factor * value.value, digits)}{unit}"
@@ -95,7 +99,7 @@ def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str
     if value.interval is None:
         return "no verdict without a standard error"
     if value.interval[0] <= neutral <= value.interval[1]:
-        return f"the interval includes {neutral:g}, so there is no clear direction"
+        return f"the interval includes {numbers.bound(neutral, value.unit)}, so there is no clear direction"
     return above if value.value > neutral else below
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import score_label
-from lm_eval_bias.report import dots, parts
+from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
 
 LANE, _NARROW = 13, 5  # pixels
@@ -20,6 +20,32 @@ NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
+_CHANCE = re.compile(r"chance is ([0-9.]+)(?:/([0-9]+))?")  # as descriptions of scores say it
+
+
+@dataclass(frozen=True)
+class PlacedMark:
+    """A score in a picture; places are percents of its width, ``y`` is in pixels.
+
+    Attributes:
+        text: What it says, for those who point at it or have it read.
+        colour: Of :data:`lm_eval_bias.core.pen.SERIES`.
+        shape: Number of its mark.
+        at: Where the value is.
+        bar: Where the interval begins and ends; ``None`` where there is none.
+        y: Its lane.
+        link: To its items; empty where there are none.
+        hollow: Whether the mark isn't filled.
+    """
+
+    text: str
+    colour: str
+    shape: int
+    at: float
+    bar: tuple[float, float] | None
+    y: float
+    link: str = ""
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +63,7 @@ class Strip:
 
     label: str
     name: str
-    points: Sequence[dots.PlacedMark]
+    points: Sequence[PlacedMark]
     values: Sequence[tuple[str, str]]
     height: int
     chance: float | None = None
@@ -80,7 +106,6 @@ class BenchmarkPicture:
         ability: Rows of scores from worst to best.
         ends: What lies left and right of the neutral value.
         verdicts: One a model.
-        counts: How many models each verdict is true of, where they are many.
     """
 
     title: str
@@ -89,7 +114,6 @@ class BenchmarkPicture:
     ability: Sequence[TaskStrips]
     ends: tuple[str, str]
     verdicts: Sequence[ModelVerdict]
-    counts: Sequence[str]
 
 
 def way(value: Value, number: float) -> float:
@@ -115,14 +139,22 @@ def in_picture(value: Value | None) -> bool:
     )
 
 
-def _ways(value: Value) -> list[float]:
-    return [way(value, number) for number in (value.value, *(value.interval or ()))]
+def _share(value: Value, number: float, reach: float) -> float:
+    """Where a number lies: an ability from the worst value, 0, to the best, 1; bias around the neutral one, 0.5."""
+    if value.higher_is_better is None:
+        return 0.5 + 0.5 * way(value, number) / reach
+    share = (number - value.low) / (value.high - value.low)
+    return share if value.higher_is_better else 1 - share
 
 
-def _shares(value: Value) -> list[float]:
-    """Where an ability and its interval lie between the worst value, 0, and the best, 1."""
-    ends = (value.high, value.low) if value.higher_is_better is False else (value.low, value.high)
-    return [(number - ends[0]) / (ends[1] - ends[0]) for number in (value.value, *(value.interval or ()))]
+def place(
+    text: str, series: int, shares: Sequence[float], y: float, link: str = "", hollow: bool = False, small: bool = False
+) -> PlacedMark:
+    """A mark of a series where a value and its interval's ends are, as shares of the width; it stays within."""
+    at, *ends = (round(min(max(100 * share, 0.0), 100.0), 2) for share in shares)
+    colour, shape = pen.series(series)
+    bar = (min(ends), max(ends)) if ends else None
+    return PlacedMark(text, colour, len(pen.MARKERS) if small else shape, at, bar, y, link, hollow)
 
 
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
@@ -134,20 +166,17 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     if many:
         shown.sort(key=lambda pair: way(pair[1], pair[1].value))
     lane = _NARROW if many else LANE
-    ability = shown[0][1].higher_is_better is not None
-    benchmark = items[0].task.benchmark
-    label = score_label(benchmark, name)
+    label, first = score_label(items[0].task.benchmark, name), shown[0][1]
     points, values = [], []
     for number, (item, value) in enumerate(shown):
-        shares = _shares(value) if ability else [0.5 + 0.5 * one / reach for one in _ways(value)]
+        shares = [_share(value, one, reach) for one in (value.value, *(value.interval or ()))]
         link = item.items.get(name, "")
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(dots.place(text, item.series, shares, (number + 0.5) * lane + 4, link, small=many))
+        points.append(place(text, item.series, shares, (number + 0.5) * lane + 4, link, small=many))
         values.append((numbers.cell(value), link))
-    known = registry.by_name().get(benchmark)
     chance = None
-    if known is not None and known.knowledge is not None and known.knowledge[0] == name:
-        chance = round(100 * _shares(replace(shown[0][1], value=known.knowledge[1], interval=None))[0], 2)
+    if first.higher_is_better is not None and (found := _CHANCE.search(first.direction)):
+        chance = round(100 * _share(first, float(found[1]) / float(found[2] or 1), reach), 2)
     return Strip(label, name, points, [] if many else values, len(shown) * lane + 8, chance)
 
 
@@ -204,16 +233,6 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     return ModelVerdict(own.run.name, own.series, statements, caveat)
 
 
-def _counts(items: Sequence[ReportTask]) -> list[str]:
-    """Of how many models each statement is true, a line a task."""
-    lines = []
-    for task in dict.fromkeys(item.task.task for item in items):
-        members = [item for item in items if item.task.task == task]
-        counts = Counter(one for item in members for one in _statements(item) if one != NO_MORE)
-        lines.append(f"{task}: {'; '.join(f'{one} ({n} of {len(members)})' for one, n in counts.items())}")
-    return lines
-
-
 def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
     """What lies on either side of a benchmark's neutral values."""
     benchmark = registry.by_name().get(items[0].task.benchmark)
@@ -242,9 +261,7 @@ def picture(title: str, ident: str, items: Sequence[ReportTask], reach: float) -
                 rows.append(TaskStrips(task, counted, strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
     verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
-    return BenchmarkPicture(
-        title, ident, bias, ability, _ends(items), verdicts, _counts(items) if len(runs) > parts.MANY else []
-    )
+    return BenchmarkPicture(title, ident, bias, ability, _ends(items), verdicts)
 
 
 def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
@@ -282,5 +299,6 @@ def not_drawn(items: Sequence[ReportTask]) -> list[str]:
 def reach_of(items: Sequence[ReportTask]) -> float:
     """The share of the way to the end of the range that the half width of the picture of bias stands for."""
     bias = [value for _, _, value in _main(items) if in_picture(value) and value.higher_is_better is None]
-    furthest = max((abs(one) for value in bias for one in _ways(value)), default=0.0)
+    ends = ((value, end) for value in bias for end in (value.value, *(value.interval or ())))
+    furthest = max((abs(way(value, end)) for value, end in ends), default=0.0)
     return next(reach for reach in REACHES if furthest <= reach)

@@ -11,7 +11,7 @@ from typing import Any
 from lm_eval_bias.core import answers, numbers, registry
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import short, value_cell
+from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
 
@@ -31,14 +31,13 @@ def _how_to_read(scores: Sequence[Value]) -> str:
 
 def _table(tasks: Sequence[TaskRun]) -> str:
     """The main scores of one benchmark's tasks, with their neutral values, and how to read them."""
-    names = list(dict.fromkeys(name for task in tasks for name in parts.main_names(task)[:_MOST]))
-    scores = [next(task.scores[name] for task in tasks if name in task.scores) for name in names]
+    scores, values = parts.side_by_side(tasks, _MOST)
     rows = [
-        [task.task, f"{task.documents:,}", *(value_cell(task.scores.get(name)).whole for name in names)]
-        for task in tasks
+        [task.task, f"{task.documents:,}", *(cell.whole for cell in own)]
+        for task, own in zip(tasks, values, strict=True)
     ]
-    rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral) for score in scores)])
-    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
+    rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral, score.unit) for score in scores)])
+    columns = [Column("Task"), Column("Items", True), *(Column(score.name, True) for score in scores)]
     return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
 
 

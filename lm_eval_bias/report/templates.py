@@ -19,9 +19,9 @@ import markupsafe
 
 from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.core.wording import short
-from lm_eval_bias.report import dots, escaping, svg, tables
+from lm_eval_bias.report import escaping, svg, tables
 
-SHARED = ("page.css", "table.js", "marks.js", "items.js")  # by all pages
+SHARED = ("page.css", "table.js", "items.js")  # by all pages
 ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
 
 
@@ -68,7 +68,7 @@ _LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_sta
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
-    html.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline, own=_own_parts)
+    html.globals.update(series=pen.series, short=short, inline=svg.inline, own=_own_parts)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
     markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
     latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
