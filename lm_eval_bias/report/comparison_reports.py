@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import aim, bracketed_ends, count, difference, few, number, p_value
+from lm_eval_bias.core.numbers import aim, bracketed_ends, difference, few, number, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.wording import named, shortened, shortened_apart
 from lm_eval_bias.custom_metrics.score import finite
@@ -82,8 +82,9 @@ def _cells(member: Member, several: bool) -> list[Cell]:
     moved, unit = finding.difference, finding.score.unit
     shorts = shortened_apart((finding.base, finding.other), _NAME)
     sides = f"{shorts[finding.other]}, against {shorts[finding.base]}" if several else ""
+    pairing = "" if finding.paired else ", independent"
     return [
-        Cell(finding.subject, note=sides),
+        Cell(finding.subject, note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}")))),
         Cell(label, note=name),
         Cell(number(finding.base_value, unit), finding.base_value),
         Cell(number(finding.other_value, unit), finding.other_value),
@@ -93,7 +94,6 @@ def _cells(member: Member, several: bool) -> list[Cell]:
         Cell(p_value(finding.adjusted), finding.adjusted),
         Cell(difference(finding.detectable, unit, ""), finding.detectable),
         Cell(aim(finding.score), finding.score.neutral),
-        Cell(count(finding.items), finding.items, "" if finding.paired else "independent"),
     ]
 
 
@@ -104,7 +104,7 @@ def _table(members: Sequence[Member], correction: str) -> Table:
     columns = [
         Column("Task"), Column("Score"), *(Column(name, True) for name in names), Column("Difference", True),
         Column("Finding"), Column("p", True), Column(f"p ({CORRECTIONS[correction]})", True),
-        Column("Detectable", True), Column("Neutral or best"), Column("Items", True),
+        Column("Detectable", True), Column("Neutral or best"),
     ]  # fmt: skip
     rows = [_cells(member, len(sides) > 1) for member in members]
     return Table("Differences with 95% intervals in brackets", columns, rows)
@@ -121,8 +121,8 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table([Member("", finding) for finding in pair], correction)
         title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), 95% intervals in brackets"
-        # task and items stand in the title
-        lines += [titled(style, Table(title, whole.columns[1:-1], [row[1:-1] for row in whole.rows])), *notes, ""]
+        # the title says the task
+        lines += [titled(style, Table(title, whole.columns[1:], [row[1:] for row in whole.rows])), *notes, ""]
     if style != "latex":
         lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"

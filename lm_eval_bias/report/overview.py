@@ -20,7 +20,7 @@ NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
-_CHANCE = re.compile(r"chance is ([0-9.]+)(?:/([0-9]+))?")  # as descriptions of scores say it
+_CHANCE = re.compile(r"(?:chance is|a random model gets) ([0-9.]+)(?:/([0-9]+))?")  # as descriptions of scores say it
 
 
 @dataclass(frozen=True)
