@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
@@ -95,21 +95,13 @@ def _meaning(board: Board, column: Value) -> str:
 
 
 def unranked(board: Board) -> list[str]:
-    """Why rows have no rank: each reason with the rows and scores that it is about."""
-    labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = defaultdict(dict)
-    ranked = [column.name for column in board.columns if rule(column)]
+    """Why rows have no rank: each reason with the rows that it is about."""
+    labels: dict[str, dict[str, None]] = defaultdict(dict)
     for row in board.rows:
-        reasons: dict[str, list[str]] = defaultdict(list)
-        for name in ranked:
-            cell = row.cells[name]
-            reasons[cell.unranked].append(name)
-        for reason, names in reasons.items():
+        for reason in (row.cells[column.name].unranked for column in board.columns if rule(column)):
             if reason not in ("", NOT_PUBLISHED):
-                labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
-    return [
-        f"{few(list(models), _MANY)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
-        for (reason, names), models in labels.items()
-    ]
+                labels[reason]["published models" if row.kind == PUBLISHED else row.model] = None
+    return [f"{few(list(models), _MANY)}: {reason}" for reason, models in labels.items()]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
@@ -148,7 +140,9 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     for row in listed(board, columns):
         about = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN
         cells = [_cell(row, column) for column in columns]
-        rows.append([Cell(row.model, note=about), *(replace(cell, note=cell.rank_too) for cell in cells)])
+        rows.append(
+            [Cell(row.model, note=about), *(Cell(cell.text or NONE, cell.value, cell.rank_too) for cell in cells)]
+        )
     heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
     return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 
@@ -302,8 +296,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
     """The boards of some runs.
 
     Args:
-        form: ``html``, one page with a tab per benchmark; ``md``, a section per task; ``latex``, a table per task;
-            ``csv``, a line per model and score; or ``json``, everything.
+        form: ``html``, one page with a tab per benchmark; ``md`` or ``text``, a section per task; ``csv``, a line
+            per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.

@@ -135,12 +135,8 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
     significant = sum(finding.significant for finding in findings)
-    corrected = "" if correction == "none" else f", corrected for {tests} tests ({CORRECTIONS[correction]})"
-    verb = "is" if significant == 1 else "are"
-    said = f"{significant} of {tests} differences {verb} significant at {100 * LEVEL:.0f}%{corrected}"
-    if tests == 1:
-        one = "The difference" if len(findings) == 1 else "The only difference that could be tested"
-        said = f"{one} is {'' if significant else 'not '}significant at {100 * LEVEL:.0f}%"
+    corrected = "" if correction == "none" else f", corrected for the number of tests ({CORRECTIONS[correction]})"
+    said = f"Significant at {100 * LEVEL:.0f}%: {significant} of {tests} differences{corrected}"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
@@ -166,15 +162,13 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
 
 
 def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
-    """What is compared with what, and where it was compared within one model's runs, in which."""
+    """What is compared with what, and in which model's runs where it is one's."""
     bases = shortened_apart((finding.base for finding in findings), _NAME)
     others = shortened_apart((finding.other for finding in findings), _NAME)
-    kind = _KINDS.get(by, f"{by}s")
-    if len(bases) > 1:
-        return f"Comparison of {kind}"
     within = shortened(models[0], _NAME) if by != "run" and len(models) == 1 else "Comparison"
-    sides = " and ".join(others.values()) if len(others) < 3 else f"{len(others)} {kind}"
-    return f"{within}: {sides} against {', '.join(bases.values())}"
+    if len(bases) > 1 or len(others) > 2:
+        return f"{within} of {_KINDS.get(by, f'{by}s')}"
+    return f"{within}: {' and '.join(others.values())} against {', '.join(bases.values())}"
 
 
 def _sentences(members: Sequence[Member]) -> list[str]:

@@ -127,38 +127,32 @@ LABELS = {
 }  # fmt: skip
 
 
-def _scores(tasks: Sequence[ReportTask]) -> list[str]:
-    """Range and neutral value of the main scores that are there."""
-    lines = {}
+def _section(title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Section:
+    """A family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
+    lines, words = {}, []
     for item in tasks:
-        for name in parts.main_names(item.task):
-            value = item.task.scores[name]
-            label = score_label(item.task.benchmark, name)
+        for name in parts.main_names(item.task) if benchmark else ():
+            value, label = item.task.scores[name], score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
-    return list(lines.values())
-
-
-def _words(tasks: Sequence[ReportTask]) -> list[Part]:
-    """What the scores of tasks say, behind what has to be known before."""
-    return [
-        Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
-        for item in tasks
-        for caveat in [remarks.before_scores(item.run, item.task)]
-    ]
+        before = [wording.sentence(caveat)] if (caveat := remarks.before_scores(item.run, item.task)) else []
+        words.append(Part(item.label, [*before, *sentences.of_task(item.task)]))
+    if benchmark is None:
+        return Section("other", title, None, "", [], tasks, words)
+    data = _data_from(benchmark, tasks)
+    return Section(benchmark.name, title, benchmark.card, data, list(lines.values()), tasks, words)
 
 
 def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
-    sections = []
-    for benchmark in registry.benchmarks():
-        members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
-        if members:
-            about = (benchmark.card, _data_from(benchmark, members), _scores(members), members, _words(members))
-            sections.append(Section(benchmark.name, benchmark.title or benchmark.name, *about))
-    unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
-    if unknown:
-        title = "Benchmarks that this version doesn't know"
-        sections.append(Section("other", title, None, "", [], unknown, _words(unknown)))
-    return sections
+    families: dict[Benchmark | None, list[ReportTask]] = {benchmark: [] for benchmark in registry.benchmarks()}
+    families[None] = []
+    for item in tasks:
+        families[registry.family(item.task.benchmark)].append(item)
+    unknown = "Benchmarks that this version doesn't know"
+    return [
+        _section(benchmark.title or benchmark.name if benchmark else unknown, benchmark, members)
+        for benchmark, members in families.items()
+        if members
+    ]
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:

@@ -40,7 +40,7 @@ class ShownItem:
         name: What makes it the same item in another run.
         is_strong: Whether it is one of those that move the score most.
         part: What it adds.
-        facets: What it is about, in a few words each, by name.
+        facets: What it is about, in a few words each.
         prompt: What the model was asked.
         candidates: The likeliest first.
         more: How many candidates are left out.
@@ -49,7 +49,7 @@ class ShownItem:
     name: str
     is_strong: bool
     part: str
-    facets: Mapping[str, str]
+    facets: Sequence[str]
     prompt: str
     candidates: Sequence[ShownCandidate]
     more: int
@@ -66,7 +66,6 @@ class ScoreItems:
         value: Its value with the interval.
         documents: How many items enter it.
         is_mean: Whether it is the mean of their values.
-        facets: What items can be picked by, each with its values.
         entries: The items shown.
     """
 
@@ -76,7 +75,6 @@ class ScoreItems:
     value: str
     documents: int
     is_mean: bool
-    facets: Mapping[str, Sequence[str]]
     entries: Sequence[ShownItem]
 
 
@@ -140,13 +138,10 @@ def of_score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreI
         prompt, added = contributions.prompts(log.requests[place])
         candidates = _candidates(log, place, added)
         more = max(0, len(candidates) - _CANDIDATES)
-        about = (log.name(place), number < most, numbers.significant(part), facets)
+        about = (log.name(place), number < most, numbers.significant(part), list(facets.values()))
         entries.append(ShownItem(*about, _readable(prompt), candidates[:_CANDIDATES], more))
-    names = dict.fromkeys(name for entry in entries for name in entry.facets)
-    values = {name: sorted({entry.facets.get(name, "") for entry in entries}) for name in names}
     label, cell = score_label(log.benchmark.name, value.name), numbers.cell(value)
-    picked = {name: own for name, own in values.items() if len(own) > 1}
-    return ScoreItems(ident, label, value.name, cell, len(moving), is_mean, picked, entries)
+    return ScoreItems(ident, label, value.name, cell, len(moving), is_mean, entries)
 
 
 def _names(task: TaskRun) -> list[str]:

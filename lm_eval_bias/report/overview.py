@@ -14,7 +14,7 @@ from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
 
-LANE, _NARROW = 13, 5  # pixels
+LANE = 13  # pixels
 REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
@@ -56,7 +56,7 @@ class Strip:
         label: What people call the score.
         name: Its technical name.
         points: One per model.
-        values: The same numbers as text, in the same order; empty where the models are many.
+        values: The same numbers as text, in the same order, with links.
         height: In pixels.
         chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
     """
@@ -148,36 +148,32 @@ def _share(value: Value, number: float, reach: float) -> float:
 
 
 def place(
-    text: str, series: int, shares: Sequence[float], y: float, link: str = "", hollow: bool = False, small: bool = False
+    text: str, series: int, shares: Sequence[float], y: float, link: str = "", hollow: bool = False
 ) -> PlacedMark:
     """A mark of a series where a value and its interval's ends are, as shares of the width; it stays within."""
     at, *ends = (round(min(max(100 * share, 0.0), 100.0), 2) for share in shares)
     colour, shape = pen.series(series)
     bar = (min(ends), max(ends)) if ends else None
-    return PlacedMark(text, colour, len(pen.MARKERS) if small else shape, at, bar, y, link, hollow)
+    return PlacedMark(text, colour, shape, at, bar, y, link, hollow)
 
 
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
-    """A score of a task's models; many models stand in the order of their values."""
+    """A score of a task's models; ``None`` where none can be placed."""
     shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
         return None
-    many = len(shown) > parts.MANY
-    if many:
-        shown.sort(key=lambda pair: way(pair[1], pair[1].value))
-    lane = _NARROW if many else LANE
     label, first = score_label(items[0].task.benchmark, name), shown[0][1]
     points, values = [], []
     for number, (item, value) in enumerate(shown):
         shares = [_share(value, one, reach) for one in (value.value, *(value.interval or ()))]
         link = item.items.get(name, "")
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(place(text, item.series, shares, (number + 0.5) * lane + 4, link, small=many))
+        points.append(place(text, item.series, shares, (number + 0.5) * LANE + 4, link))
         values.append((numbers.cell(value), link))
     chance = None
     if first.higher_is_better is not None and (found := _CHANCE.search(first.direction)):
         chance = round(100 * _share(first, float(found[1]) / float(found[2] or 1), reach), 2)
-    return Strip(label, name, points, [] if many else values, len(shown) * lane + 8, chance)
+    return Strip(label, name, points, values, len(shown) * LANE + 8, chance)
 
 
 def _statements(item: ReportTask) -> list[str]:
@@ -218,13 +214,8 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
 def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     """One model's verdict on one benchmark."""
     own, pairs, before = items[0], [], []
-    # what all names begin with stands above them, unless a family's tasks have several beginnings
-    benchmark = registry.family(own.task.benchmark)
-    beginning = f"{benchmark.name}_" if benchmark else ""
-    if not all(item.task.task.startswith(beginning) for item in items):
-        beginning = ""
     for item in items:
-        task = item.task.task.removeprefix(beginning)
+        task = item.task.task
         said = ["not shown, see below"] if registry.withheld(item.task.benchmark, item.task) else _statements(item)
         pairs += [(statement, task) for statement in said]
         before += [(one.kind.replace("_", " "), task) for one in remarks.unmaking(item.run, item.task)]
@@ -266,7 +257,7 @@ def picture(title: str, ident: str, items: Sequence[ReportTask], reach: float) -
 
 def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     """What the pictures and verdicts of some tasks don't say."""
-    scores = sum(in_picture(value) for _, _, value in _main(items))
+    scores = len(_drawn(items))
     lines = [
         "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
         f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
@@ -284,21 +275,15 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
-def _main(items: Sequence[ReportTask]) -> list[tuple[str, str, Value]]:
-    """The main scores of tasks, with their benchmarks and names."""
-    return [
-        (item.task.benchmark, name, item.task.scores[name]) for item in items for name in parts.main_names(item.task)
-    ]
-
-
-def not_drawn(items: Sequence[ReportTask]) -> list[str]:
-    """Scores that are in no picture, for people."""
-    return list(dict.fromkeys(score_label(kind, name) for kind, name, v in _main(items) if not in_picture(v)))
+def _drawn(items: Sequence[ReportTask]) -> list[Value]:
+    """The main scores of tasks that are in pictures."""
+    values = (item.task.scores[name] for item in items for name in parts.main_names(item.task))
+    return [value for value in values if in_picture(value)]
 
 
 def reach_of(items: Sequence[ReportTask]) -> float:
     """The share of the way to the end of the range that the half width of the picture of bias stands for."""
-    bias = [value for _, _, value in _main(items) if in_picture(value) and value.higher_is_better is None]
+    bias = [value for value in _drawn(items) if value.higher_is_better is None]
     ends = ((value, end) for value in bias for end in (value.value, *(value.interval or ())))
     furthest = max((abs(way(value, end)) for value, end in ends), default=0.0)
     return next(reach for reach in REACHES if furthest <= reach)

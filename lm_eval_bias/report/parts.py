@@ -12,7 +12,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
-MANY = 8  # runs from which on they have narrow lanes in pictures, rows in tables, and counted verdicts
+MANY = 8  # runs whose pictures, words and figures a page shows, and that stand beside each other in tables
 MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
 
 

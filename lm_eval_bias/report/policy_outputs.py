@@ -19,7 +19,6 @@ from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import remarks
 
 Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
-_ROWS = 100  # of a table in Markdown
 _REQUIRED = {"interval": "the whole interval", "point": "the value"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
@@ -202,17 +201,11 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
         lines += [f"### {markdown(run.name)}: {len(missed)} of {len(findings)} violated", ""]
         lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}" for name, caveat in _first(run, findings)]
         if missed:
-            lines += ["", _shown(missed), ""]
-        folded = _shown([finding for finding in findings if finding.holds])
-        summary = f"{len(findings) - len(missed)} that hold"
-        if len(findings) > len(missed) and len("\n".join(lines)) + len(folded) < _LONGEST - 1_000:
-            lines += ["", f"<details><summary>{summary}</summary>", "", folded, "", "</details>", ""]
+            lines += ["", tables.markdown_table(_table(missed)), ""]
+        if held := [finding for finding in findings if finding.holds]:
+            folded = tables.markdown_table(_table(held))
+            lines += ["", f"<details><summary>{len(held)} that hold</summary>", "", folded, "", "</details>", ""]
     text = "\n".join(lines).rstrip() + "\n"
     if len(text) > _LONGEST:
         text = text[: text.rindex("\n", 0, _LONGEST)] + "\n\nCut here: the rest is in the log.\n"
     return text
-
-
-def _shown(findings: Sequence[GateFinding]) -> str:
-    more = f"\n\nand {len(findings) - _ROWS} more" if len(findings) > _ROWS else ""
-    return tables.markdown_table(_table(findings[:_ROWS])) + more

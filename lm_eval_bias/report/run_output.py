@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import answers, numbers, registry
@@ -66,7 +66,7 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[
         if not share.value:
             all_read.append(task.task)
             continue
-        unread, refusals = (f"{100 * score.value:.1f}%" for score in (share, refused))
+        unread, refusals = (numbers.number(score.value, score.unit) for score in (share, refused))
         text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
         if samples is None:
             text += " (--log_samples shows them)"
@@ -81,42 +81,31 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[
     return "\n".join(lines)
 
 
-def _lack(value: Value) -> str:
-    if math.isnan(value.value):
-        return "not computable"
-    return "no interval" if value.interval is None else "beware"
-
-
-def _grouped(tasks: Sequence[TaskRun], which: Mapping[str, Sequence[str]], words: str) -> Iterator[str]:
-    """A line per reason, with all scores and tasks that it is about; none for what the words say."""
-    scores: dict[tuple[str, str], dict[str, None]] = {}
-    places: dict[tuple[str, str], dict[str, None]] = {}
-    for task in tasks:
-        for value in map(task.scores.__getitem__, which[task.task]):
-            note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
-            if note:
-                scores.setdefault((_lack(value), note), {})[value.name] = None
-                places.setdefault((_lack(value), note), {})[task.task] = None
-    for (lack, note), names in scores.items():
-        yield f"{lack}: {numbers.few(list(names))} of {numbers.few(list(places[lack, note]))} ({note})"
-
-
 def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Why scores or their intervals are missing, and what to beware of.
+    """Why scores or their intervals are missing, and what to beware of; a line a reason.
 
     Args:
         tasks: Of one run.
         everything: Whether about all scores; else about the main ones, and how many others there are.
         words: What is said of them elsewhere, which isn't repeated.
     """
-    main = {task.task: parts.main_names(task) for task in tasks}
-    lines = list(_grouped(tasks, {task.task: list(task.scores) for task in tasks} if everything else main, words))
-    others = sum(
-        bool(value.note) and _lack(value) != "beware" and value.name not in main[task.task]
-        for task in tasks
-        for value in task.scores.values()
-    )
-    if others and not everything:
+    about: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    others = 0
+    for task in tasks:
+        main = parts.main_names(task)
+        for value in task.scores.values():
+            lacks = "not computable" if math.isnan(value.value) else "" if value.interval else "no interval"
+            note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
+            if not everything and value.name not in main:
+                others += bool(value.note and lacks)
+            elif note:
+                names, tasks_of = about.setdefault((lacks or "beware", note), ({}, {}))
+                names[value.name] = tasks_of[task.task] = None
+    lines = [
+        f"{lacks}: {numbers.few(list(names))} of {numbers.few(list(tasks_of))} ({note})"
+        for (lacks, note), (names, tasks_of) in about.items()
+    ]
+    if others:
         have = "score has" if others == 1 else "scores have"
         lines.append(f"{others:,} other {have} no value or no interval (--table all says why)")
     return "\n".join(lines)
