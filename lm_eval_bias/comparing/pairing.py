@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core import content_hashes, registry
 from lm_eval_bias.core.answers import DAMAGE, SavedSample, damaged
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BiasError, did_you_mean
@@ -165,17 +165,9 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                     continue
                 pairs.append(Pair(prefix + group, reference, Side(f"{by} {name}", run, levels[name])))
     if not pairs:
-        raise BiasError(f"--by {by}: no task was run in two or more {by}s ({_example(by)})")
+        example = "--tasks stereoset_en,stereoset_de" if by == LANGUAGE else conditions()[by].example
+        raise BiasError(f"--by {by}: no task was run in two or more {by}s ({example})")
     return pairs
-
-
-def _example(by: str) -> str:
-    if by != LANGUAGE:
-        return conditions()[by].example
-    entries = catalog.entries()
-    languages = {name: {entries[task].language for task in entry.members} for name, entry in entries.items()}
-    group = max(languages, key=lambda name: len(languages[name]))
-    return f"--tasks {group} has {len(languages[group])}"
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.errors import ask
@@ -119,42 +117,12 @@ def answered(task: TaskRun, unanswered: str) -> float:
 
 
 def short(text: str, length: int = 42) -> str:
-    """A label that fits: long ones lose their middle, of a run and its task the run's.
+    """A label that fits: a long one loses its middle.
 
-    >>> short("a" * 30 + "b" * 30, 11), short("an-organisation/a-model: a_task", 20)
-    ('aaaaa…bbbbb', 'an-or…model: a_task')
+    >>> short("organisation/a-model-of-7B-instruct", 19), short("gpt2")
+    ('organisat…-instruct', 'gpt2')
     """
     if len(text) <= length:
         return text
-    first, colon, last = text.rpartition(": ")
-    if colon and len(last) < length * 2 / 3:
-        return f"{short(first, length - len(last) - 2)}: {last}"
-    return shortened(text, length - 1 + length % 2)  # as much of both ends
-
-
-def shortened(name: str, limit: int = 32) -> str:
-    """A name of at most ``limit`` characters: a long one loses its middle.
-
-    >>> shortened("organisation/a-model-of-7B-instruct", 19), shortened("gpt2")
-    ('organisat…-instruct', 'gpt2')
-    """
-    if len(name) <= limit:
-        return name
-    tail = (limit - 1) // 2
-    return f"{name[: limit - 1 - tail]}…{name[len(name) - tail :]}"
-
-
-def shortened_apart(names: Iterable[str], limit: int = 32) -> dict[str, str]:
-    """Short forms by name, all different: names that would look alike keep more of their middle.
-
-    >>> list(shortened_apart(["an-organisation/base-7B-chat", "an-organisation/base-9B-chat"], 12).values())
-    ['an-organ…7B-chat', 'an-organ…9B-chat']
-    """
-    limits = dict.fromkeys(names, limit)
-    while True:
-        forms = {name: shortened(name, own) for name, own in limits.items()}
-        counts = Counter(forms.values())
-        alike = [name for name, form in forms.items() if counts[form] > 1]
-        if not alike:
-            return forms
-        limits |= {name: limits[name] + 4 for name in alike}
+    tail = (length - 1) // 2
+    return f"{text[: length - 1 - tail]}…{text[len(text) - tail :]}"

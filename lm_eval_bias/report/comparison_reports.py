@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import aim, bracketed_ends, difference, few, number, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.core.wording import named, shortened, shortened_apart
+from lm_eval_bias.core.wording import named
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_reports, overview, templates
 from lm_eval_bias.report.overview import Strip, TaskStrips
@@ -19,7 +19,6 @@ from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
 _KINDS = {"run": "runs", LANGUAGE: "languages"}
-_NAME, _HEADING = 40, 24  # characters of a name in tables and sentences, and in a column's heading
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -71,17 +70,10 @@ class Member:
     finding: Finding
 
 
-def _verdict(finding: Finding) -> str:
-    """What a difference says, with names shortened: a heading has them whole."""
-    shorts = shortened_apart((finding.base, finding.other), _NAME)
-    return replace(finding, base=shorts[finding.base], other=shorts[finding.other]).verdict
-
-
 def _cells(member: Member, several: bool) -> list[Cell]:
     finding, (label, name) = member.finding, named(member.benchmark, member.finding.score.name)
     moved, unit = finding.difference, finding.score.unit
-    shorts = shortened_apart((finding.base, finding.other), _NAME)
-    sides = f"{shorts[finding.other]}, against {shorts[finding.base]}" if several else ""
+    sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else ", independent"
     return [
         Cell(finding.subject, note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}")))),
@@ -89,7 +81,7 @@ def _cells(member: Member, several: bool) -> list[Cell]:
         Cell(number(finding.base_value, unit), finding.base_value),
         Cell(number(finding.other_value, unit), finding.other_value),
         Cell(difference(moved.value, unit), moved.value, bracketed_ends(moved.interval, unit, "+")),
-        Cell(_verdict(finding)),
+        Cell(finding.verdict),
         Cell(p_value(moved.p), moved.p),
         Cell(p_value(finding.adjusted), finding.adjusted),
         Cell(difference(finding.detectable, unit, ""), finding.detectable),
@@ -100,7 +92,7 @@ def _cells(member: Member, several: bool) -> list[Cell]:
 def _table(members: Sequence[Member], correction: str) -> Table:
     sides = {(m.finding.base, m.finding.other) for m in members}
     first = members[0].finding
-    names = ("Base", "Other") if len(sides) > 1 else shortened_apart((first.base, first.other), _HEADING).values()
+    names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
     columns = [
         Column("Task"), Column("Score"), *(Column(name, True) for name in names), Column("Difference", True),
         Column("Finding"), Column("p", True), Column(f"p ({CORRECTIONS[correction]})", True),
@@ -163,12 +155,11 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
 
 def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
     """What is compared with what, and in which model's runs where it is one's."""
-    bases = shortened_apart((finding.base for finding in findings), _NAME)
-    others = shortened_apart((finding.other for finding in findings), _NAME)
-    within = shortened(models[0], _NAME) if by != "run" and len(models) == 1 else "Comparison"
+    bases, others = (list(dict.fromkeys(getattr(one, side) for one in findings)) for side in ("base", "other"))
+    within = models[0] if by != "run" and len(models) == 1 else "Comparison"
     if len(bases) > 1 or len(others) > 2:
         return f"{within} of {_KINDS.get(by, f'{by}s')}"
-    return f"{within}: {' and '.join(others.values())} against {', '.join(bases.values())}"
+    return f"{within}: {' and '.join(others)} against {', '.join(bases)}"
 
 
 def _sentences(members: Sequence[Member]) -> list[str]:
@@ -179,7 +170,7 @@ def _sentences(members: Sequence[Member]) -> list[str]:
     places: dict[str, list[str]] = {}
     for member in sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted):
         label, _ = named(member.benchmark, member.finding.score.name)
-        places.setdefault(_verdict(member.finding), []).append(f"{label} ({member.finding.subject})")
+        places.setdefault(member.finding.verdict, []).append(f"{label} ({member.finding.subject})")
     if not places:
         return [f"no significant difference in {tests:,} tests, which doesn’t mean that there is none"]
     told = sum(map(len, places.values()))

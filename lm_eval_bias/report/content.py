@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from operator import attrgetter
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry, wording
@@ -108,10 +107,9 @@ class Report:
         return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
 
     @property
-    def warnings(self) -> list[tuple[str, bool, list[PlacedRemark]]]:
-        """What to beware of by weight, with whether it is folded away; that a run is a trial stands above."""
-        shown = groupby((one for one in self.cautions if one.kind != "trial_run"), attrgetter("heading"))
-        return [(heading, heading != remarks.SERIOUS, list(group)) for heading, group in shown]
+    def warnings(self) -> list[PlacedRemark]:
+        """What to beware of by weight; that a run is a trial stands above."""
+        return [one for one in self.cautions if one.kind != "trial_run"]
 
 
 _PIN = ("repository", "commit", "licence")  # what a source is known by

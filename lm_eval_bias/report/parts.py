@@ -13,7 +13,7 @@ from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows, and that stand beside each other in tables
-MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
+MAIN = 12  # scores a task in pictures, columns and with items, where a benchmark names no main ones
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
@@ -61,14 +61,9 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
     return Table("Main scores with 95% intervals in brackets", columns, rows)
 
 
-def side_by_side(tasks: Sequence[TaskRun], most: int | None = None) -> tuple[list[Value], list[list[Cell]]]:
-    """The main scores of a benchmark's tasks, each once, and a row of values a task.
-
-    Args:
-        tasks: Of one benchmark or variant.
-        most: Scores that each task adds at most.
-    """
-    scores = {name: task.scores[name] for task in tasks for name in main_names(task)[:most]}
+def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
+    """The main scores of one benchmark's tasks, each once, and a row of values a task."""
+    scores = {name: task.scores[name] for task in tasks for name in main_names(task)[:MAIN]}
     return list(scores.values()), [[value_cell(task.scores.get(name)) for name in scores] for task in tasks]
 
 

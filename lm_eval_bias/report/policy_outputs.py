@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.core.numbers import significant
@@ -124,19 +123,16 @@ def _whole(finding: GateFinding) -> str:
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
+
+    def counts(name: str, *numbers: int) -> dict[str, str]:
+        return {"name": name, **dict(zip(("tests", "failures", "errors", "skipped"), map(str, numbers), strict=False))}
+
     every = [finding for _, findings in checked for finding in findings]
-
-    def counts(name: str, tests: int, failures: int, errors: int) -> dict[str, str]:
-        return {"name": name, "tests": str(tests), "failures": str(failures), "errors": str(errors)}
-
-    tests = len(every) + len(problems)
-    root = ElementTree.Element("testsuites", counts("lm-eval-bias check", tests, len(_missed(every)), len(problems)))
-
-    def suite(*numbers: Any) -> ElementTree.Element:
-        return ElementTree.SubElement(root, "testsuite", {**counts(*numbers), "skipped": "0"})
-
+    totals = len(every) + len(problems), len(_missed(every)), len(problems)
+    root = ElementTree.Element("testsuites", counts("lm-eval-bias check", *totals))
     for run, findings in checked:
-        cases = suite(run.name, len(findings), len(_missed(findings)), 0)
+        numbers = counts(run.name, len(findings), len(_missed(findings)), 0, 0)
+        cases = ElementTree.SubElement(root, "testsuite", numbers)
         for finding in findings:
             name = f"{finding.score}: {required(finding)}"
             case = ElementTree.SubElement(cases, "testcase", classname=finding.task or run.name, name=name)
@@ -144,7 +140,8 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
                 failure = ElementTree.SubElement(case, "failure", message=says(finding), type="violated")
                 failure.text = _whole(finding)
     if problems:
-        cases = suite("runs that can't be read", len(problems), 0, len(problems))
+        numbers = counts("runs that can't be read", len(problems), 0, len(problems), 0)
+        cases = ElementTree.SubElement(root, "testsuite", numbers)
         for problem in problems:
             case = ElementTree.SubElement(cases, "testcase", classname="lm-eval-bias", name=str(problem.path))
             error = ElementTree.SubElement(case, "error", message=problem.reason, type="unreadable")

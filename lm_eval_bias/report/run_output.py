@@ -17,7 +17,6 @@ from lm_eval_bias.report.tables import grid
 
 TABLES = ("main", "all", "none")  # what --table takes
 _QUOTED = 80  # characters of an answer
-_MOST = 6  # columns of scores, for benchmarks that name no main ones
 
 
 def _how_to_read(scores: Sequence[Value]) -> str:
@@ -31,7 +30,7 @@ def _how_to_read(scores: Sequence[Value]) -> str:
 
 def _table(tasks: Sequence[TaskRun]) -> str:
     """The main scores of one benchmark's tasks, with their neutral values, and how to read them."""
-    scores, values = parts.side_by_side(tasks, _MOST)
+    scores, values = parts.side_by_side(tasks)
     rows = [
         [task.task, f"{task.documents:,}", *(cell.whole for cell in own)]
         for task, own in zip(tasks, values, strict=True)
