@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
-from lm_eval_bias.comparing.pairing import LANGUAGE, Pair
+from lm_eval_bias.comparing.pairing import Pair
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import aim, bracketed_ends, difference, few, number, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
@@ -18,7 +18,6 @@ from lm_eval_bias.report.overview import Strip, TaskStrips
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
-_KINDS = {"run": "runs", LANGUAGE: "languages"}
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -158,7 +157,7 @@ def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
     bases, others = (list(dict.fromkeys(getattr(one, side) for one in findings)) for side in ("base", "other"))
     within = models[0] if by != "run" and len(models) == 1 else "Comparison"
     if len(bases) > 1 or len(others) > 2:
-        return f"{within} of {_KINDS.get(by, f'{by}s')}"
+        return f"{within} of {by}s"
     return f"{within}: {' and '.join(others)} against {', '.join(bases)}"
 
 
@@ -187,8 +186,8 @@ def _rows(members: Sequence[Member], series: Mapping[str, int]) -> list[TaskStri
         span = finding.score.high - finding.score.low
         if math.isfinite(finding.difference.value) and math.isfinite(span):
             scores.setdefault(finding.subject, {}).setdefault(finding.score.name, []).append(member)
-            ends = (finding.difference.value, *(finding.difference.interval or ()))
-            furthest = max(furthest, *(abs(end) / span for end in ends))
+            reached = (finding.difference.value, *(finding.difference.interval or ()))
+            furthest = max(furthest, *(abs(end) / span for end in reached))
     widest = next((one for one in overview.REACHES if furthest <= one), 1.0)
     rows = []
     for task, by_name in scores.items():

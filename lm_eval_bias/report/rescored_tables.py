@@ -75,10 +75,10 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
 
 def _every_score(task: TaskRun) -> str:
     rows = [
-        [one.name, number(one.value, one.unit), bracketed(one), fixed_interval(one), score_range(one), aim(one)]
+        [one.name, number(one.value, one.unit), f"{bracketed(one)} {fixed_interval(one)}", score_range(one), aim(one)]
         for one in task.scores.values()
     ]
-    columns = [Column("Score"), Column("Value", True), *map(Column, ("95% interval", "", "Range", "Neutral or best"))]
+    columns = [Column("Score"), Column("Value", True), *map(Column, ("95% interval", "Range", "Neutral or best"))]
     return f"{task.task}\n{grid(columns, rows, 'github')}"
 
 

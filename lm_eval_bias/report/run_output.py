@@ -92,7 +92,7 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
     others = 0
     for task in tasks:
         main = parts.main_names(task)
-        for value in task.scores.values():
+        for value in map(task.scores.__getitem__, dict.fromkeys([*main, *task.scores])):
             lacks = "not computable" if math.isnan(value.value) else "" if value.interval else "no interval"
             note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
             if not everything and value.name not in main:

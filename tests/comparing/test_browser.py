@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.report.test_browser import CONTRAST
+from tests.support.chromium import OVERFLOW, check_page
 
 TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1"
 LONG = "an-organisation/a-model-with-a-name-that-is-longer-than-any-column-is-wide"
@@ -44,15 +44,8 @@ def page(tmp_path_factory):
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False), (400, True)])
 def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(browser, page, width, dark):
-    browser.open(page, width, dark=dark)
-    assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [page]
-    assert browser.evaluate("document.scrollingElement.scrollWidth") == width
-    assert browser.evaluate(CONTRAST) == []
-    assert browser.evaluate("document.scripts.length") == 1
+    check_page(browser, page, width, dark)
     assert "<script>alert(1)</script>" in browser.evaluate("document.querySelector('h1').textContent")
-    boxes = "[...document.querySelectorAll('.scroll')].every(b => b.tabIndex === 0 && b.ariaLabel)"
-    assert browser.evaluate(boxes)
 
 
 def test_sides_differ_in_shape_and_what_can_be_told_is_filled(browser, page):
@@ -85,7 +78,7 @@ def test_paper_has_every_column(browser, page):
     browser.open(page, 720, dark=True)
     dark = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.call("Emulation.setEmulatedMedia", media="print", features=dark)
-    assert browser.evaluate("document.scrollingElement.scrollWidth") <= 720
+    assert browser.evaluate(OVERFLOW) <= 720
     assert browser.evaluate(
         "[...document.querySelectorAll('main > section > .scroll td, figure')].every(e => e.checkVisibility() &&"
         " e.getBoundingClientRect().right <= 720)"

@@ -75,13 +75,6 @@ def test_the_same_path_with_other_contents(option, content, change, older, tmp_p
     assert all(row["note"].startswith("unpaired: ") for row in unpaired)
 
 
-def test_one_file_under_two_names_is_one(tmp_path, capsys):
-    for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text(WORDS)
-    runs = [made(tmp_path / name[0], seed, words=tmp_path / name) for seed, name in enumerate(("a.yaml", "b.yaml"))]
-    assert all(row["paired"] and row["note"].startswith("chance level: bias-chance") for row in compared(capsys, *runs))
-
-
 def test_older_files_with_the_same_documents_are_paired_and_that_is_said(tmp_path, capsys):
     runs = [made(tmp_path / "a", 1), as_in_older_versions(made(tmp_path / "b", 2))]
     rows = compared(capsys, *runs)

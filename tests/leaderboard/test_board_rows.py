@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from lm_eval_bias.boards import building, rank_intervals
 from lm_eval_bias.boards.building import PUBLISHED, RUN, RankedScore
 from lm_eval_bias.core import catalog, registry, run_data
-from lm_eval_bias.core.run_data import Published, Run, TaskRun, Value
-
-TASK = "gg_bbq_group_terms"
-WHOLE = {"documents": "0" * 64}
-DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source", "higher_is_better")
-
-
-def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
-    """A score as this package defines it."""
-    (score,) = (score for score in registry.get(benchmark).scores() if score.name == name)
-    made = Value(name, number, stderr, dof=60.0, **{field: getattr(score, field) for field in DEFINITIONS})
-    return replace(made, **changes)
-
-
-def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
-    entry = catalog.entries()[name]
-    known = {"inputs": inputs, **(metadata or {})}
-    made = TaskRun(
-        name, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known,
-        {score.name: score for score in scores},
-    )  # fmt: skip
-    return replace(made, **changes)
-
-
-def run(name, *tasks, **provenance):
-    return Run(name, Path(f"{name}.json"), provenance, "", {one.task: one for one in tasks})
-
-
-def board(*runs, name=TASK):
-    (found,) = (one for one in building.boards(runs) if one.task == name)
-    return found
+from lm_eval_bias.core.run_data import Published
+from lm_eval_bias.report.board_reports import notes, table
+from lm_eval_bias.runs import run_discovery
+from tests.support.boards import DEFINITIONS, TASK, WHOLE, board, run, task, value
+from tests.support.places import ROOT
 
 
 def cell(score, *others):
@@ -118,14 +91,6 @@ def test_an_interval_that_is_wider_than_the_error_counts_for_more(points):
 def test_why_a_run_is_not_ranked(changes, reason):
     odd = cell(replace(value(), **changes))
     assert (odd.rank, odd.unranked) == (None, reason)
-
-
-def test_a_score_without_ends_is_ranked_by_its_error():
-    column = Value("gap", math.nan, low=-math.inf, high=math.inf, neutral=0.0)
-    for stderr, is_point in ((0.5, True), (1e-9, False), (0.0, False), (math.nan, False), (math.inf, False)):
-        found = building._point(replace(column, value=3.0, stderr=stderr, dof=4.0), column)
-        assert isinstance(found, rank_intervals.Point) is is_point
-        assert is_point or found == "no usable standard error"
 
 
 @pytest.mark.parametrize("changes", [{"value": 0.0}, {"value": 1.0}, {"stderr": 1.0}, {"stderr": 2e-9}])
@@ -207,14 +172,31 @@ def test_a_model_at_chance_level_has_no_rank():
     assert rows[2].cells["diff_bias_amb"].unranked == "chance level"
 
 
-def test_a_part_is_alone_where_no_other_run_has_the_same_items():
-    part = {"inputs": {**WHOLE, "scored": "1" * 64}, "documents": 96}
-    found = board(scored("a", 0.2), scored("b", 0.9), scored("part", 0.5, **part))
-    assert ranks(found)["part"] == "96 of 968 items: no other run on the same items"
-    unknown = board(scored("a", 0.2), scored("b", 0.9), scored("part", 0.5, inputs={}, documents=96))
-    assert ranks(unknown)["part"] == "96 of 968 items, and its file doesn't say which"
-    # an unknown part stays unranked also where it has no value
-    assert ranks(board(scored("part", math.nan, inputs={}, documents=96)))["part"].endswith("doesn't say which")
+def test_parts_of_the_items_are_ranked_where_they_are_the_same():
+    """Only runs that were asked the same are ranked with each other; the others are listed with the reason."""
+    part, other = ({"inputs": {**WHOLE, "scored": digit * 64}, "documents": 96} for digit in "12")
+    unknown = {"inputs": {}, "documents": 96}
+    elsewhere, older = {"inputs": {"documents": "3" * 64}}, {"inputs": {}}
+    own = {"metadata": {"dataset_used": {"file": "own.json", "sha256": "4" * 64}}, "documents": 200, "items": 200}
+    more = {"told": {"system_instruction": "Antworte"}, "shown": {}}
+    found = board(
+        scored("a", 0.2), scored("b", 0.9), scored("part 1", 0.5, **part), scored("part 2", 0.8, **part),
+        scored("part 3", 0.8, **other), scored("unknown", 0.3, **unknown), scored("unknown, nan", math.nan, **unknown),
+        scored("elsewhere", 0.7, **elsewhere), scored("older 1", 0.3, **older), scored("older 2", 0.6, **older),
+        scored("own 1", 0.1, **own), scored("own 2", 0.9, **own),
+        run("told", task(value(number=0.4)), **more["told"]),
+        scored("shown", 0.4, inputs={**WHOLE, "num_fewshot": 2}),
+    )  # fmt: skip
+    alone = "no other run was scored by the same conventions"
+    assert ranks(found) == {
+        "a": "2", "b": "1", "part 1": "2", "part 2": "1", "part 3": "96 of 968 items: no other run on the same items",
+        "unknown": "96 of 968 items, and its file doesn't say which",
+        "unknown, nan": "96 of 968 items, and its file doesn't say which",
+        "elsewhere": alone, "older 1": "2", "older 2": "1", "own 1": "2", "own 2": "1", "told": alone, "shown": alone,
+    }  # fmt: skip
+    made_by = {row.model: row.conventions for row in found.rows}
+    assert "system_instruction=" in made_by["told"]
+    assert "num_fewshot=2" in made_by["shown"]
 
 
 # ---------------------------------------------------------------------- rows
@@ -258,10 +240,6 @@ def test_scores_that_must_not_be_shown_are_not(monkeypatch):
     row = board(run("model", task(*scores, name="regard_en")), name="regard_en").rows[0]
     assert row.deviations == ("half of it is missing",)
     assert all(math.isnan(one.value) and one.note == "not in its file" for one in row.cells.values())
-    # a row's own function refuses as well, whoever calls it with scores
-    columns = [value(score.name, benchmark="regard") for score in regard.scores()]
-    own = building._run_row(run("model"), task(*scores, name="regard_en"), columns)
-    assert all(math.isnan(one.value) for one in own.cells.values())
 
 
 def test_rows_stand_by_name_whatever_its_case():
@@ -389,3 +367,35 @@ def test_without_names_every_task_that_was_run_in_the_catalogs_order():
     order = [name for name in catalog.entries() if name in (TASK, "stereoset_en")]
     assert [one.task for one in building.boards(runs)] == [*order, "own"]
     assert building.boards([]) == []
+
+
+# ---------------------------------------------------------------------- the runs of results/runs
+
+
+def board_of(name):
+    runs, _ = run_discovery.read([ROOT / "results"])
+    return board(*runs, name=name)
+
+
+def test_scores_without_a_neutral_value_rank_nothing_and_published_models_stand_beside():
+    found = board_of("occugender_explicit")
+    assert all(row.cells["coverage"].rank is None and not row.cells["coverage"].unranked for row in found.rows)
+    assert [row.kind for row in found.rows].count(PUBLISHED) == 10
+    llama = next(row for row in found.rows if row.model == "Llama-2-7B")
+    assert llama.source == "Chen et al. 2025, Table 3"
+    assert llama.cells["female_dominated_F"].plus_minus == 1.3
+
+
+def test_one_texts_two_classifiers_are_two_rows_ranked_apart():
+    own = [row for row in board_of("regard_en").rows if row.kind == RUN]
+    made_by = [row.conventions.partition(";")[0] for row in own]
+    assert sorted(made_by) == ["classifier=light", "classifier=sbert:all-MiniLM-L6-v2"]
+    assert len(notes(board_of("regard_en"))["Single models"]) >= 1
+
+
+def test_published_models_without_main_scores_stand_with_their_own_only():
+    found = board_of("regard_de")
+    main, further = (table(found, columns, "scores") for columns in (found.columns, found.others))
+    assert [line[0].note for line in main.rows] == ["run"]
+    assert [line[0].text for line in further.rows[1:]] == ["GerPT-2", "GPT-3 davinci"]
+    assert all(len(line) == len(made.columns) for made in (main, further) for line in made.rows)

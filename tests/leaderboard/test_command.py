@@ -3,35 +3,16 @@
 import csv
 import io
 import json
-import re
-from html.parser import HTMLParser
 
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.boards import SOURCE, run_data, write
+from tests.support.boards import HOSTILE, SOURCE, run_data, safe, write
+from tests.support.pages import OF_BOARDS, Page, check_closed
 from tests.support.places import ROOT
 
-FORMATS = ["html", "md", "csv", "json", "latex"]
+FORMATS = ["html", "md", "csv", "json"]
 RESULTS = str(ROOT / "results")
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "</td></table><h1>x",
-    "a|b\n# c",
-    "[x](javascript:alert(1))",
-    "*b* _c_ `d` ~~e~~ https://a.org www.b.org $1$",
-    r"50% \input{/etc/passwd} #1 & $x_1^2$ ~{}",
-    "[1ex] x",
-    '=HYPERLINK("http://a.org")',
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "{{ 7 * 7 }}",
-    "{% raw %}",
-    "a\x1b[31mred.exe",
-    "1. x",
-]
 
 
 def run(capsys, *arguments):
@@ -39,40 +20,6 @@ def run(capsys, *arguments):
     out = capsys.readouterr()
     assert status == 0
     return out.out, out.err
-
-
-class Page(HTMLParser):
-    """What a page consists of: its elements, their attributes, its text outside of style and script, its tables."""
-
-    def __init__(self, markup):
-        super().__init__()
-        self.tags, self.attributes, self.text, self.tables, self._in = [], [], "", {}, set()
-        self.feed(markup)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes += attributes
-        self._in.add(tag)
-        if tag == "table":
-            self.rows = self.tables.setdefault(dict(attributes).get("class"), [])
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("th", "td"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        self._in.discard(tag)
-
-    def handle_data(self, data):
-        if not self._in & {"style", "script"}:
-            self.text += data
-            if self._in & {"th", "td"}:
-                self.rows[-1][-1] += data
-
-
-def table_rows(page):
-    """The rows of the tabs' tables, headings as well; a heading's first cell is "Model"."""
-    return page.tables["models sortable"]
 
 
 @pytest.fixture
@@ -84,11 +31,6 @@ def hostile(tmp_path):
         data["provenance"].update(dtype=name, date=name)
         write(folder, f"run{i}", data)
     return folder
-
-
-def safe(name):
-    """A name as it may be shown: on one line, what can't be seen replaced."""
-    return " ".join(re.sub("[\x00-\x08\x0b-\x1f]", "\ufffd", name).split())
 
 
 def test_results_is_listed_in_every_format(capsys, tmp_path):
@@ -103,7 +45,6 @@ def test_results_is_listed_in_every_format(capsys, tmp_path):
 def test_what_the_terminal_shows_is_text(capsys, hostile):
     out, _ = run(capsys, RESULTS, hostile)
     assert "occugender_explicit" in out
-    assert "Mogstad, Romano, Shaikh & Wilhelm" in out
     assert "{{ 7 * 7 }}" in out
     assert not set("\x00\x1b") & set(out)
     assert run(capsys, RESULTS, hostile, "--format", "text")[0] == out
@@ -115,26 +56,14 @@ def test_format_by_ending(capsys, tmp_path):
         "md": "# Bias",
         "csv": "task,",
         "json": "{",
-        "tex": "% Needs",
     }.items():
         path = tmp_path / f"board.{ending}"
         out, _ = run(capsys, RESULTS, "-o", path)
         assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
         assert out == f"{path}: 12 tasks, 5 runs\n"
-    for path, why in (
-        (tmp_path / "board", "no format goes with"),
-        (tmp_path / "none" / "board.md", "cannot be written"),
-    ):
+    for path in (tmp_path / "board", tmp_path / "none" / "board.md", tmp_path / "board.tex"):
         assert main(["leaderboard", RESULTS, "-o", str(path)]) == 2
-        assert why in capsys.readouterr().err
-
-
-def test_the_command_line_reaches_it(capsys, tmp_path):
-    assert main(["leaderboard", RESULTS, "--format", "csv"]) == 0
-    tasks = {line["task"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
-    assert {"stereoset_en", "regard_de"} < tasks
-    assert main(["leaderboard", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+        assert str(path) in capsys.readouterr().err
 
 
 def test_csv_and_json_say_the_same(capsys):
@@ -167,14 +96,6 @@ def test_numbers_of_a_run_arrive_unchanged(capsys):
         )
 
 
-def test_no_number_sums_up_a_model(capsys):
-    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
-    assert set(data) == {"reading", "problems", "boards"}
-    for board in data["boards"]:
-        for row in board["rows"]:
-            assert set(row) == {"model", "kind", "source", "conventions", "deviations", "caveat", "scores"}
-
-
 def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):
     whole = json.dumps(run_data("good model"))
     write(tmp_path / "a", "good", whole)
@@ -202,18 +123,11 @@ def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):
 
 
 def test_hostile_runs_make_no_markup_in_the_page(capsys, hostile):
-    plain = Page(run(capsys, RESULTS, "--format", "html")[0])
-    made = Page(run(capsys, hostile, "--format", "html")[0])
-    assert set(made.tags) <= set(plain.tags)
-    assert made.tags.count("script") == 1
-    assert not [name for name, _ in made.attributes if name.startswith("on")]
-    assert not [
-        value for name, value in made.attributes if name in ("href", "src") and not value.startswith(("#", "data:,"))
-    ]
-    names = [" ".join(row[0].split()) for row in table_rows(made)]
+    made = check_closed(run(capsys, hostile, "--format", "html")[0], OF_BOARDS)
+    names = [" ".join(row[0].split()) for row in made.board]
     for name in HOSTILE:
         assert safe(name) in names
-    assert "\x1b" not in made.text
+    assert "\x1b" not in made.said
 
 
 def test_a_rank_is_shown_and_sortable(capsys, tmp_path):
@@ -221,12 +135,9 @@ def test_a_rank_is_shown_and_sortable(capsys, tmp_path):
         write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
     made = run(capsys, tmp_path, "--format", "html")[0]
     page = Page(made)
-    head, *rows = table_rows(page)
+    head, *rows = page.board
     place = next(number for number, text in enumerate(head) if "accuracy in ambiguous contexts" in text)
     ranks = {row[0]: row[place].partition("rank ")[2] for row in rows}
     assert ranks == {"best": "1 of 3", "twin a": "2-3 of 3", "twin b": "2-3 of 3"}
-    assert "Mogstad" in page.text
-    assert "independent" in page.text
-    assert "lm-eval-bias compare" in page.text
     out = run(capsys, tmp_path)[0]
     assert "2-3 of 3" in out

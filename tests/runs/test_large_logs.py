@@ -86,7 +86,7 @@ def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkey
         return plain(path)
 
     monkeypatch.setattr(sample_logs, "_samples", watched)
-    found = find(pairs, Choice())
+    found, _ = find(pairs, Choice())
     assert len(found) == 3 * 4
     assert sorted(read) == list("abcd")
     assert held == [0] * 4

@@ -109,9 +109,9 @@ def test_fewer_samples_a_prompt_are_a_trial_run(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("task", "score", "value", "says"),
     [
-        ("stereoset_en", "lms", [50.5, 48.0, 53.0], "chance level: lms 50.5 [48.0, 53.0], by guessing 50.0"),
+        ("stereoset_en", "lms", [50.5, 48.0, 53.0], "chance level: lms 50.5% [48.0, 53.0], by guessing 50.0%"),
         ("stereoset_en", "lms", [55.0, 52.0, 58.0], ""),
-        ("gg_bbq_group_terms", "acc_disamb", [0.1, 0.05, 0.15], "chance level: acc_disamb 0.100 [0.050, 0.150]"),
+        ("gg_bbq_group_terms", "acc_disamb", [0.1, 0.05, 0.15], "chance level: acc_disamb 10.0% [5.0, 15.0]"),
     ],
 )
 def test_chance_level_is_told_in_front(task, score, value, says, tmp_path, capsys):

@@ -21,6 +21,8 @@ ALLOWED = set(
     "svg desc defs g path line use text clippath rect pattern".split()
 )
 
+OF_BOARDS = {"input", "select", "option", "label", "output", "fieldset", "legend"}
+
 
 class Page(html.parser.HTMLParser):
     """Elements, attributes, tables and text of a page."""
@@ -32,6 +34,7 @@ class Page(html.parser.HTMLParser):
         self.raw = {"script": "", "style": ""}
         self.text: list[str] = []
         self.tables: list[list[list[str]]] = []  # rows of cells
+        self.board: list[list[str]] = []  # rows of a leaderboard's own tables
         self.stack: list[str] = []
         self.feed(text)
         self.close()
@@ -43,7 +46,7 @@ class Page(html.parser.HTMLParser):
         if tag not in VOID:
             self.stack.append(tag)
         if tag == "table":
-            self.tables.append([])
+            self.tables.append(self.board if ("class", "models sortable") in attrs else [])
         elif tag == "tr":
             self.tables[-1].append([])
         elif tag in ("th", "td"):
@@ -99,7 +102,7 @@ def check_closed(text: str, more: frozenset[str] | set[str] = frozenset()) -> Pa
         if name == "href":
             own = (
                 value.startswith("#")
-                or value in {benchmark.card.link for benchmark in registry.benchmarks()}
+                or value in {benchmark.card.link for benchmark in registry.benchmarks() if benchmark.card}
                 or (tag, value) == ("link", "data:,")
                 or re.fullmatch(r"out-items/r\d+t\d+\.html#score-\d+", value)
                 or value == "../out.html"
