@@ -157,7 +157,7 @@ def test_intervals_and_marks_are_where_they_belong(drawn):
 def test_what_no_axis_can_show_is_left_to_the_table(drawn, value):
     page = check_closed(drawn(finding("a"), finding("b", value=value, p=math.nan, adjusted=math.nan, reason="why")))
     assert sum("strip" == one for one in page.values("class")) == 2  # one score and the axis
-    (row,) = (row for table in page.tables for row in table if row[0].startswith("b"))
+    (row,) = (row for table in page.tables for row in table if len(row) == 10 and row[0].startswith("b"))
     assert "why" in row
 
 
