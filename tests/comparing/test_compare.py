@@ -140,13 +140,6 @@ def test_other_seeds_are_refused_or_unpaired(runs, capsys):
     assert gap["stderr"] == pytest.approx(math.hypot(*errors))
 
 
-def test_what_else_differs_is_said(runs, capsys):
-    _edit(runs[1], lambda content: content["config"].update(model_dtype="torch.bfloat16"))
-    _edit(runs[1], lambda content: content.update(chat_template_sha="abc"))
-    said = {row["note"].partition("; chance level: ")[0] for row in _compared(capsys, *runs)}
-    assert said == {"the runs differ in dtype (none, bfloat16), chat template (none, abc)"}
-
-
 def test_without_samples(runs, capsys):
     for path in runs[1].rglob("samples_*"):
         path.unlink()

@@ -14,7 +14,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.clusters import Clusters, share_of
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.custom_metrics.score import Score, undefined
-from tests.support.toy import Toy, pair, score, side, spread_over
+from tests.support.toy import pair, score, side, spread_over
 
 NAN = math.nan
 
@@ -35,12 +35,8 @@ def says(**of):
 @pytest.mark.parametrize("value", [0.5, -0.5])
 @pytest.mark.parametrize(("better", "said"), [(True, "better"), (False, "better"), (None, "higher")])
 def test_who_is_better_or_higher(value, better, said):
-    higher = "other" if value > 0 else "base"
-    lower = "base" if value > 0 else "other"
-    assert (
-        says(value=value, higher_is_better=better, neutral=None)
-        == f"{said} with {lower if better is False else higher}"
-    )
+    who = "other" if (value > 0) is not (better is False) else "base"
+    assert says(value=value, higher_is_better=better, neutral=None) == f"{said} with {who}"
 
 
 @pytest.mark.parametrize(
@@ -49,9 +45,8 @@ def test_who_is_better_or_higher(value, better, said):
 )
 def test_which_of_two_values_is_further_from_a_neutral_value(base, other, further):
     # 50 is neutral: 5 off and 20 off, on opposite sides
-    assert says(value=other - base, sum_value=other + base, sum_stderr=1.0, neutral=50.0) == (
-        f"further from neutral with {further}"
-    )
+    said = says(value=other - base, sum_value=other + base, sum_stderr=1.0, neutral=50.0)
+    assert said == f"further from neutral with {further}"
 
 
 def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum_alone():
@@ -71,18 +66,13 @@ def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum
     assert "is uncertain" in says(sum_value=9.0, sum_stderr=NAN)
 
 
-def test_at_the_level_a_difference_is_told_and_above_it_not():
+def test_at_the_level_a_difference_is_told_and_what_cannot_be_tested_has_its_reason():
     assert says(adjusted=0.05) == "further from neutral with other"
     assert says(adjusted=0.0501) == "no significant difference"
-    assert (
-        says(adjusted=1.0, reason="the answers are the same") == "no significant difference: the answers are the same"
-    )
-
-
-def test_what_cannot_be_tested_is_said_with_its_reason():
+    assert says(adjusted=1.0, reason="why") == "no significant difference: why"
     assert says(adjusted=NAN, reason="only one cluster", note="unpaired") == "only one cluster"
     assert says(adjusted=NAN, note="unpaired: seeds") == "unpaired: seeds"
-    assert says(adjusted=NAN) == "cannot be tested"
+    assert says(adjusted=NAN)
 
 
 def test_corrections_count_no_p_value_that_is_no_test():
@@ -133,8 +123,8 @@ def test_one_score_some_scores_and_scores_that_are_not_there(two):
         find([], Choice())
 
 
-def test_without_main_scores_all_that_can_be_compared_are(two, monkeypatch):
-    monkeypatch.setattr(Toy, "main", ())
+def test_without_main_scores_all_that_can_be_compared_are(two, toy):
+    toy.main = ()
     assert [found.score.name for found in find([two], Choice())[0]] == ["mean", *(f"{t}/mean" for t in "abcdefgh")]
 
 
@@ -169,7 +159,7 @@ def test_where_nothing_can_be_tested_the_level_is_that_of_one_test(toy, tmp_path
     assert math.isnan(found.other_value)
 
 
-def test_designs_that_do_not_match_are_not_tested(two, monkeypatch):
+def test_designs_that_do_not_match_are_not_tested(two, toy):
     def table(records):
         names = sorted(record["trait"] for record in records)
         if records[0]["value"]:
@@ -177,8 +167,8 @@ def test_designs_that_do_not_match_are_not_tested(two, monkeypatch):
         totals = [[1.0, record["value"]] for record in records]
         return Clusters(names, np.ones(8), np.array(totals), share_of)
 
-    scores = Toy().scores()
-    monkeypatch.setattr(Toy, "scores", lambda self, docs=(), detailed=False: [replace(scores[0], table=table)])
+    scores = [replace(toy.scores()[0], table=table)]
+    toy.scores = lambda docs=(), detailed=False: scores
     ((found,), _) = find([two], Choice())
     assert found.verdict == "the clusters differ"
     assert (found.base_value, found.other_value) == (0.0, 0.75)
