@@ -153,11 +153,6 @@ FEWER = {key: VALUES[key] for key in list(VALUES)[:15]}
 SEED = {"provenance": {"seeds": [1]}}
 FORMAL, RUDE, PLAIN = meta(words="formal"), meta(tone="rude"), meta(tone="plain")
 SHOTS = meta(inputs={"num_fewshot": 2})
-    meta(words="formal"),
-    meta(tone="rude"),
-    meta(tone="plain"),
-    meta(inputs={"num_fewshot": 2}),
-)
 
 
 @pytest.mark.parametrize(
