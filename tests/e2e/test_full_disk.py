@@ -71,7 +71,7 @@ def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, caps
             write(path, content)
 
     monkeypatch.setattr(linking, "write_whole", full)
-    monkeypatch.setattr(linking, "unnecessary", lambda: False)
+    monkeypatch.setattr(linking, "missing_folders", lambda: ("somewhere",))
     assert main(["link"]) == 2
     assert "cannot be written (File too large)" in error(capsys)
     assert not list(tmp_path.iterdir())
