@@ -13,6 +13,7 @@ from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSa
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.harness.distributed import IDLE
+from lm_eval_bias.runs.soundness import LoggedDocuments
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -59,10 +60,12 @@ def samples(path: Path) -> Iterator[SavedSample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, or fewer documents than the run
-            scored, which is known at the end only.
+        BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
+            had; the last two are known at the end only.
     """
-    task = task_of(path)
+    task, beside = task_of(path), path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+    results = _results(beside)
+    documents = LoggedDocuments(task, results)
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
@@ -84,17 +87,24 @@ def samples(path: Path) -> Iterator[SavedSample]:
         numbers[part].add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
+            saved = SavedSample(part, sample["doc"], answers, sample)
+            if part == next(iter(numbers)):
+                documents.add(saved)
         except DAMAGE as error:
-            raise BiasError(f"{place}: no answers of a model ({error}): truncated or damaged") from error
-        yield SavedSample(part, sample["doc"], answers, sample)
+            raise BiasError(f"{place}: no requests or answers of a model ({error}): truncated or damaged") from error
+        yield saved
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    results = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
-    count, scored = max(map(len, numbers.values())), _scored(results, task)
+    count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
     if scored not in (None, count):
         raise BiasError(
-            f"{path}: {count} documents, but the run scored {scored} ({results.name}): the file is truncated or mixed "
+            f"{path}: {count} documents, but the run scored {scored} ({beside.name}): the file is truncated or mixed "
             "with another"
+        )
+    if documents.are_others:
+        raise BiasError(
+            f"{path}: its samples have other documents or prompts than the run ({beside.name}): the file belongs to "
+            "another run or task, or was edited"
         )
 
 
@@ -122,9 +132,12 @@ def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     return parts
 
 
-def _scored(results: Path, task: str) -> int | None:
-    """How many documents of a task a run scored; ``None`` where no results file lies beside the log that says it."""
+def _results(path: Path) -> dict[str, Any]:
+    """The content of a results file; empty where there is none, or a damaged one."""
     try:
-        return int(read_json(results)["n-samples"][task]["effective"])
-    except (BiasError, LookupError, TypeError, ValueError):
-        return None
+        content = read_json(path)
+    except BiasError:
+        return {}
+    parts = ("config", "configs", "n-samples")
+    is_sound = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in parts)
+    return content if is_sound else {}

@@ -1,4 +1,4 @@
-"""Whether a results file is sound: the ranges of its scores, and the scores recomputed.
+"""Whether a results file or a sample log is sound: ranges of scores, the documents' hash, and scores recomputed.
 
 Files are believed as far as their form goes. Whoever doubts what they say recomputes it: ``check --strict``.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.answers import SavedSample
 from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.score import Score
@@ -66,6 +68,50 @@ def check(run: Run) -> None:
                 f"{task.task}: {error}: damaged, or not a result of this package: rescore its samples, or run the "
                 "task again"
             ) from error
+
+
+class LoggedDocuments:
+    """The documents and prompts of a log, by their hashes, against the hash in the results file beside it.
+
+    Nothing is known of them where the results file has no hash; nor where prompts have examples, a chat template or a
+    system instruction, with which logs have them and the hash hasn't.
+    """
+
+    def __init__(self, task: str, results: Mapping[str, Any]) -> None:
+        """Of a task's log, beside the content of its results file; empty where there is none."""
+        self._hashes: list[str] = []
+        self._config = results.get("configs", {}).get(task, {})
+        inputs = (self._config.get("metadata") or {}).get("inputs") or {}
+        counts = results.get("n-samples", {}).get(task, {})
+        self._expected = inputs.get("scored")
+        if self._expected is None and counts.get("effective") == counts.get("original"):
+            self._expected = inputs.get("documents")
+        entry = catalog.entries().get(task)
+        around = (inputs.get("chat_template"), inputs.get("num_fewshot"), results.get("system_instruction"))
+        if any(around) or (entry is not None and entry.path is None):  # a task of the harness's own has no hash
+            self._expected = None
+
+    def add(self, sample: SavedSample) -> None:
+        """Take note of a document.
+
+        Raises:
+            IndexError, TypeError, ValueError: Its requests aren't such.
+        """
+        if self._expected is None:
+            return
+        # a log has a task's description and the answer's beginning too, which are hashed apart or not at all
+        description = self._config.get("description") or ""
+        prefix = sample.doc.get(str(self._config.get("gen_prefix")))
+        texts = slice(1) if self._config.get("output_type") == "generate_until" else slice(None)
+        asked = [arguments[texts] for arguments in sample.requests]
+        if description or isinstance(prefix, str):
+            asked = [[prompt.removeprefix(description).removesuffix(f" {prefix}"), *more] for prompt, *more in asked]
+        self._hashes.append(content_hashes.of_document(sample.doc, [description, *asked]))
+
+    @property
+    def are_others(self) -> bool:
+        """Whether they are known to be others than were scored."""
+        return self._expected is not None and content_hashes.of_all(self._hashes) != self._expected
 
 
 def _numbers(value: Value) -> Iterator[tuple[str, float]]:

@@ -142,6 +142,23 @@ def test_logs_in_another_order(mixed):
     assert (outcome.status, outcome.err) == (0, "")
 
 
+def relabelled(lines):
+    """Stereotypes for unrelated candidates."""
+    names = {"stereotype": "unrelated", "unrelated": "stereotype"}
+    for candidate in (candidate for line in lines for candidate in line["doc"]["candidates"]):
+        candidate["label"] = names.get(candidate["label"], candidate["label"])
+
+
+def reworded(lines):
+    lines[0]["arguments"]["gen_args_0"]["arg_1"] += "!"
+
+
+@pytest.mark.parametrize("edit", [relabelled, reworded])
+def test_the_log_of_other_documents(edit, mixed):
+    change(next(mixed.rglob("samples_stereoset_en_2*")), edit)
+    assert "its samples have other documents or prompts than the run (results_" in refused(mixed, "rescore", str(mixed))
+
+
 LINE = '{"doc": {"benchmark": "%s"}, "filtered_resps": [], "doc_id": %s}\n'
 DAMAGED = {
     "cut": (lambda raw: raw[:-20], " line 8: "),
