@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Iterator
 
 from lm_eval_bias.cli import main as commands
@@ -31,60 +32,24 @@ def _cell(text: str) -> str:
     return " ".join(text.split())
 
 
-# ----------------------------------------------------------------------------------------------------------- commands
-
-
-def _parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
-    """Every command with its purpose and its parser."""
-    for name, command in (commands.verbs() | commands.own_commands()).items():
-        yield name, command.help, commands.parser(name, command)
-
-
-def _row(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
-    value = action.metavar if isinstance(action.metavar, str) else None
-    if action.nargs == 0:
-        value = ""
-    elif action.choices is not None:
-        value = value or ", ".join(map(str, action.choices))
-    elif value is None:
-        value = "" if not action.option_strings else action.dest.upper()
-    name = ", ".join(f"`{option}`" for option in action.option_strings) or f"`{action.metavar or action.dest}`"
-    helped = formatter._expand_help(action) if action.help else ""
-    return f"| {name} | {_cell(value or '') if action.option_strings else ''} | {_cell(helped)} |"
-
-
-def _command(name: str, purpose: str, parser: argparse.ArgumentParser) -> Iterator[str]:
-    yield f"## {name}\n"
-    described = " ".join((parser.description or "").split())
-    yield (_cell(described) if described else f"{_cell(purpose[:1].upper() + purpose[1:])}.") + "\n"
-    formatter = parser._get_formatter()
-    for group in parser._action_groups:
-        actions = [one for one in group._group_actions if one.help != argparse.SUPPRESS and one.dest != "help"]
-        if actions:
-            if group.title not in ("positional arguments", "options", "optional arguments"):
-                yield f"**{_cell(group.title or '')}** {_cell(group.description or '')}\n"
-            yield "| option | value | what |\n|---|---|---|"
-            yield "\n".join(_row(action, formatter) for action in actions) + "\n"
-    if parser.epilog:
-        yield "```text\n" + parser.epilog.strip("\n") + "\n```\n"
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Every command's parser by its name, ``run`` first."""
+    every = commands.verbs() | commands.own_commands()
+    names = sorted(every, key=lambda name: (name != "run", name))
+    return {name: commands.parser(name, every[name]) for name in names}
 
 
 def commands_page() -> str:
-    """All commands with their options."""
-    every = sorted(_parsers(), key=lambda one: (one[0] != "run", one[0]))
+    """All commands with their options, as ``--help`` prints them."""
+    os.environ["COLUMNS"] = "110"  # the width of argparse's lines
     lines = [
         "# Commands and options\n",
-        "Written from the commands' own parsers; `lm-eval-bias COMMAND --help` prints the same. Bad usage or input is "
-        "one line on standard error and exit status 2, and leaves nothing half-written.\n",
-        "| command | what |\n|---|---|",
-        "\n".join(f"| [`{name}`](#{name.replace(' ', '-')}) | {_cell(purpose)} |" for name, purpose, _ in every) + "\n",
+        "What `lm-eval-bias COMMAND --help` prints. Bad usage or input is one line on standard error and exit status "
+        "2, and leaves nothing half-written.\n",
     ]
-    for one in every:
-        lines += _command(*one)
+    for name, parser in parsers().items():
+        lines.append(f"## {name}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
     return "\n".join(lines)
-
-
-# ------------------------------------------------------------------------------------------------------------- scores
 
 
 def _number(value: float | None) -> str:
@@ -120,9 +85,6 @@ def scores_page() -> str:
             )
         lines.append("")
     return "\n".join(lines)
-
-
-# -------------------------------------------------------------------------------------------------------------- cards
 
 
 def cards_page() -> str:

@@ -47,16 +47,6 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"^( *)```(\w+) file=(\S+)$", re.MULTILINE)
 
 
-def on_config(config: Any) -> Any:
-    """Put pages that the navigation doesn't name into their section."""
-    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
-    on_disk = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    sections = {name: pages for section in config.nav for name, pages in section.items()}
-    for page in sorted((on_disk | set(INCLUDED)) - named):
-        sections["Reference" if page.startswith("reference/") else "In depth"].append(page)
-    return config
-
-
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages from elsewhere."""
     for page, text in INCLUDED.items():

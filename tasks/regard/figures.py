@@ -8,10 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import pen
-from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
-from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import MOST_FIGURES, Cell, Column, Drawing, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.wording import score_column, value_cell
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
 
@@ -126,23 +124,10 @@ def _table(result: ReportTask) -> Table:
     return Table(caption, columns, rows)
 
 
-TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "positive_gap")
-
-
-def _tests(result: ReportTask) -> Table:
-    columns = [Column("Contexts"), *(score_column("regard", f"all/{name}") for name in TESTS)]
-    rows = [[Cell(name), *(value_cell(result.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
-    caption = (
-        f"Tests of {result.label}: does regard of women and men differ in the texts of these prompts? Gaps have 95% "
-        f"intervals for {sentences.scope(result.task.scores)}. Read with the facets above"
-    )
-    return Table(caption, columns, rows)
-
-
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     drawn = [
-        Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result), _tests(result)])
+        Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result)])
         if sentences.has_both(result.task)
         else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
         for result in tasks[:MOST_FIGURES]
