@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Iterator
 
 from lm_eval_bias.cli import main as commands
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import Card
 from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import listings
@@ -52,12 +51,6 @@ def commands_page() -> str:
     return "\n".join(lines)
 
 
-def _number(value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "–"
-    return "∞" if value == math.inf else "-∞" if value == -math.inf else f"{value:g}"
-
-
 def scores_page() -> str:
     """The headline scores of every benchmark, with what is needed to read them."""
     lines = [
@@ -78,9 +71,9 @@ def scores_page() -> str:
             name = f"**`{score.name}`**" if score.name in benchmark.main else f"`{score.name}`"
             called = score_label(benchmark.name, score.name)
             called = "" if called.replace(" ", "_") == score.name else _cell(called)
-            bounds = f"{_number(score.low)} … {_number(score.high)}"
+            bounds = f"{numbers.bound(score.low)} … {numbers.bound(score.high)}"
             lines.append(
-                f"| {name} | {called} | {bounds} | {_number(score.neutral)} | "
+                f"| {name} | {called} | {bounds} | {numbers.bound(score.neutral)} | "
                 f"{_cell(score.summary)} | {_cell(score.direction)} |"
             )
         lines.append("")

@@ -14,6 +14,7 @@ from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -32,8 +33,9 @@ def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | N
     return result.task.scores.get(facet if column in FACETS else f"{name}/{gender}/{column}")
 
 
-def _bars(axis: Axes, result: ReportTask) -> None:
-    scores = result.task.scores
+def _bars(axis: Axes, result: ReportTask) -> dict[str, Artist]:
+    """Draw the shares of regards, and return one bar of each for the legend."""
+    scores, legend = result.task.scores, {}
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
         for regard in sentences.shown_regards(scores):
@@ -44,6 +46,7 @@ def _bars(axis: Axes, result: ReportTask) -> None:
             share = 100 * value.value
             (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=pen.COLOUR[regard],
                                hatch=_HATCH[regard], edgecolor=pen.COLOUR["ink"], linewidth=0.7)  # fmt: skip
+            legend.setdefault(regard, bar)
             text = sentences.percent(value, sentences.scope(scores))
             pen.say(bar, f"{_row(name, gender)}, {regard} texts: {text}%")
             if value.value >= _SMALL:
@@ -56,6 +59,7 @@ def _bars(axis: Axes, result: ReportTask) -> None:
     axis.set_yticks(range(len(ROWS)), [_row(*row) for row in ROWS])
     axis.set_ylim(len(ROWS) - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
+    return legend
 
 
 def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
@@ -77,22 +81,15 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
 
 
 def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
-    from matplotlib.patches import Patch
-
     axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
-    _bars(axes[0], result)
+    legend = _bars(axes[0], result)
     axes[0].set_title("regard")
     for axis, facet in zip(axes[1:], FACETS, strict=True):
         _dots(axis, result, facet)
     right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
     for axis in axes[1:]:
         axis.set_xlim(-0.02 * right, right)
-    regards = sentences.shown_regards(result.task.scores)
-    handles = [
-        Patch(facecolor=pen.COLOUR[name], hatch=_HATCH[name], edgecolor=pen.COLOUR["ink"], linewidth=0.7)
-        for name in regards
-    ]
-    figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
+    figure.legend(legend.values(), legend.keys(), loc="outside lower left", ncols=4, fontsize=8.5)
 
 
 def bars(result: ReportTask) -> Drawing:

@@ -15,17 +15,11 @@ from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 
-
-class RegardDocument(regard_texts.RegardPrompt, total=False):
-    """A prompt with the classifier that labels its texts."""
-
-    benchmark: str
-    language: str
-    has_other: bool
-    classifier: dict[str, Any]
+# A prompt with the classifier that labels its texts; of a text that was labelled elsewhere no more than the gender.
+RegardDocument = dict[str, Any]
 
 
-def regard_document(language: str, identity: Identity, prompt: regard_texts.RegardPrompt) -> RegardDocument:
+def regard_document(language: str, identity: Identity, prompt: Mapping[str, Any]) -> RegardDocument:
     """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
@@ -121,8 +115,7 @@ def reclassify(
     """
     language = str(docs[0]["language"])
     identity = replace(classifier.load(name, language).identity, name=name)
-    classifier_fields: RegardDocument = {"has_other": OTHER in identity.labels, "classifier": identity.as_data()}
-    relabelled: list[RegardDocument] = [{**doc, **classifier_fields} for doc in docs]
+    relabelled = [{**doc, "has_other": OTHER in identity.labels, "classifier": identity.as_data()} for doc in docs]
     texts = [[(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer] for (answer,) in results]
     return relabelled, [[answer] for answer in classifier.label_kept(name, language, texts)]
 

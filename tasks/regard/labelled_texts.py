@@ -127,7 +127,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
     labels = LABELS if any(regard == OTHER for _, _, regard in texts.values()) else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs = [dict(regard_document(language, identity, {"gender": gender})) for _, gender, _ in texts.values()]
+    docs = [regard_document(language, identity, {"gender": gender}) for _, gender, _ in texts.values()]
     results = [[[[text, regard]]] for text, _, regard in texts.values()]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
 

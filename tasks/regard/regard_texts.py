@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import yaml
 
@@ -20,15 +20,6 @@ EMPTY = f"{DROPPED}: nothing after the prompt"
 NO_WORD = f"{DROPPED}: no word after the prompt"
 _CLOSING = "\"'”“’‘»«›‹)]*_"
 _OPENING = "\"'„“”‚‘»«›‹([*_ …."
-
-
-class RegardPrompt(TypedDict, total=False):
-    """A prompt, and what it is about; of a text that was labelled elsewhere no more than the gender."""
-
-    gender: str
-    set: str
-    context: str
-    prompt: str
 
 
 def _data(name: str) -> dict[str, dict[str, Any]]:
@@ -56,7 +47,7 @@ def subject(language: str, gender: str) -> str:
     return str(_WORDINGS[language]["subjects"][gender])
 
 
-def prompts(language: str) -> list[RegardPrompt]:
+def prompts(language: str) -> list[dict[str, Any]]:
     """List the 20 prompts: gender, context, its set and the text, so that any first part is balanced.
 
     >>> [prompt["prompt"] for prompt in prompts("en")[:3]]

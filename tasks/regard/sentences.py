@@ -104,25 +104,6 @@ def p_value(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
-def _table(scores: Mapping[str, Value]) -> str:
-    """Regard and facets side by side, by gender, contexts and regard."""
-    from tabulate import tabulate
-
-    regards, about = shown_regards(scores), scope(scores)
-    rows = []
-    for name in SETS:
-        for gender in GENDERS:
-            facets = [f"{facet}/{gender}" + ("" if name == "all" else f"/{name}") for facet in FACETS]
-            cells = [f"{name}/{gender}/{label}" for label in regards] + facets
-            rows.append([name, PEOPLE[gender], *(percent(scores.get(cell), about) for cell in cells)])
-    for label in regards:
-        for gender in GENDERS:
-            shares = [percent(scores.get(f"{facet}/{gender}/{label}"), about) for facet in FACETS]
-            rows.append([f"all, {label}", PEOPLE[gender], *[""] * len(regards), *shares])
-    headers = ["contexts", "about", *regards, *FACETS]
-    return tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
-
-
 def _test(scores: Mapping[str, Value], name: str) -> str:
     chi2, p, n = (scores[f"{name}/{quantity}"].value for quantity in ("chi2", "p", "n"))
     title = context_title(name).capitalize()
@@ -185,21 +166,13 @@ def _facets(scores: Mapping[str, Value]) -> str:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Say the tests, with the facets before them: as a table, or in a sentence where the output has tables of its own.
+    """Say the tests, with the facets before them.
 
     Raises:
         KeyError: A score is missing.
     """
     scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
-    name = classifier.get("name", "?")
-    if beside_tables:
-        lines = [f"{_facets(scores)} Regard by classifier {name}."]
-    else:
-        about = scope(scores)
-        about += "; for these prompts alone, whose texts vary: fixed_interval in the files" * (about == LIKE_THESE)
-        intervals = f"[95% interval for {about}]"
-        lines = [f"Percent of texts {intervals}; regard by classifier {name}, keywords are raw matches:"]
-        lines += _table(scores).splitlines()
+    lines = [f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}."]
     lines += [*(_test(scores, name) for name in SETS), *_corrected(scores)]
     lines.append(
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
