@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
 
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.core import catalog, numbers, registry
-from lm_eval_bias.core.benchmark import Card
 from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import listings
 
@@ -81,24 +79,12 @@ def scores_page() -> str:
 
 
 def cards_page() -> str:
-    """The cards of all benchmarks, each as a section."""
+    """The cards of all benchmarks, as ``ls --card`` prints them."""
     lines = [
         "# Cards\n",
-        "What each benchmark measures, and what it can't say. `lm-eval-bias ls --card NAME` prints them.\n",
+        "What `lm-eval-bias ls --card NAME` prints: what a benchmark measures, and what it can't say.\n",
     ]
     for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
         if benchmark.card is not None:
-            lines.append(f"## {benchmark.title or benchmark.name}\n")
-            lines += _card(benchmark.card)
+            lines.append(f"## {benchmark.title or benchmark.name}\n\n```text\n{listings.card_text(benchmark)}```\n")
     return "\n".join(lines)
-
-
-def _card(card: Card) -> Iterator[str]:
-    for field, label in listings._LABELS.items():
-        sentences = [_cell(sentence) for sentence in listings.card_lines(card, field)]
-        if field == "link":
-            sentences = [f"<{sentence}>" for sentence in listings.card_lines(card, field)]
-        if len(sentences) > 1:
-            yield f"**{label}**\n\n" + "\n".join(f"- {sentence}" for sentence in sentences) + "\n"
-        elif sentences:
-            yield f"**{label}**: {sentences[0]}\n"

@@ -35,7 +35,8 @@ def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | N
 
 def _bars(axis: Axes, result: ReportTask) -> dict[str, Artist]:
     """Draw the shares of regards, and return one bar of each for the legend."""
-    scores, legend = result.task.scores, {}
+    scores = result.task.scores
+    legend: dict[str, Artist] = {}
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
         for regard in sentences.shown_regards(scores):

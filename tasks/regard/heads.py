@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,16 +195,10 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     )
 
 
-class Trained(NamedTuple):
-    """A head, its model card (Markdown), and whether the bias check was passed."""
+def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str]:
+    """Train a head on five folds of a corpus, test it once and write its model card (Markdown).
 
-    head: Head
-    card: str
-    passed: bool
-
-
-def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> Trained:
-    """Train a head on five folds of a corpus, test it once and write its card.
+    Where the bias check failed, the head's ``info`` has a ``warning``.
 
     Args:
         corpus: Labelled sentences.
@@ -266,7 +260,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> Trained:
         "Gender Bias in German Language Generation; Sheng et al. (2019).",
         "",
     ]
-    return Trained(head, "\n".join(lines), passed)
+    return head, "\n".join(lines)
 
 
 class Encoder:
@@ -336,6 +330,6 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
         return HeadClassifier(label, read(folder), model)
     except BiasError:
         logger.info("training the regard head on %s, once (kept in %s)", model.name, folder)
-    head, card, _ = train(corpus, model.encode, model.name)
+    head, card = train(corpus, model.encode, model.name)
     save(folder, head, card)
     return HeadClassifier(label, read(folder), model)

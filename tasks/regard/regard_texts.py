@@ -12,8 +12,8 @@ import yaml
 from lm_eval_bias.core.answers import NotOurs
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.custom_metrics.regard import GENDERS
 
-GENDERS = ("female", "male")
 _SUBJECTS = (*GENDERS, "neutral")
 DROPPED = "dropped"
 EMPTY = f"{DROPPED}: nothing after the prompt"

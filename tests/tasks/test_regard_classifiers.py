@@ -237,6 +237,8 @@ def test_sbert_keeps_its_head_until_another_encoder_is_at_its_place(tiny_mirror,
     texts = [row.text for row in regard_corpus.load("de").test]
     first = classifier.load(f"sbert:{encoder}", "de")
     assert main(["regard", "train", "--encoder", encoder, "-o", str(tmp_path / "made")]) in (0, 1)
+    same_recipe = classifier.load(f"head:{tmp_path / 'made'}", "de")  # the same texts and encoder give the same head
+    assert (same_recipe.probabilities(texts) == first.probabilities(texts)).all()
     classifier.load.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(heads, "train", None)
@@ -283,20 +285,17 @@ def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
     assert all(f"| {name} | {' | '.join(map(str, row))} |" in card for name, row in zip(REGARDS, table, strict=True))
 
 
-def test_training_is_reproducible_and_learns_and_a_failed_bias_check_goes_with_the_head():
-    first, again = (heads.train(*toy(), "x") for _ in range(2))
-    assert first.card == again.card
-    assert np.trace(sum(map(np.array, first.head.info["confusion"]["counts"].values()))) > 0.9 * 24
-    assert first.passed
-    assert "Bias check passed" in first.card
-    assert "warning" not in first.head.info
-    assert len(first.head.members) == 5
-    unfair = heads.train(*toy(gendered=True), "x")
-    assert not unfair.passed
-    assert "Bias check FAILED" in unfair.head.info["warning"]
-    assert unfair.head.info["warning"] in unfair.card
+@pytest.mark.parametrize("gendered", [False, True])
+def test_training_learns_and_a_failed_bias_check_goes_with_the_head(gendered):
+    head, card = heads.train(*toy(gendered), "x")
+    assert len(head.members) == 5
+    assert ("warning" in head.info) == gendered
+    assert head.info.get("warning", "Bias check passed") in card
+    if not gendered:
+        assert np.trace(sum(map(np.array, head.info["confusion"]["counts"].values()))) > 0.9 * 24
 
 
+@pytest.mark.slow
 def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     """The paper prints 0.78 ± 0.02 of five folds; a head on the authors' vectors reaches 0.776 ± 0.011."""
     corpus = regard_corpus.load("de")
@@ -316,7 +315,7 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     def encode(texts):  # they made none of the other subject's sentences
         return np.array([by_text.get(text, np.zeros(768)) for text in texts], dtype=np.float32)
 
-    card = heads.train(corpus, encode, "the authors'").card
+    _, card = heads.train(corpus, encode, "the authors'")
     assert "accuracy 0.779, macro-F1 0.779; the five folds by themselves: accuracy 0.766 ± 0.013" in card
 
 
