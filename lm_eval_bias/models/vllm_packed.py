@@ -6,17 +6,13 @@ import inspect
 import logging
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lm_eval.models.vllm_causallms import VLLM
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
-from lm_eval_bias.scoring.token_likelihoods import encoded_once
-
-if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
 
 logger = logging.getLogger("lm_eval.bias")
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
@@ -105,11 +101,6 @@ class VLLMPacked(VLLM):
             return "the engine doesn't use its prefix cache"
         logger.info("vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats", self._block, difference)
         return ""
-
-    def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
-        """See the ``vllm`` backend's."""
-        with encoded_once(self, [request.args for request in requests]):
-            return super().loglikelihood(requests, disable_tqdm=disable_tqdm)
 
     def _loglikelihood_tokens(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[Answer]:
         """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""

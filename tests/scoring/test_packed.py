@@ -13,11 +13,10 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import EXACT
 from lm_eval_bias.harness import registration
-from lm_eval_bias.models.packed import attention_masks, layouts, method_trial, packed_forwards
+from lm_eval_bias.models.packed import attention_masks, method_trial, packed_forwards
 from lm_eval_bias.models.packed.packed_model import HFPacked
-from lm_eval_bias.models.packed.trie_walk import Trie, Walk
+from lm_eval_bias.models.packed.trie_walk import Walk
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.token_likelihoods import encoded_together
 from tests.scoring.test_packed_families import FAMILIES, build, requests
 from tests.support import tiny
 
@@ -80,30 +79,6 @@ def test_start_tokens(where, options):
     assert_same(
         packed(where, **options).loglikelihood(instances(*pairs)), hf(where, **options).loglikelihood(instances(*pairs))
     )
-
-
-def test_texts_encoded_together_have_the_same_ids(where):
-    plain, ours = hf(where), packed(where)
-    many = [(f"The gardener number {i}", f" said {i} times") for i in range(60)]
-    seen = []
-    ours._loglikelihood_tokens = lambda asked, **_: seen.extend(asked) or []
-    ours.loglikelihood(instances(*many))
-    assert [(c, k) for _, c, k in seen] == [tuple(plain._encode_pair(*pair)) for pair in many]
-    assert ours.tok_encode.__func__ is HFPacked.tok_encode  # nothing kept for a model whose settings may change
-
-
-def test_a_tokenizer_that_encodes_otherwise_in_batches_is_not_trusted(gpt2, monkeypatch):
-    ours = packed(gpt2)
-    real = ours.tokenizer.__class__.__call__
-
-    def odd(self, text, **kwargs):
-        found = real(self, text, **kwargs)
-        if isinstance(text, list):
-            found["input_ids"] = [ids[::-1] for ids in found["input_ids"]]
-        return found
-
-    monkeypatch.setattr(ours.tokenizer.__class__, "__call__", odd)
-    assert encoded_together(ours, [f"The gardener number {i}" for i in range(60)]) == {}
 
 
 def test_long_requests_are_cut_on_the_left_as_hf_cuts(where, caplog):
@@ -194,7 +169,7 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), MemoryError()])
-@pytest.mark.parametrize("way", [Walk, Trie, packed_forwards.Cached, packed_forwards.Plain])
+@pytest.mark.parametrize("way", [Walk, packed_forwards.Cached, packed_forwards.Plain])
 def test_too_little_memory_halves_the_forwards(gpt2, caplog, error, way):
     model = packed(gpt2, tokens_per_forward=512)
     model._method = way(model._network())
@@ -248,7 +223,6 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog):
         model = packed(gpt2)
     assert model._method.name == "cache"
     assert "walk: differs from plain forward passes by" in caplog.text
-    assert "trie: differs from plain forward passes by" in caplog.text
     assert_same(model.loglikelihood(instances(*PAIRS)), hf(gpt2).loglikelihood(instances(*PAIRS)))
 
 
@@ -283,20 +257,14 @@ def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local):
     assert_same(found, plain._loglikelihood_tokens(long), 1e-3)
 
 
-def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, monkeypatch):
+def test_rows_are_no_wider_than_a_window_that_was_not_tried(local):
     ours, plain = local
     rng = np.random.default_rng(2)
     many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(300)]
-    ours._method.network.cost = layouts.Cost(1.0, 0.0)  # the widest rows would be best
     wanted = plain._loglikelihood_tokens(many)
-    walk, trie = ours._method, ours._method.instead
-    walk.instead = packed_forwards.Plain(walk.network)  # which has no price
-    monkeypatch.setattr(layouts, "WIDTHS", (512, 580))
-    for way in (walk, trie):
-        ours._method = way
-        assert_same(ours._loglikelihood_tokens(many), wanted)
-        assert ours._method is way
-        assert 500 < way.attended <= 600
+    ours._method.widths = (620, 560)
+    assert_same(ours._loglikelihood_tokens(many), wanted)
+    assert 500 < ours._method.attended <= 600
 
 
 def test_positions_that_depend_on_the_length(tokenizer):
@@ -392,24 +360,3 @@ def test_scores_of_logits():
     logs = many.bfloat16().float().log_softmax(-1)
     assert found == pytest.approx(logs[places, targets].numpy(), abs=1e-6)
     assert greedy.tolist() == (logs.argmax(-1).numpy() == targets).tolist()
-
-
-def test_grouped_heads_are_asked_for_in_forwards_alone(gpt2, monkeypatch):
-    import os
-
-    monkeypatch.delenv("TRANSFORMERS_SDPA_FORCE_GQA", raising=False)
-    model, seen = packed(gpt2), []
-    inner = model.model.forward
-
-    def forward(*args, **kwargs):
-        seen.append(os.environ.get("TRANSFORMERS_SDPA_FORCE_GQA"))
-        return inner(*args, **kwargs)
-
-    monkeypatch.setattr(model.model, "forward", forward)
-    model._loglikelihood_tokens(requests(5, 200, 20))
-    assert set(seen) == {"1"}
-    assert "TRANSFORMERS_SDPA_FORCE_GQA" not in os.environ
-    monkeypatch.setenv("TRANSFORMERS_SDPA_FORCE_GQA", "0")  # a user's own wish
-    model._loglikelihood_tokens(requests(5, 200, 20))
-    assert seen[-1] == "0"
-    assert os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] == "0"

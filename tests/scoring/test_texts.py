@@ -5,7 +5,6 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, TemplateLM
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import EXACT
 from lm_eval_bias.core.questions import WITH_LENGTH as REQUEST
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
@@ -79,21 +78,3 @@ def test_every_rank_asks_for_as_many(monkeypatch):
 def test_a_model_without_tokens_says_so():
     with pytest.raises(BiasError, match="ChanceLM doesn't say how many tokens"):
         getattr(ChanceLM(), REQUEST)(instances(("a", " b")))
-
-
-def test_texts_are_encoded_once_where_forwards_are_shared():
-    class Sharing(Characters):
-        logits_cache = True
-        encoded: list = []
-
-        def tok_encode(self, string, add_special_tokens=None, **kwargs):
-            self.encoded.append(string)
-            return super().tok_encode(string)
-
-    model = Sharing()
-    model.tok_encode = own = model.tok_encode  # one of the instance's own comes back
-    answers = getattr(model, EXACT)([Instance(EXACT, {}, ("abc", word), 0) for word in (" d", " ef", " d", " ghi")])
-    assert answers == [(-2.0, False), (-3.0, False), (-2.0, False), (-4.0, False)]
-    assert sorted(Sharing.encoded) == ["abc", "abc d", "abc ef", "abc ghi"]
-    assert vars(model)["tok_encode"] is own
-    assert "_encode_pair" not in vars(model)
