@@ -36,6 +36,9 @@ class HFPacked(HFLM):
     ancestors. At load the model shows on a small trie that it gives the logits of plain forwards so; where it doesn't,
     a method that shares less is taken (see :mod:`.packed_forwards`), at last the ``hf`` backend's own.
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
+
+    Attributes:
+        method: How sequences are run; ``None`` leaves them to the ``hf`` backend.
     """
 
     def __init__(self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any) -> None:
@@ -56,7 +59,7 @@ class HFPacked(HFLM):
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
         self._on_cpu = self.device.type == "cpu"
         self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
-        self._method: Method | None = None
+        self.method: Method | None = None
         self._tested_length = 0
         self._prove(method_trial.STEM)
 
@@ -81,7 +84,7 @@ class HFPacked(HFLM):
 
     def _prove(self, stem: int) -> None:
         """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
-        if self._method is None and self._tested_length:
+        if self.method is None and self._tested_length:
             return
         unfit = self._unfit()
         if unfit:
@@ -94,11 +97,11 @@ class HFPacked(HFLM):
             logger.info("hf-packed: checking shared beginnings against plain forward passes")
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
-        self._method, self._tested_length = verdict.method, max(verdict.longest, 1)
-        if isinstance(self._method, Walk):
-            self._method.limit(attention_masks.windows(self.model.config))
-        name = self._method.name if self._method else "the hf backend's own method"
-        level = logging.INFO if isinstance(self._method, Walk) else logging.WARNING
+        self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
+        if isinstance(self.method, Walk):
+            self.method.limit(attention_masks.windows(self.model.config))
+        name = self.method.name if self.method else "the hf backend's own method"
+        level = logging.INFO if isinstance(self.method, Walk) else logging.WARNING
         logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
 
     def _quantised(self) -> bool:
@@ -119,7 +122,7 @@ class HFPacked(HFLM):
     def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
         """See the ``hf`` backend's; all windows go into one trie."""
         before = self.batch_size
-        self.batch_size_per_gpu = sys.maxsize if self._method else before
+        self.batch_size_per_gpu = sys.maxsize if self.method else before
         try:
             return super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
         finally:
@@ -151,7 +154,7 @@ class HFPacked(HFLM):
         untested = [w for w in attention_masks.windows(self.model.config) if self._tested_length <= w < longest]
         if untested:
             self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
-        if self._method is None:
+        if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         answers = _Answers(requests, inputs)
         size, run = sum(map(len, inputs)), 0
@@ -160,8 +163,8 @@ class HFPacked(HFLM):
         ) as bar:
             lengths = answers.sequences.lengths[answers.sequence_of]
             alone = lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
-            one_by_one = Plain(self._method.network, alone=True)  # where the length changes the model's positions
-            for method, chosen in ((self._method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
+            one_by_one = Plain(self.method.network, alone=True)  # where the length changes the model's positions
+            for method, chosen in ((self.method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
                 for part_size, finished in self._run(method, answers, chosen):
                     run += part_size
                     for i in finished.tolist():
