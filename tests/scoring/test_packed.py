@@ -336,11 +336,12 @@ def test_rows_are_no_wider_than_a_window_that_was_not_tried(local):
 
 
 def test_positions_that_depend_on_the_length(tokenizer, monkeypatch):
-    rope = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}
-    more = {**SMALL, "max_position_embeddings": 20, "rope_parameters": rope}
-    monkeypatch.setitem(FAMILIES, "dynamic", ("LlamaConfig", more, "walk"))
-    ours, plain = both(build("dynamic", tokenizer), tokenizer, max_length=80)
-    asked = requests(30, 200, 50)
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 100}
+    rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+    more = {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope}
+    monkeypatch.setitem(FAMILIES, "longrope", ("LlamaConfig", more, "walk"))
+    ours, plain = both(build("longrope", tokenizer), tokenizer)
+    asked = requests(30, 200, 150)
     assert_same(loglikelihood_tokens(ours, asked), loglikelihood_tokens(plain, asked))
 
 
