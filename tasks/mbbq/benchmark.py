@@ -29,7 +29,7 @@ class MBBQ(BBQLike):
     place = 3
     paper = "MBBQ"
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
-    knowledge = ("control/acc_disamb", 1 / 3)
+    knowledge: tuple[str, float] | None = ("control/acc_disamb", 1 / 3)
     leanings = {
         **BBQLike.leanings,
         **bias_leanings(*CONTRASTS[2:]),
@@ -97,12 +97,13 @@ class MBBQ(BBQLike):
         return lines
 
 
-class Prompts(MBBQ, OverWordings):
+class AllPrompts(MBBQ, OverWordings):
     """The same items in all five prompts, as the paper has them; control scores and contrasts are over all five."""
 
     name = "mbbq_prompts"
     main = (*OverWordings.main, *CONTRASTS)
+    knowledge = MBBQ.knowledge
     options = {"breakdown": DETAIL}
 
 
-BENCHMARK = MBBQ([Prompts()])
+BENCHMARK = MBBQ([AllPrompts()])
