@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from functools import cache
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
+from tests.support import score_facts
 from tests.support.random_records import CASES
 
 # sums over texts, tests of them and the share of different ones: these do depend on how many texts there are
@@ -226,3 +228,8 @@ def test_a_records_own_part_is_a_number_or_none(name):
         parts = [part for r in records if (part := score.sample(r)) is not None]
         assert parts, key
         assert all(isinstance(float(part), float) and math.isfinite(part) for part in parts), key
+
+
+def test_ranges_neutral_values_and_units_are_those_on_file():
+    with score_facts.FILE.open(encoding="utf-8", newline="") as lines:
+        assert list(score_facts.rows()) == list(csv.reader(lines))[1:]
