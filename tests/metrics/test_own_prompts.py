@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics import own_prompts as m
 from lm_eval_bias.custom_metrics.own_prompts import Sample
 from lm_eval_bias.custom_metrics.text_shares import Row
 
-NEGATIVE, CARE, WORDS = m.Measure("negative", "regard"), m.Measure("care", "facet"), m.Measure("words", "words")
+NEGATIVE = m.Measure("negative", "regard")
 
 
 def comparison(groups, reference=None):
