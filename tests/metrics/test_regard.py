@@ -315,5 +315,3 @@ def test_a_record_knows_its_context_and_the_classifier_s_errors():
     assert "confusion" not in made
     doc["classifier"]["confusion"] = {"source": "20 texts", "counts": {"all": [[5, 1, 0], [1, 6, 1], [0, 1, 5]]}}
     assert hooks.record(doc, [[]])["confusion"] == doc["classifier"]["confusion"]
-    with pytest.raises(ValueError, match="4 rows of 4"):
-        hooks.record({**doc, "has_other": True}, [[]])

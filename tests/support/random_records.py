@@ -87,7 +87,16 @@ def harness_questions(rng):
     return made
 
 
+def questions_with_controls(rng):
+    made = []
+    for control in (False, True):  # of the same items, by number
+        more = ({"control": control, "item": f"q{k}"} for k in itertools.count())
+        made += [{**r, **own, "directed": r["value"] == "work"} for r, own in zip(questions(rng), more, strict=False)]
+    return made
+
+
 QUESTIONS = Case(questions, ("template",), swapped_question, silent_question)
+WITH_CONTROLS = Case(questions_with_controls, ("template",), swapped_question, silent_question)
 HARNESS_QUESTIONS = Case(
     harness_questions, ("template",), lambda r: {**r, "biased": r["named"] and not r["biased"]},
     lambda r: {**r, "is_nan": True},
@@ -224,7 +233,8 @@ OWN_TEXTS = Case(own_texts, ("cluster",), lambda r: {**r, "group": other(r["grou
 
 CASES = {
     "occugender": OCCUPATIONS, "occugender_gen": COUNTED_OCCUPATIONS, "gg_bbq": QUESTIONS, "gg_bbq_prompts": QUESTIONS,
-    "es_bbq": QUESTIONS, "esbbq": QUESTIONS, "kobbq": QUESTIONS, "kobbq_prompts": QUESTIONS, "bbq": HARNESS_QUESTIONS,
+    "es_bbq": QUESTIONS, "esbbq": QUESTIONS, "kobbq": QUESTIONS, "kobbq_prompts": QUESTIONS, "mbbq": WITH_CONTROLS,
+    "mbbq_prompts": WITH_CONTROLS, "bbq": HARNESS_QUESTIONS,
     "stereoset": OUTCOMES, "stereoset_variants": OUTCOMES_BY_WAY, "stereoset_choices": CHOICES, "regard": TEXTS,
     "own_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "winogender": PRONOUNS,
 }  # fmt: skip
