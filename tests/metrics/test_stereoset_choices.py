@@ -73,7 +73,8 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         assert "chosen in none of 4 items" in found.reason
         assert found.reason == scores[name].table(items("UNRU"))
     assert scores["choice_lms"].compute(items("UNRU")).value == 0
-    assert scores["place_a"].compute(silent).reason == "a candidate was chosen in none of 2 items"
+    for name in ("choice_lms", "place_a"):
+        assert scores[name].compute(silent).reason == "a candidate was chosen in none of 2 items"
     alone = scores["choice_ss_meaningful"].compute(items("SAUU", terms="aabb"))  # without a there is no such choice
     assert "no value without one of the target terms" in alone.reason
 
@@ -168,6 +169,7 @@ def test_a_part_s_score_is_that_of_its_items():
     records = [*items("SA"), *race, *inter, *both]
     scores = by_name(stereoset_choices.scores(records, detailed=True))
     assert len(scores) == 9 + 4 * (2 + 2 + 4)
+    assert len(stereoset_choices.scores(records)) == 9 + 4 * (2 + 2)  # unless asked for
     assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
     # intra: 4 of 6 meaningful choices are stereotypes; race: 5 of 6; inter: 3 of 6; both: 2 of 2
     expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}
