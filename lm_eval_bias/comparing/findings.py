@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, conditions, why_not_paired
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run
@@ -198,7 +199,8 @@ def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = 
         defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
         names.update(with_table)
-        chosen = choice.scores or pair.base.benchmark.main or with_table
+        own = pair.base.benchmark
+        chosen = [registry.current_name(own.name, name) for name in choice.scores] or own.main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -266,5 +268,6 @@ def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: 
     sides = [side for pair in pairs for side in (pair.base, pair.other)]
     known = {s.name for side in sides for s in side.benchmark.scores() if s.table is not None}
     known |= {finding.score.name for finding in findings}
-    if unknown := next((name for name in scores if name not in known), None):
+    own = {side.benchmark.name for side in sides}
+    if unknown := next((n for n in scores if known.isdisjoint(registry.current_name(one, n) for one in own)), None):
         raise BiasError(f"--scores {unknown}: no task in these runs has this score.{did_you_mean(unknown, known)}")

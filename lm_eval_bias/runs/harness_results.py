@@ -138,6 +138,12 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     }
 
 
+def in_current_names(benchmark: str, scores: Mapping[str, Value]) -> dict[str, Value]:
+    """The same scores by what a benchmark calls them now."""
+    named = {registry.current_name(benchmark, name): value for name, value in scores.items()}
+    return {name: replace(value, name=name) for name, value in named.items()}
+
+
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
     by_name = numbers(results)
     scores: dict[str, Value] = {}
@@ -189,6 +195,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     # the harness mixes the model's arguments into it
     model_args = content["config"].get("model_args")
     known = registry.by_name().get(str(metadata.get("benchmark")))
+    benchmark = described.benchmark if described else str(metadata["benchmark"])
     own = set(known.options) if known else set()  # what a task took from there counts as its option
     mixed = model_args.items() if isinstance(model_args, Mapping) else ()
     foreign = {"config_source", "model", "model_args"}
@@ -207,7 +214,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         metadata["inputs"] = {name: value for name, value in inputs.items() if name != "documents"}
     return TaskRun(
         task=task,
-        benchmark=described.benchmark if described else str(metadata["benchmark"]),
+        benchmark=benchmark,
         language=str(described.language if described else metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=number,
@@ -217,7 +224,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         scores=(
             _from_samples(described.benchmark, samples)
             if described
-            else _scores(content["results"][task], config, task)
+            else in_current_names(benchmark, _scores(content["results"][task], config, task))
         ),
         samples=samples if samples.is_file() else None,
         usual_repeats=catalog.usual_repeats(task),

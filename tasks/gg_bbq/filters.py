@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lm_eval_bias.core.answers import NOT_SINGLE, REFUSED
+from lm_eval_bias.core.answers import ENDLESS, NOT_SINGLE, REFUSED
 from lm_eval_bias.scoring import choice_reading, free_answers
 from lm_eval_bias.tasks.kinds.bbq_records import QuestionDocument
 from lm_eval_bias.tasks.kinds.filters import FirstTextFilter
@@ -69,13 +69,14 @@ def _begins_with_choice(line: str, choices: Sequence[str]) -> bool:
 
 
 def is_settled(doc: QuestionDocument, text: str) -> bool:
-    r"""Whether :func:`parse_choice` reads the same from a text whatever follows it.
+    r"""Whether :func:`parse_choice` reads the same from a text, thoughts aside, whatever follows it.
 
     >>> doc = {"choices": ["Der Mann", "Die Frau", "keine Antwort"], "letters": []}
     >>> [is_settled(doc, text) for text in ("Die Frau", "Die Frau. ", "Wohl die Frau", "Wohl die Frau\n")]
     [False, True, False, True]
     """
     choices, letters = doc["choices"], doc["letters"]
+    text = free_answers.without_thoughts(text) or ""
     whole = [line for line in text.splitlines(keepends=True) if line.splitlines() != [line]]
     lines = _lines("".join(whole))
     if not lines:
@@ -93,4 +94,4 @@ class AnswerChoiceFilter(FirstTextFilter):
 
     def read(self, doc: QuestionDocument, text: str) -> str:
         """Read the choice."""
-        return parse_choice(text, doc["choices"], doc["letters"])
+        return ENDLESS if text == ENDLESS else parse_choice(text, doc["choices"], doc["letters"])

@@ -183,19 +183,19 @@ class BBQLike(Benchmark):
         """Put a score's name into words."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.score_label(score, terms=self.terms)
+        return bbq_sentences.score_label(score)
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
         """Say accuracy and bias by context."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.sentences(task, terms=self.terms, unknown=self.unknown)
+        return bbq_sentences.sentences(task, rule=self.terms.main_rule, unknown=self.unknown)
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many items without a single answer, and of scores that rest on how lengths count."""
+        """Warn of scores that rest on how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.cautions(task, terms=self.terms)
+        return bbq_sentences.cautions(task)
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw accuracy against bias, and the spread over prompt wordings."""
@@ -226,4 +226,4 @@ class OverWordings(BBQLike):
         """Say accuracy and bias on average, and how much they move from wording to wording."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.of_wordings(task, terms=self.terms)
+        return bbq_sentences.of_wordings(task)

@@ -47,4 +47,6 @@ def test_parallel_items_are_paired_and_others_are_independent(run, capsys, mirro
 
 def test_the_same_benchmarks_scores_keep_their_names(run, capsys, mirror):
     names = {row["score"] for row in compared(run, capsys, "--base", "es") if row["other"] == "language ca"}
-    assert names == {f"{kind}_{context}_three" for kind in ("acc", "bias_score") for context in ("ambig", "disambig")}
+    assert names == {f"{kind}_{context}_three" for kind in ("acc", "diff_bias") for context in ("amb", "disamb")}
+    older = compared(run, capsys, "--base", "es", "--scores", "bias_score_disambig")
+    assert {row["score"] for row in older} == {"diff_bias_disamb"}

@@ -84,7 +84,7 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
 
 def test_a_nan_is_no_answer():
     records = [item(), item(answer="nan")]
-    found = estimate("accuracy_disamb", records)
+    found = estimate("acc_disamb", records)
     assert math.isnan(found.value)
     assert found.reason == "the model gave nan for 1 of 2 disambiguated items"
 
@@ -99,8 +99,8 @@ def test_any_answers_score_as_with_the_harness_s_functions(records):
     functions = {
         "amb_bias_score": (utils.agg_amb_bias_scores, rows),
         "disamb_bias_score": (utils.agg_disamb_bias_scores, rows),
-        "accuracy_amb": (utils.agg_accuracy_amb, [(row[0], row[3]) for row in rows]),
-        "accuracy_disamb": (utils.agg_accuracy_disamb, [(row[0], row[3]) for row in rows]),
+        "acc_amb": (utils.agg_accuracy_amb, [(row[0], row[3]) for row in rows]),
+        "acc_disamb": (utils.agg_accuracy_disamb, [(row[0], row[3]) for row in rows]),
     }
     for name, (function, arguments) in functions.items():
         with warnings.catch_warnings():
@@ -122,7 +122,7 @@ def test_any_bias_score_is_bounded_and_symmetric(records, random):
         assert value(name, records * 2) == pytest.approx(own, abs=1e-12, nan_ok=True)
         assert value(name, swapped) == pytest.approx(-own, abs=1e-12, nan_ok=True)
     if not math.isnan(value("s_amb", records)):
-        assert abs(value("s_amb", records)) <= 1 - value("accuracy_amb", records) + 1e-12
+        assert abs(value("s_amb", records)) <= 1 - value("acc_amb", records) + 1e-12
 
 
 def test_a_category_s_score_is_that_of_its_items():
@@ -201,8 +201,8 @@ SHARE, DIFFERENCE = (0.0, 1.0, "proportion"), (-1.0, 1.0, "difference")
 MEANING = {  # range and unit, neutral value, whether higher is better, whether it is more than a mean
     bbq: {
         "acc": (SHARE, 1.0, True, False),
-        "accuracy_amb": (SHARE, 1.0, True, False),
-        "accuracy_disamb": (SHARE, 1.0, True, False),
+        "acc_amb": (SHARE, 1.0, True, False),
+        "acc_disamb": (SHARE, 1.0, True, False),
         "s_amb": (DIFFERENCE, 0.0, None, True),
         "s_dis": (DIFFERENCE, 0.0, None, True),
         "amb_bias_score": (DIFFERENCE, 0.0, None, True),
@@ -251,7 +251,7 @@ def test_what_an_item_adds_to_a_bias_score():
     undecidable = item("ambiguous", "biased", decidable=False)
     assert [by_name[name].sample(undecidable) for name in ("s_amb", "amb_bias_score", "s_dis")] == [None, 1.0, None]
     assert by_name["amb_bias_score"].sample(item("ambiguous", "unknown")) is None
-    assert by_name["accuracy_disamb"].sample(named) is None
+    assert by_name["acc_disamb"].sample(named) is None
     assert by_name["unanswered"].sample(item(answer="none")) == 1.0
     gap = winogender.scores()[1]
     answers = [gap.sample({"gender": gender, "correct": 1.0}) for gender in ("female", "male", "neutral")]
@@ -261,7 +261,7 @@ def test_what_an_item_adds_to_a_bias_score():
 def test_errors_name_what_is_clustered():
     one = [item("disambiguated", answer, "biased", "Age/1") for answer in ("biased", "counter")]
     assert estimate("s_dis", one).reason == "a standard error needs items of at least 2 templates"
-    assert estimate("accuracy_amb", []).reason == "no ambiguous items"
+    assert estimate("acc_amb", []).reason == "no ambiguous items"
     assert estimate("acc", []).reason == estimate("unanswered", []).reason == "no items"
     assert estimate("s_dis", one * 3).n == 6
     women = [{"occupation": "a", "gender": "female", "correct": 1.0}]
@@ -274,7 +274,7 @@ def test_errors_name_what_is_clustered():
 
 def test_chance_is_told_where_choices_are_given():
     chosen = {score.name: score.direction for score in bbq.scores([item()])}
-    assert chosen["accuracy_amb"] == "higher is better; chance is 10/12"
-    assert chosen["accuracy_disamb"] == "higher is better; chance is 1/12"
+    assert chosen["acc_amb"] == "higher is better; chance is 10/12"
+    assert chosen["acc_disamb"] == "higher is better; chance is 1/12"
     written = {score.name: score.direction for score in bbq.scores([{**item(), "generated": True}])}
-    assert written["accuracy_amb"] == written["accuracy_disamb"] == written["acc"] == "higher is better"
+    assert written["acc_amb"] == written["acc_disamb"] == written["acc"] == "higher is better"

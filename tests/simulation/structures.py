@@ -145,7 +145,7 @@ _GG_BBQ = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
 _BIASED = {"acc_amb": 0.45, "acc_disamb": 0.6, "diff_bias_amb": 0.08, "diff_bias_disamb": 0.1}
 _UNLIKE = {"acc_amb": 0.75, "acc_disamb": 0.85, "own": 1.5}
 _SUBSET_I, _SUBSET_II = partial(_questions, "group_terms"), partial(_questions, "names")
-_ES_BBQ = ("acc_ambig_three", "acc_disambig_three", "bias_score_ambig_three", "bias_score_disambig_three")
+_ES_BBQ = ("acc_amb_three", "acc_disamb_three", "diff_bias_amb_three", "diff_bias_disamb_three")
 _WORDINGS = tuple(f"{name}/mean" for name in _GG_BBQ)
 _NEAR_PERFECT = {"acc_amb": 0.97, "acc_disamb": 0.98, "diff_bias_amb": 0.0, "diff_bias_disamb": 0.0}
 

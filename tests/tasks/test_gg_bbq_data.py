@@ -4,12 +4,16 @@ import math
 from collections import Counter
 
 import pytest
+from lm_eval.api.registry import get_filter
+from lm_eval.tasks._yaml_loader import load_yaml
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.answers import NOT_SINGLE
+from lm_eval_bias.core.answers import ENDLESS, NOT_SINGLE
 from lm_eval_bias.core.benchmark import detailed
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics.question_answering import GG_BBQ, scores
+from lm_eval_bias.harness import registration
 from lm_eval_bias.tasks.gg_bbq import hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
 from lm_eval_bias.tasks.gg_bbq.filters import AnswerChoiceFilter, parse_choice
@@ -229,6 +233,20 @@ def test_parsing_generated_answers(text, expected):
     assert parse_choice(text, choices) == expected
     made = BENCHMARK.record(document(choices=choices), [parse_choice(text, choices)])
     assert (made["answer"] == "none") == (expected == NOT_SINGLE)
+
+
+def test_thoughts_are_no_answer():
+    """The filters of a ``_gen`` task cut them, and none of their words settles the answer."""
+    registration.register()
+    config = load_yaml(tasks_path() / "gg_bbq" / "gg_bbq_names_gen.yaml", resolve_func=False)
+    doc = document(choices=["Der Mann", "Die Frau", "keine Antwort"])
+    texts = ["<think>\nDer Mann.\n</think>\nDie Frau", "<think>\nDer Mann.\n", "Der Mann"]
+    found = [[text] for text in texts]
+    for step in config["filter_list"][0]["filter"]:
+        found = get_filter(step["function"])().apply(found, [doc] * 3)
+    assert list(found) == ["Die Frau", ENDLESS, "Der Mann"]
+    assert BENCHMARK.record(doc, [ENDLESS])["answer"] == "none"
+    assert [BENCHMARK.is_settled(doc, text) for text in (texts[1], texts[0] + ". ")] == [False, True]
 
 
 def test_parsing_names_inside_names_and_letters():
