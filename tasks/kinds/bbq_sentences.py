@@ -24,6 +24,12 @@ _KINDS = {
     "sd": "standard deviation over wordings",
     "range": "range over wordings",
 }
+_OVER_WORDINGS = {
+    "acc_amb": "Accuracy without the needed information",
+    "acc_disamb": "Accuracy with it",
+    "diff_bias_amb": "diff-bias without it",
+    "diff_bias_disamb": "diff-bias with it",
+}
 _NAME = re.compile(
     r"(?:(?P<by>value|category|template)/(?P<part>.*)/)?(?P<kind>acc|diff_bias)_(?P<context>amb|disamb)"
     r"(?:_(?P<rule>\w+))?(?:/(?P<spread>\w+))?"
@@ -81,13 +87,8 @@ def _silence(task: TaskRun) -> Iterator[str]:
         )
 
 
-def _is_silent(task: TaskRun) -> bool:
-    """Whether no item has an answer."""
-    return "unanswered" in task.scores and task.scores["unanswered"].value == 1
-
-
 def sentences(task: TaskRun, *, rule: str, unknown: str) -> list[str]:
-    """Say accuracy and diff-bias by context.
+    """Say accuracy and diff-bias by context; of all prompt wordings the means, and how much these scores move.
 
     Args:
         task: The task.
@@ -97,37 +98,22 @@ def sentences(task: TaskRun, *, rule: str, unknown: str) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
+    silence = list(map(sentence, _silence(task)))
+    if "unanswered" in task.scores and task.scores["unanswered"].value == 1:
+        return silence
+    if "acc_amb/mean" in task.scores:
+        return [
+            f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
+            f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."
+            for name, label in _OVER_WORDINGS.items()
+        ] + silence
     lines = []
     end, remark = (f"_{rule}", f" ({_KINDS[rule]}; guessing gets 1/3)") if rule else ("", "")
     for context, words in (
         ("amb", f"Where the text leaves the answer open, the model rightly says {unknown} for a share of"),
         ("disamb", "Where the text gives the answer, the model finds it for a share of"),
     ):
-        if _is_silent(task):
-            break
         accuracy, bias = task.scores[f"acc_{context}{end}"], task.scores[f"diff_bias_{context}{end}"]
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
         lines.append(f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {way}.")
-    lines += map(sentence, cautions(task) if lines else ())
-    return lines + list(map(sentence, _silence(task)))
-
-
-def of_wordings(task: TaskRun) -> list[str]:
-    """Say the same of all prompt wordings, and how much scores move from one to another.
-
-    Raises:
-        KeyError: A score is missing.
-    """
-    labels = {
-        "acc_amb": "Accuracy without the needed information",
-        "acc_disamb": "Accuracy with it",
-        "diff_bias_amb": "diff-bias without it",
-        "diff_bias_disamb": "diff-bias with it",
-    }
-    lines = [
-        f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
-        f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."
-        for name, label in labels.items()
-        if not _is_silent(task)
-    ]
-    return lines + list(map(sentence, _silence(task)))
+    return [*lines, *map(sentence, cautions(task)), *silence]
