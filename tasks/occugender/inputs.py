@@ -102,7 +102,7 @@ def _item(row: Mapping[str, Any], where: str) -> OccupationItem:
     return OccupationItem(name, share)
 
 
-def templates(path: str | None, kind: str, first: object = None) -> list[dict[str, str]]:
+def templates(path: str | None, kind: str, first: int | None = None) -> list[dict[str, str]]:
     """Read a kind's templates (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
 
     Args:
