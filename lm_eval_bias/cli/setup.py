@@ -53,7 +53,7 @@ class Link:
                 print(f"kept, because it was changed after it was linked: {path}", file=sys.stderr)
             print(f"{removed} stubs removed." if removed or changed else "Nothing was linked.")
             return 2 if changed else 0
-        if linking.unnecessary():
+        if not linking.missing_folders():
             print(
                 "Nothing to link: this version of the harness reads entry points, so 'lm_eval --tasks occugender' "
                 "works without a link."
@@ -128,7 +128,7 @@ def _examine_link() -> tuple[str, str]:
     from lm_eval_bias.harness import linking
 
     link = linking.state()
-    if linking.unnecessary():
+    if not linking.missing_folders():
         leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if link.stubs else ""
         works = "plain 'lm_eval --tasks occugender' works, because this version of the harness reads entry points"
         return "ok", f"link not needed: {works}{leftover}"

@@ -21,7 +21,7 @@ from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Published, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.data.sources import fetch
-from lm_eval_bias.harness import internals
+from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import harness_results, soundness
@@ -149,7 +149,8 @@ class Examination:
         except BiasError as error:
             self.notes.append(f"{name}: not run ({error})")
             return
-        manager = internals.task_manager([self.family.folder], {}, include_defaults=False)
+        folders = {str(self.family.folder)}.intersection(linking.missing_folders())
+        manager = internals.task_manager(sorted(folders), {}, include_defaults=False)
         task = self.attempt(str(entry.path), "", lambda: manager.load([name])["tasks"][name])
         if task is None:
             return

@@ -29,12 +29,12 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name)."""
     names = preflight.split_tasks(config.tasks)
     included = [config.include_path] if config.include_path else []
-    folders = [*included, *dict.fromkeys(str(one.folder) for one in registry.benchmarks())]
+    folders = [*included, *linking.missing_folders()]
     if not preflight.only_ours(names, entries):  # else the harness's thousands of YAMLs aren't read
         link = linking.state()
         if link.problem:
             logger.warning("link: %s", link.problem)
-        if link.problem or not (link.stubs or linking.unnecessary()):
+        if link.problem or not link.stubs:
             config.include_path = folders
         try:
             return config.process_tasks(config.metadata)

@@ -58,16 +58,17 @@ def _read(folder: Path) -> tuple[dict[str, str], list[Path]]:
 
 
 @cache
-def unnecessary() -> bool:
-    """Whether the harness finds the tasks by itself, from our entry point in the group ``lm_eval.tasks``.
+def missing_folders() -> tuple[str, ...]:
+    """The folders with tasks that the harness doesn't find by itself, from entry points in ``lm_eval.tasks``.
 
-    Releases up to 0.4.13 don't; others look there even where they are asked to leave out their own tasks.
+    Releases up to 0.4.13 find none; others look there even where they are asked to leave out their own tasks.
     """
     from packaging.version import Version
 
-    if Version(importlib.metadata.version("lm_eval")) <= Version(_WITHOUT_ENTRY_POINTS):
-        return False  # known at once: to import its task manager takes seconds
-    return set(_own_files()) <= set(internals.task_manager(include_defaults=False).all_tasks)
+    known: set[str] = set()
+    if Version(importlib.metadata.version("lm_eval")) > Version(_WITHOUT_ENTRY_POINTS):
+        known = set(internals.task_manager(include_defaults=False).all_tasks)
+    return tuple(dict.fromkeys(str(path.parent) for name, path in _own_files().items() if name not in known))
 
 
 def state() -> LinkState:
@@ -75,7 +76,7 @@ def state() -> LinkState:
     folder = internals.tasks_folder() / FOLDER
     stubs, changed = _read(folder)
     problem = f"{changed[0]} was changed by hand: move it away" if changed else _problem(stubs)
-    if problem and unnecessary():
+    if problem and not missing_folders():
         problem = ""
     return LinkState(folder, tuple(stubs), f"{problem}, then run 'lm-eval-bias link' again" if problem else "")
 

@@ -12,8 +12,8 @@ from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.servers import SERVED
 from lm_eval_bias.runs.run_discovery import read
 from lm_eval_bias.scoring import token_likelihoods
-from tests.e2e.test_runs import numbers, results_of
 from tests.support import servers, tiny
+from tests.support.run_scores import numbers, results_of
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 

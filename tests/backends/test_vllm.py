@@ -19,9 +19,9 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
-from tests.e2e.test_runs import results_of
 from tests.support import tiny
 from tests.support.places import find_mirror
+from tests.support.run_scores import results_of
 
 pytestmark = pytest.mark.slow
 TASKS = "occugender_debias_explicit_none,occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en"

@@ -14,8 +14,8 @@ from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.occugender import hooks
-from tests.e2e.test_runs import numbers, results_of
 from tests.support import servers
+from tests.support.run_scores import numbers, results_of
 
 PLAIN = "Q: Talk about the last time you met a skincare specialist.\nA:"
 SENTENCE = "I recently met a skincare specialist."

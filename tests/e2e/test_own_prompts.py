@@ -16,10 +16,10 @@ from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.regard.classifier_identity import Identity
 from tests.e2e.test_dial import built
-from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 from tests.support import tiny
 from tests.support.answering import records
 from tests.support.made_mirror import make_tiny_mirror
+from tests.support.run_scores import assert_rescored_equals, numbers, rescored, results_of
 
 BENCHMARK = registry.get("own_prompts")
 FRAMES = ("worked as", "was known as", "was described as", "was always", "is very often", "had a job as", "started as",

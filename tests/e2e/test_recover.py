@@ -14,8 +14,8 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
-from tests.e2e.test_runs import numbers, same
 from tests.support import tiny
+from tests.support.run_scores import numbers, same
 
 BATCH = 2
 LOST = 3  # batches that a kill may cost: the one in work, and what was on its way to the disk

@@ -11,8 +11,8 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.runs import run_discovery, run_file
-from tests.e2e.test_runs import assert_rescored_equals, numbers, rescored, results_of
 from tests.support import servers, tiny
+from tests.support.run_scores import assert_rescored_equals, numbers, rescored, results_of
 
 RUN = ["run", "--model", "bias-chance", "--log_samples", "--tasks"]
 

@@ -1,7 +1,6 @@
 """Whole runs with a model that needs no weights: three ways in, rescoring, order, other tasks beside ours."""
 
 import json
-import math
 import random
 import shutil
 import subprocess
@@ -12,32 +11,11 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
+from tests.support.run_scores import assert_rescored_equals, numbers, rescored, results_of, same
 
 TASKS = (
     "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en,stereoset_de_inter_variants"
 )
-
-
-def results_of(folder):
-    (path,) = folder.rglob("results_*.json")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def numbers(results):
-    """All scores and standard errors of a result file: {task: {name: value}}."""
-    return {
-        task: {
-            key.split(",")[0]: value
-            for key, value in scores.items()
-            if isinstance(value, (int, float)) and key not in ("sample_len",)
-        }
-        for task, scores in results["results"].items()
-        if any("," in key for key in scores)
-    }
-
-
-def same(a, b, tolerance=0.0):
-    return (math.isnan(a) and math.isnan(b)) or abs(a - b) <= tolerance
 
 
 @pytest.fixture
@@ -46,28 +24,6 @@ def run_folder(tmp_path, tiny_mirror):
     arguments = ["run", "--tasks", TASKS, "--model", "bias-chance", "--output_path", str(out), "--log_samples"]
     assert main(arguments) == 0
     return out
-
-
-def rescored(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["rescore", *map(str, arguments), "--json"]) == 0
-    return {entry["task"]: entry for entry in json.loads(capsys.readouterr().out)}
-
-
-def assert_rescored_equals(entries, results, tolerance=0.0):
-    assert set(entries) == set(results)
-    for task, scores in results.items():
-        again = entries[task]["scores"]
-        checked = 0
-        for name, value in scores.items():
-            stem = name.removesuffix("_stderr")
-            if stem.endswith("_stderr"):  # the harness's N/A beside our own error columns
-                continue
-            found = again[stem]["stderr" if name.endswith("_stderr") else "value"]
-            found = math.nan if found is None else found
-            assert same(found, value, tolerance), (task, name, found, value)
-            checked += 1
-        assert checked >= 16, task
 
 
 def test_rescore_gives_exactly_the_runs_numbers(run_folder, capsys):
@@ -101,7 +57,7 @@ def test_rescore_says_words_first_then_the_tables_that_are_wanted(run_folder, ca
 
     main_scores, every, words = out(), out("--table", "all"), out("--table", "none")
     assert out("--table", "main") == main_scores
-    assert main_scores.index("In words") < main_scores.index("acc_amb, acc_disamb: 0 to 1, higher is better")
+    assert main_scores.index("In words") < main_scores.index("acc_amb, acc_disamb: 0 to 100%, higher is better")
     assert "| value/gendered_occupation/diff_bias_amb" not in main_scores
     assert "(--table all says why)" in main_scores
     assert every.index("In words") < every.index("| acc_amb") < every.index("| value/gendered_occupation/diff_bias_amb")

@@ -9,75 +9,15 @@ import venv
 from pathlib import Path
 
 import pytest
-from lm_eval.config.evaluate_config import EvaluatorConfig
 from packaging.version import Version
 
 from lm_eval_bias.cli import run as command
 from lm_eval_bias.cli import setup
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog
-from lm_eval_bias.evaluation import evaluate
-from lm_eval_bias.harness import internals, linking, registration
+from lm_eval_bias.harness import registration
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT.parent / "shared" / "harness"
-
-
-@pytest.fixture(autouse=True)
-def stubs(tmp_path, monkeypatch):
-    """A stand-in for the harness's task folder."""
-    folder = tmp_path / "lm_eval" / "tasks"
-    folder.mkdir(parents=True)
-    monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
-    forget = linking.unnecessary.cache_clear
-    forget()
-    yield folder / linking.FOLDER
-    forget()
-
-
-@pytest.fixture
-def finds_the_tasks(monkeypatch):
-    """A harness that finds the tasks by itself."""
-    monkeypatch.setattr(linking, "unnecessary", lambda: True)
-    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
-
-
-def configuration():
-    return EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
-
-
-def test_nothing_is_linked_where_the_harness_finds_the_tasks(finds_the_tasks, stubs, capsys):
-    assert main(["link"]) == 0
-    assert capsys.readouterr().out.startswith("Nothing to link")
-    assert not stubs.exists()
-    ((status, said),) = [one for one in setup.examine_installation() if "link" in one[1] and "plain" in one[1]]
-    assert status == "ok"
-    assert said.startswith("link not needed")
-    config = configuration()
-    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
-    assert not config.include_path  # once is enough
-
-
-def test_a_stale_link_is_no_problem_there(stubs, monkeypatch, request):
-    main(["link"])
-    (stubs / "occugender.yaml").unlink()
-    assert "1 of" in linking.state().problem
-    request.getfixturevalue("finds_the_tasks")
-    assert not linking.state().problem
-    assert any("link --remove' removes" in text for _, text in setup.examine_installation())
-    config = configuration()
-    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
-    assert not config.include_path
-
-
-def test_releases_that_read_no_entry_points_need_the_link(installed, monkeypatch):
-    installed("0.4.13")
-    assert not linking.unnecessary()
-    # newer ones are asked; of this release the answer is the same
-    linking.unnecessary.cache_clear()
-    installed("0.4.14")
-    if Version(importlib.metadata.distribution("lm_eval").version) <= Version("0.4.13"):
-        assert not linking.unnecessary()
 
 
 @pytest.fixture

@@ -1,137 +1,141 @@
-"""link and link --remove, in a stand-in for the harness's task folder."""
+"""link and link --remove, in a stand-in for the harness's task folder, with releases that need it and that don't."""
 
+import importlib.metadata
 import json
 
 import pytest
+from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias.cli import setup
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
+from lm_eval_bias.evaluation import evaluate
 from lm_eval_bias.harness import internals, linking
+
+OWN = {name for name, entry in catalog.packaged().items() if entry.path}
 
 
 @pytest.fixture
 def harness(tmp_path, monkeypatch):
+    """The task folder of a release that reads no entry points."""
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
     (folder / "other.yaml").write_text("task: other\n")
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.4.13" if name == "lm_eval" else version(name))
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
-    return folder
-
-
-def own_tasks():
-    """Those with YAMLs of this package; others are the harness's."""
-    return {name for name, entry in catalog.entries().items() if entry.path}
-
-
-def files(folder):
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-
-
-def test_harness_finds_linked_tasks(harness, capsys):
-    assert main(["link"]) == 0
-    assert "works now" in capsys.readouterr().out
-    manager = TaskManager(include_path=str(harness), include_defaults=False)
-    assert set(manager.all_tasks) == {*own_tasks(), "other"}
-    task = manager.load(["occugender"])["tasks"]["occugender_implicit"]
-    assert type(task).__name__ == "BiasTask"
-    assert len(task.eval_docs) == 1000
-    stub = (harness / linking.FOLDER / "occugender.yaml").read_text()
-    assert json.loads(stub.split("include: ")[1]).startswith("/")
-    assert linking.state().stubs
-    assert not linking.state().problem
-
-
-def test_remove_takes_exactly_what_link_wrote(harness):
-    before = files(harness)
-    main(["link"])
-    main(["link"])  # twice is once
-    assert len(files(harness)) == len(before) + len(own_tasks())
-    assert main(["link", "--remove"]) == 0
-    assert files(harness) == before
-    assert not (harness / linking.FOLDER).exists()
-    assert main(["link", "--remove"]) == 0
-
-
-def test_remove_leaves_foreign_and_changed_files(harness, capsys):
-    main(["link"])
-    folder = harness / linking.FOLDER
-    (folder / "mine.yaml").write_text("task: mine\n")
-    (folder / "occugender.yaml").write_text("task: changed\n")
-    assert main(["link", "--remove"]) == 2
-    assert "changed after it was linked" in capsys.readouterr().err
-    assert files(folder) == ["mine.yaml", "occugender.yaml"]
-    assert main(["link"]) == 2
-    assert "changed by hand" in capsys.readouterr().err
-
-
-def test_changed_stub_is_noticed_before_anything_is_removed(harness):
-    main(["link"])
-    stub = harness / linking.FOLDER / "occugender.yaml"
-    stub.write_bytes(b"task: \xff\n")
-    assert "changed by hand" in linking.state().problem
-    before = files(harness)
-    assert main(["link"]) == 2
-    assert files(harness) == before
-    assert main(["link", "--remove"]) == 2
-    assert stub.exists()
+    forget = linking.missing_folders.cache_clear
+    forget()
+    yield folder
+    forget()
 
 
 @pytest.fixture
-def moved(harness, tmp_path):
-    """Stubs that lead to a file elsewhere."""
-    main(["link"])
-    stub, gone = harness / linking.FOLDER / "occugender.yaml", tmp_path / "occugender.yaml"
-    stub.write_text(stub.read_text().replace(str(catalog.packaged()["occugender"].path), str(gone)))
-    return gone
-
-
-def test_moved_package_is_detected(moved):
-    assert f"{moved}, which is gone" in linking.state().problem
-    assert any(status == "problem" and "which is gone" in text for status, text in setup.examine_installation())
-    moved.write_text("")
-    assert "another copy" in linking.state().problem
+def stubs(harness, capsys):
     assert main(["link"]) == 0
-    assert not linking.state().problem
+    assert "works now" in capsys.readouterr().out
+    return harness / linking.FOLDER
 
 
-def test_lost_stub_and_other_version(harness, monkeypatch):
-    main(["link"])
-    (harness / linking.FOLDER / "gg_bbq.yaml").unlink()
-    assert f"1 of {len(own_tasks())} tasks have no stub" in linking.state().problem
-    main(["link"])
-    real = catalog.packaged()
-    monkeypatch.setattr(catalog, "packaged", lambda: {**real, "new_task": real["gg_bbq"]})
-    assert f"1 of {len(own_tasks())} tasks have no stub" in linking.state().problem
+@pytest.fixture
+def newer(monkeypatch):
+    """Make the harness one that finds the tasks by itself."""
+    return lambda: monkeypatch.setattr(linking, "missing_folders", lambda: ())
 
 
-def test_what_earlier_releases_wrote_beside_stubs_goes_too(harness):
-    main(["link"])
-    (harness / linking.FOLDER / "ledger.json").write_text("{")
-    assert not linking.state().problem
+def doctor(capsys):
+    """The status and the words of what doctor says about the link."""
+    main(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    return next(line.split(maxsplit=1) for line in lines if "link" in line.split(maxsplit=1)[1][:12])
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def included(monkeypatch):
+    """The folders that a run with a task of the harness adds to its index."""
+    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
+    config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
+    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
+    return config.include_path
+
+
+def test_harness_finds_linked_tasks(harness, stubs, capsys, monkeypatch):
+    manager = TaskManager(include_path=str(harness), include_defaults=False)
+    assert set(manager.all_tasks) == {*OWN, "other"}
+    task = manager.load(["occugender"])["tasks"]["occugender_implicit"]
+    assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 1000)
+    assert json.loads((stubs / "occugender.yaml").read_text().split("include: ")[1]).startswith("/")
+    assert doctor(capsys)[0] == "ok"
+    assert not included(monkeypatch)
+
+
+def test_remove_takes_exactly_what_link_wrote(harness, stubs):
+    main(["link"])  # twice is once
+    assert len(files(harness)) == len(OWN) + 1
+    (stubs / "ledger.json").write_text("{")  # of releases up to 0.3.0
     assert main(["link", "--remove"]) == 0
-    assert not (harness / linking.FOLDER).exists()
+    assert files(harness) == ["other.yaml"]
+    assert not stubs.exists()
+    assert main(["link", "--remove"]) == 0
 
 
-def test_unwritable_harness(tmp_path, monkeypatch, capsys):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(internals, "tasks_folder", lambda: tmp_path / "file")
+def test_foreign_and_changed_files_stay(harness, stubs, capsys):
+    (stubs / "mine.yaml").write_text("task: mine\n")
+    (stubs / "occugender.yaml").write_bytes(b"task: \xff\n")
+    assert "changed by hand" in doctor(capsys)[1]
+    before = files(harness)
+    assert main(["link"]) == 2
+    assert "changed by hand" in capsys.readouterr().err
+    assert files(harness) == before
+    assert main(["link", "--remove"]) == 2
+    assert "occugender.yaml" in capsys.readouterr().err
+    assert files(stubs) == ["mine.yaml", "occugender.yaml"]
+
+
+def test_stubs_that_lead_elsewhere_or_are_lost(stubs, tmp_path, capsys, monkeypatch, newer):
+    stub, gone = stubs / "occugender.yaml", tmp_path / "occugender.yaml"
+    whole = stub.read_text()
+    stub.write_text(whole.replace(str(catalog.packaged()["occugender"].path), str(gone)))
+    status, text = doctor(capsys)
+    assert status == "problem"
+    assert f"{gone}, which is gone" in text
+    assert included(monkeypatch)  # so that they are found all the same
+    gone.write_text("")
+    assert "another copy" in doctor(capsys)[1]
+    stub.unlink()
+    assert f"1 of {len(OWN)} tasks have no stub" in doctor(capsys)[1]
+    assert main(["link"]) == 0
+    assert (stub.read_text(), doctor(capsys)[0]) == (whole, "ok")
+    stub.unlink()
+    newer()
+    status, text = doctor(capsys)
+    assert (status, "link --remove' removes" in text) == ("ok", True)
+    assert not included(monkeypatch)
+
+
+def test_unwritable_harness(harness, monkeypatch, capsys):
+    monkeypatch.setattr(internals, "tasks_folder", lambda: harness / "other.yaml")
     assert main(["link"]) == 2
     assert "lm-eval-bias run" in capsys.readouterr().err
 
 
-def test_installed_harness_is_found():
+def test_a_harness_that_finds_the_tasks_needs_no_link(harness, newer, capsys, monkeypatch):
+    assert len(included(monkeypatch)) > 3
+    assert doctor(capsys)[1].startswith("not linked")
+    newer()
+    assert main(["link"]) == 0
+    assert capsys.readouterr().out.startswith("Nothing to link")
+    assert files(harness) == ["other.yaml"]
+    assert doctor(capsys)[1].startswith("link not needed")
+    assert not included(monkeypatch)
+
+
+def test_no_task_is_indexed_twice(caplog):
+    linking.missing_folders.cache_clear()
     assert (internals.tasks_folder() / "manager.py").is_file()
-
-
-def test_run_with_harness_tasks_says_that_the_link_is_stale(moved, caplog, monkeypatch):
-    from lm_eval.config.evaluate_config import EvaluatorConfig
-
-    from lm_eval_bias.evaluation import evaluate
-
-    config = EvaluatorConfig(tasks=["occugender", "hellaswag"], metadata={})
-    monkeypatch.setattr(EvaluatorConfig, "process_tasks", lambda self, metadata: "manager")
-    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
-    assert "which is gone" in caplog.text
-    assert config.include_path
+    config = EvaluatorConfig(tasks=["occugender"], metadata={})
+    evaluate.load_tasks(config, catalog.entries())
+    assert "overrides" not in caplog.text

@@ -201,7 +201,7 @@ def test_linked_like_the_others(installed, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
-    linking.unnecessary.cache_clear()
+    linking.missing_folders.cache_clear()
     said(capsys, "link")
     task = TaskManager(include_path=str(folder), include_defaults=False).load(["age_pairs"])["tasks"]["age_pairs"]
     assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 24)

@@ -1,0 +1,56 @@
+"""Scores of result files and of their rescored logs, held against each other."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from lm_eval_bias.cli.main import main
+
+
+def results_of(folder):
+    """The one result file below a folder."""
+    (path,) = folder.rglob("results_*.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def numbers(results):
+    """All scores and standard errors of a result file: {task: {name: value}}."""
+    return {
+        task: {
+            key.split(",")[0]: value
+            for key, value in scores.items()
+            if isinstance(value, (int, float)) and key not in ("sample_len",)
+        }
+        for task, scores in results["results"].items()
+        if any("," in key for key in scores)
+    }
+
+
+def same(a, b, tolerance=0.0):
+    """Whether two numbers are the same, or both nan."""
+    return (math.isnan(a) and math.isnan(b)) or abs(a - b) <= tolerance
+
+
+def rescored(capsys, *arguments):
+    """What ``rescore --json`` prints, by task."""
+    capsys.readouterr()
+    assert main(["rescore", *map(str, arguments), "--json"]) == 0
+    return {entry["task"]: entry for entry in json.loads(capsys.readouterr().out)}
+
+
+def assert_rescored_equals(entries, results, tolerance=0.0):
+    """Hold rescored scores against those of a result file."""
+    assert set(entries) == set(results)
+    for task, scores in results.items():
+        again = entries[task]["scores"]
+        checked = 0
+        for name, value in scores.items():
+            stem = name.removesuffix("_stderr")
+            if stem.endswith("_stderr"):  # the harness's N/A beside our own error columns
+                continue
+            found = again[stem]["stderr" if name.endswith("_stderr") else "value"]
+            found = math.nan if found is None else found
+            assert same(found, value, tolerance), (task, name, found, value)
+            checked += 1
+        assert checked >= 16, task
