@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import Column, Drawing, Part, ReportTask, Table, plottable
@@ -30,12 +29,11 @@ def _chance(result: ReportTask, context: str, terms: Terms) -> float:
     return 1 / 3 if generated or terms.main_rule else float(Fraction(terms.chance[context == "disamb"]))
 
 
-@dataclass(frozen=True)
-class PlanePoint:
+class PlanePoint(NamedTuple):
     """A task in the plane: its number, accuracy and bias, and what it says."""
 
     number: int
-    result: ReportTask
+    label: str
     accuracy: Value
     bias: Value
     text: str
@@ -48,7 +46,7 @@ def _points(tasks: Sequence[ReportTask], context: str, suffix: str, terms: Terms
         if accuracy is None or bias is None or not (plottable(accuracy) and plottable(bias)):
             continue
         text = f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, diff-bias {numbers.cell(bias)}"
-        points.append(PlanePoint(number, result, accuracy, bias, text))
+        points.append(PlanePoint(number, result.label, accuracy, bias, text))
     return points
 
 
@@ -68,8 +66,7 @@ def _plane(axis: Axes, context: str, points: Sequence[PlanePoint], chances: Sequ
             axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         if bias.interval is not None:
             axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
-        label = short(point.result.label)
-        pen.mark(axis, accuracy.value, bias.value, point.number, point.text, label=label)
+        pen.mark(axis, accuracy.value, bias.value, point.number, point.text, label=short(point.label))
 
 
 def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = "") -> Part:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, TypedDict
 
@@ -38,11 +37,9 @@ class OccuGenderDocument(TypedDict):
     word_probability: str
 
 
-def _genders_by_word(words: str | None, kind: str) -> dict[str, str]:
+def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
+    """List the words of a set for a kind of prompt, each with its gender."""
     return {word: gender for gender, gender_words in inputs.words(words, kind).items() for word in gender_words}
-
-
-genders_of_set = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
 
 
 def documents(
@@ -100,7 +97,7 @@ def documents(
         options[name] = made_for
     instruction_text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
-    genders = _genders_by_word(words, kind)
+    genders = genders_by_word(words, kind)
     template_texts = inputs.templates(templates, kind, options["first_templates"])
     female, not_female = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, not_female) for row in pair if row is not None]
@@ -195,13 +192,14 @@ def record_of_texts(doc: OccuGenderDocument, results: Sequence[Any]) -> occugend
     return occugender_answers.prompt_record(*place, counts=counts, refused=said[REFUSED], drawn=len(rows))
 
 
-def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tuple[OccuGenderDocument, list[Any]]:
+def rewrite(
+    doc: OccuGenderDocument, results: Sequence[Any], words: str, genders: Mapping[str, str]
+) -> tuple[OccuGenderDocument, list[Any]]:
     """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
 
     Raises:
         BiasError: The words were scored, and not all of this set.
     """
-    genders = genders_of_set(words, doc["kind"])
     if doc["benchmark"] == GENERATED:
         other: OccuGenderDocument = {**doc, "words": list(genders), "genders": list(genders.values())}
         return other, [read_texts(other, [str(row[0]) for row in rows]) for rows in results]
