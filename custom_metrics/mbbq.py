@@ -9,10 +9,10 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.clusters import Clusters, estimate, tabulate
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, MBBQ, Items, QuestionRecord
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, MBBQ, Items, QuestionRecord, score_name
 from lm_eval_bias.custom_metrics.score import Estimate, Score, undefined
 
-BASES = tuple(MBBQ.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS)
+BASES = tuple(score_name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS)
 
 
 def _table(records: Items, *, base: Score[QuestionRecord]) -> Clusters | str:

@@ -32,6 +32,7 @@ class MBBQ(BBQLike):
     knowledge: tuple[str, float] | None = ("control/acc_disamb", 1 / 3)
     leanings = {
         **BBQLike.leanings,
+        **OverWordings.leanings,
         **bias_leanings(*CONTRASTS[2:]),
         **dict.fromkeys(CONTRASTS[:2], ("errs less where a stereotype is at stake", "errs with stereotypes")),
     }

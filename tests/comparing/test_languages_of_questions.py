@@ -17,5 +17,5 @@ def test_parallel_items_are_paired_and_others_are_independent(mirror, tmp_path, 
         ("*_bbq_religion", "language ca"): True,
         ("*_bbq_physical_appearance", "language ca"): False,
     }
-    names = {f"{kind}_{context}_three" for kind in ("acc", "bias_score") for context in ("ambig", "disambig")}
+    names = {f"{kind}_{context}_three" for kind in ("acc", "diff_bias") for context in ("amb", "disamb")}
     assert {row["score"] for row in rows} == names

@@ -38,7 +38,7 @@ UNMOVED = 0.02
 BIAS = {
     "occugender": ["stereotype_gap", "labour_pearson"],
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
-    "es_bbq": ["bias_score_ambig_three", "bias_score_disambig_three"],
+    "es_bbq": ["diff_bias_amb_three", "diff_bias_disamb_three"],
     "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
     "stereoset": ["ss"],
     "stereoset_choices": ["choice_ss"],

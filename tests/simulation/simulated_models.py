@@ -236,12 +236,12 @@ class Questions:
             growing: Whether templates' effects are in proportion to the template's number of items.
         """
         from lm_eval_bias.core import registry
-        from lm_eval_bias.custom_metrics.question_answering import GG_BBQ
+        from lm_eval_bias.custom_metrics.question_answering import GG_BBQ, score_name
 
         record = registry.get(str(docs[0]["benchmark"])).record
         self._suffix = suffix
         self._score_names = {
-            GG_BBQ.name(kind, context): (terms or GG_BBQ).main(kind, context)
+            score_name(kind, context): (terms or GG_BBQ).main(kind, context)
             for kind in ("acc", "diff_bias")
             for context in ("amb", "disamb")
         }
