@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
@@ -293,3 +294,45 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
             assert (documents, requests) == (part.documents, part.requests), (suite.name, name)
             checked += 1
     assert checked == 10
+
+
+LEAST = {
+    24: "gg_bbq_group_terms,gg_bbq_names_paper_gen,es_bbq_age",
+    48: "kobbq_gender_identity",
+    79: "stereoset_de_inter,stereoset_fr_inter_variants",
+    80: "occugender_implicit,occugender_debias_explicit_3",
+    120: "gg_bbq_group_terms_prompts",
+    158: "stereoset_en,stereoset_en_gen",
+}
+
+
+@pytest.mark.parametrize("least", LEAST)
+def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tmp_path, capsys, caplog):
+    arguments = ["run", "--tasks", LEAST[least], "--model", "bias-chance"]
+    saved = ["--log_samples", "--output_path", str(tmp_path / "run")]
+    assert main([*arguments, "--limit", str(least), *saved]) == 0
+    assert "too small" not in caplog.text
+    (run,) = leb.load(tmp_path / "run")
+    assert set(run.tasks) == set(LEAST[least].split(","))
+    for name, task in run.tasks.items():
+        assert catalog.packaged()[name].smallest == least
+        for score in leb.benchmarks()[task.benchmark].main:
+            assert task.scores[score].interval, (name, score)
+        docs = [json.loads(line)["doc"] for line in task.samples.read_text().splitlines()]
+        cells = Counter((doc.get("context_type"), *doc.get("order", ())) for doc in docs)
+        assert name.endswith("_gen") or len(set(cells.values())) == 1, name
+        assert len(set(Counter(doc.get("term") or doc["template"] for doc in docs).values())) == 1, name
+    if least == 48:
+        assert main([*arguments, "--limit", "47"]) == 0
+        assert "--limit 47 is too small" in caplog.text
+        assert main([*arguments, "--limit", "0.08"]) == 0  # of 600
+        assert caplog.text.count("too small") == 1
+
+
+def test_ls_says_the_smallest_useful_limit(capsys):
+    assert main(["ls", "occugender", "--json"]) == 0
+    found = {one["name"]: one["smallest_limit"] for one in json.loads(capsys.readouterr().out)}
+    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
+    assert main(["ls", "occugender"]) == 0
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("occugender_explicit "))
+    assert "80" in row
