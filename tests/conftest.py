@@ -68,6 +68,19 @@ def mirror(monkeypatch):
 
 
 @pytest.fixture
+def toy(monkeypatch):
+    """The toy benchmark, registered."""
+    from lm_eval_bias.core import registry
+    from tests.support.toy import Toy
+
+    benchmark, real = Toy(), registry.benchmarks()
+    by_name = {**registry.by_name(), "toy": benchmark}
+    monkeypatch.setattr(registry, "benchmarks", lambda: (benchmark, *real))
+    monkeypatch.setattr(registry, "by_name", lambda: by_name)
+    return benchmark
+
+
+@pytest.fixture
 def said(capsys):
     """What a command prints."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
-from lm_eval_bias.core import catalog, registry, run_data
+from lm_eval_bias.core import catalog, numbers, registry, run_data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
@@ -109,7 +109,7 @@ def rule(column: Value) -> str:
     """How a score ranks models; empty where it doesn't."""
     if column.higher_is_better is not None:
         return "highest first" if column.higher_is_better else "lowest first"
-    return "" if column.neutral is None else f"nearest to {column.neutral:g} first"
+    return "" if column.neutral is None else f"nearest to {numbers.bound(column.neutral, column.unit)} first"
 
 
 INDEPENDENT = (

@@ -7,6 +7,7 @@ import argparse
 from lm_eval_bias.boards import building
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=(output.TEXT, *output.FORMATS),
+        choices=(output.TEXT, "html", "md", "json", "csv"),
         help="output format (default: by FILE's ending, else text); html is a page to search, sort and save as CSV",
     )
 
@@ -38,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: No run at all, or a file that can't be written.
     """
     form = output.format_of(arguments.format, arguments.output, without=output.TEXT)
+    if form == "latex":
+        raise BiasError(f"-o {arguments.output}: boards aren't written as LaTeX: lm-eval-bias report writes tables")
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = building.boards(runs)

@@ -39,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--language", required=True, action="append", metavar="LANG", help="language: en, de, ...")
     add("--config", action="append", metavar="NAME", help="configuration of a data set on the Hub")
-    add("--split", default="train", help="split of data sets on the Hub (default train)")
     add("--corpus_revision", metavar="REV", help="commit or tag of a data set on the Hub")
     add("--column", default="text", metavar="NAME", help="column that holds the text (default text)")
     add = parser.add_argument_group("training").add_argument
@@ -49,19 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{option.name}", type=kind, default=option.default, help=f"{option.metadata['help']}{default}")
     add("--trainer", default="", metavar="KEY=VALUE,...",
         help="further transformers.TrainingArguments: bf16=true, report_to=wandb, use_cpu=true, ...")  # fmt: skip
-
-
-def _corpora(arguments: argparse.Namespace) -> tuple[Corpus, ...]:
-    count, each = len(arguments.corpus), []
-    for flag in ("language", "config"):
-        values = getattr(arguments, flag) or [None]
-        if len(values) not in (1, count):
-            raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
-        each.append(values if len(values) == count else values * count)
-    return tuple(
-        Corpus(source, language, arguments.column, arguments.split, config, arguments.corpus_revision)
-        for source, language, config in zip(arguments.corpus, *each, strict=True)
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,11 +60,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     if bare := [part for part in arguments.trainer.split(",") if part and "=" not in part]:
         raise BiasError(f"--trainer {bare[0]}: must be KEY=VALUE")
+    count, each = len(arguments.corpus), []
+    for flag in ("language", "config"):
+        values = getattr(arguments, flag) or [None]
+        if len(values) not in (1, count):
+            raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
+        each.append(values if len(values) == count else values * count)
     options = {option.name: getattr(arguments, option.name) for option in NUMBERS}
-    settings = TrainingSettings(
-        arguments.model, (), arguments.revision, internals.key_values(arguments.trainer), **options
+    trainer = internals.key_values(arguments.trainer)
+    settings = TrainingSettings(arguments.model, (), arguments.revision, trainer, **options)
+    corpora = tuple(
+        Corpus(source, language, config, arguments.column, arguments.corpus_revision)
+        for source, language, config in zip(arguments.corpus, *each, strict=True)
     )
-    settings = dataclasses.replace(settings, corpora=_corpora(arguments))
+    settings = dataclasses.replace(settings, corpora=corpora)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.harness import distributed

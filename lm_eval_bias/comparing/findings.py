@@ -167,37 +167,38 @@ class Refusal:
         return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
 
 
-def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = None) -> list[Finding]:
+def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tuple[list[Finding], list[Refusal]]:
     """Compare all pairs.
 
     Args:
         pairs: What with what, as ``choice.by`` and ``choice.base`` made them.
         choice: What to compare and how.
-        refused: Takes the pairs that can't be compared, which are errors without it.
+        leave_out: Leave out pairs that can't be compared where others can.
+
+    Returns:
+        A difference per pair and score, and the pairs that were left out.
 
     Raises:
-        BiasError: Sides that can't be paired, unless they may be compared unpaired; an unknown score; nothing to
-            compare.
+        BiasError: Sides that can't be paired, unless they may be compared unpaired or left out; an unknown score;
+            nothing to compare.
     """
     findings: list[Finding] = []
-    names: set[str] = set()
+    refused: list[Refusal] = []
+    known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample
         if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
-            if refused is not None:
-                refused.append(Refusal(pair, reason))
-                pair.forget()
+            refused.append(Refusal(pair, reason))
+            pair.forget()
+            if leave_out:
                 continue
-            raise BiasError(
-                f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
-                "--unpaired compares them as independent runs"
-            )
+            break
         records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
         defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
-        names.update(with_table)
+        known.update(defined)
         chosen = choice.scores or pair.base.benchmark.main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
@@ -214,13 +215,21 @@ def find(pairs: Sequence[Pair], choice: Choice, refused: list[Refusal] | None = 
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
         pair.forget()
+    if refused and not (leave_out and findings):
+        pair, reason = refused[0].pair, refused[0].reason
+        raise BiasError(
+            f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
+            "--unpaired compares them as independent runs"
+        )
+    if unknown := [name for name in choice.scores if name not in known]:
+        hint = did_you_mean(unknown[0], sorted(known))
+        raise BiasError(f"--scores {unknown[0]}: no task in these runs has this score.{hint}")
     if not findings:
-        hint = did_you_mean(choice.scores[0], sorted(names)) if choice.scores else ""
-        raise BiasError(f"no score to compare{f' named {chr(44).join(choice.scores)}' if choice.scores else ''}.{hint}")
+        raise BiasError("no score to compare")
     tests = sum(not math.isnan(f.difference.p) for f in findings)
     level = LEVEL if choice.correction == "none" else LEVEL / max(tests, 1)
     adjusted = adjust([f.difference.p for f in findings], choice.correction)
-    return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)]
+    return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)], refused
 
 
 def ways() -> list[str]:
@@ -231,7 +240,7 @@ def ways() -> list[str]:
 def compare(
     runs: Sequence[Run], choice: Choice, leave_out: bool = False
 ) -> tuple[list[Finding], list[Pair], list[Refusal]]:
-    """Compare runs.
+    """Compare runs, as :func:`find` compares pairs.
 
     Args:
         runs: Runs with names that tell them apart.
@@ -240,31 +249,7 @@ def compare(
 
     Returns:
         A difference per pair and score, what was compared with what, and the pairs that were left out.
-
-    Raises:
-        BiasError: Nothing to compare, a pair that can't be compared (unless it is left out), or an unknown score.
     """
     pairs = make_pairs(runs, choice.by, choice.base)
-    refused: list[Refusal] = []
-    try:
-        findings = find(pairs, choice, refused if leave_out else None)
-    except BiasError:
-        if not refused:
-            raise
-        findings = find(pairs, choice)  # none can be compared: the first says why
-    pairs = [pair for pair in pairs if all(pair is not one.pair for one in refused)]
-    _refuse_unknown(pairs, findings, choice.scores)
-    return findings, pairs, refused
-
-
-def _refuse_unknown(pairs: Sequence[Pair], findings: Sequence[Finding], scores: Sequence[str]) -> None:
-    """Refuse a name of a score that no compared task has.
-
-    Raises:
-        BiasError: The first such name.
-    """
-    sides = [side for pair in pairs for side in (pair.base, pair.other)]
-    known = {s.name for side in sides for s in side.benchmark.scores() if s.table is not None}
-    known |= {finding.score.name for finding in findings}
-    if unknown := next((name for name in scores if name not in known), None):
-        raise BiasError(f"--scores {unknown}: no task in these runs has this score.{did_you_mean(unknown, known)}")
+    findings, refused = find(pairs, choice, leave_out)
+    return findings, [pair for pair in pairs if all(pair is not one.pair for one in refused)], refused

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.answers import DAMAGE, SavedSample, damaged
+from lm_eval_bias.core import content_hashes, registry
+from lm_eval_bias.core.answers import SavedSample, blamed
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -53,23 +53,19 @@ class Side:
         """
         if self.task.samples is None:
             raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples")
+        family = registry.family(self.task.benchmark)
+        conditioned = {one.name for own, one in registry.extensions(Condition) if own is family}
         records: dict[tuple[str, ...], Record] = {}
-        for part, doc, answers in self._samples():
-            try:
-                key, record = self.benchmark.key(doc), self.benchmark.record(doc, answers)
-            except DAMAGE as error:
-                raise damaged(part, error, f"document {len(records)}") from error
+        for sample in self._samples():
+            with blamed(sample.part, f"document {len(records)}"):
+                key, record = self.benchmark.key(sample.doc), self.benchmark.record(sample.doc, sample.answers)
             number, first = 1, key
             while key in records:  # data of the harness's own tasks may hold an item several times
                 key = (*first, str(number := number + 1))
             records[key] = record
-            self.hashes[key] = content_hashes.of_document(self._unconditioned(doc))
+            kept = {name: value for name, value in sample.doc.items() if name not in conditioned}
+            self.hashes[key] = content_hashes.of_document(kept)
         return records
-
-    def _unconditioned(self, doc: Mapping[str, Any]) -> Mapping[str, Any]:
-        family = registry.family(self.task.benchmark)
-        names = {one.name for own, one in registry.extensions(Condition) if own is family}
-        return {name: value for name, value in doc.items() if name not in names}
 
     @property
     def docs(self) -> list[dict[str, Any]]:
@@ -132,12 +128,12 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
         )
     first = _base([run.name for run in runs], base, runs[0].name, "run")
     reference = next(run for run in runs if run.name == first)
-    bases = {task: Side(first, reference, reference.tasks[task]) for task in reference.tasks}
+    bases = {name: Side(first, reference, task) for name, task in reference.tasks.items()}
+    others = (run for run in runs if run is not reference)
     pairs = [
-        Pair(task, bases[task], Side(run.name, run, run.tasks[task]))
-        for run in runs
-        if run is not reference
-        for task in bases
+        Pair(task, base, Side(run.name, run, run.tasks[task]))
+        for run in others
+        for task, base in bases.items()
         if task in run.tasks
     ]
     if not pairs:
@@ -165,17 +161,9 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                     continue
                 pairs.append(Pair(prefix + group, reference, Side(f"{by} {name}", run, levels[name])))
     if not pairs:
-        raise BiasError(f"--by {by}: no task was run in two or more {by}s ({_example(by)})")
+        example = "--tasks stereoset_en,stereoset_de" if by == LANGUAGE else conditions()[by].example
+        raise BiasError(f"--by {by}: no task was run in two or more {by}s ({example})")
     return pairs
-
-
-def _example(by: str) -> str:
-    if by != LANGUAGE:
-        return conditions()[by].example
-    entries = catalog.entries()
-    languages = {name: {entries[task].language for task in entry.members} for name, entry in entries.items()}
-    group = max(languages, key=lambda name: len(languages[name]))
-    return f"--tasks {group} has {len(languages[group])}"
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
@@ -231,17 +219,10 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return ""
     if shared != counts[0] or shared != counts[1]:
         return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
-    return "" if by == LANGUAGE else _other_contents(pair, by)
-
-
-def _other_contents(pair: Pair, by: str) -> str:
-    """In what two sides' documents differ, though they are the same items by name; empty if in nothing.
-
-    Sample logs hold the documents whole, also those of runs whose results files have no hashes of them.
-    """
-    base, other = pair.base, pair.other
-    changed = [key for key in pair.shared if base.hashes[key] != other.hashes[key]]
-    if changed:
+    if by == LANGUAGE:
+        return ""
+    # logs hold the documents whole, also those of runs whose results files have no hashes of them
+    if changed := [key for key in pair.shared if base.hashes[key] != other.hashes[key]]:
         return f"other contents of {len(changed):,} of {len(pair.shared):,} items"
     return "other prompts for the same documents" if by == "run" and _asked(pair)[0] else ""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,11 +69,25 @@ class SavedSample(NamedTuple):
         part: What it belongs to.
         doc: The document.
         answers: Its requests' filtered answers.
+        logged: All that a sample log has of it.
     """
 
     part: SavedPart
     doc: dict[str, Any]
     answers: list[Any]
+    logged: Mapping[str, Any] = {}
+
+    @property
+    def requests(self) -> list[list[Any]]:
+        """The arguments of each request."""
+        arguments = self.logged.get("arguments")
+        given = arguments.values() if isinstance(arguments, dict) else ()
+        return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """The texts that the model wrote, each with what it was read as."""
+        return written(self.logged.get("resps"), self.answers)
 
 
 @dataclass(frozen=True)
@@ -98,12 +113,17 @@ class Saved(SavedPart):
 DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
 
 
-def damaged(part: SavedPart, error: Exception, at: str) -> BiasError:
-    """What to say about a document that cannot be scored or written."""
-    if isinstance(error, BiasError):
-        return BiasError(f"{part.path}: {error}")
-    problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-    return BiasError(f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}")
+@contextlib.contextmanager
+def blamed(part: SavedPart, at: str) -> Iterator[None]:
+    """Errors name the file, and the place in it that cannot be scored or written."""
+    try:
+        yield
+    except BiasError as error:
+        raise BiasError(f"{part.path}: {error}") from error
+    except DAMAGE as error:
+        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        text = f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
+        raise BiasError(text) from error
 
 
 @dataclass(frozen=True)
@@ -123,9 +143,4 @@ class Reader:
 
 def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[SavedSample]]:
     """The ``samples`` of a reader that reads a file as a whole."""
-
-    def samples(path: Path, language: str | None) -> Iterator[SavedSample]:
-        for part in read(path, language):
-            yield from part.samples()
-
-    return samples
+    return lambda path, language: (sample for part in read(path, language) for sample in part.samples())

@@ -173,12 +173,6 @@ def usual_repeats(task: str) -> int | None:
     return entry.repeats if entry and not entry.members else None
 
 
-@lru_cache(maxsize=1)
-def _packaged_paths() -> frozenset[Path]:
-    """Where the packaged tasks stand, looked up once: a board of many runs asks for all entries thousands of times."""
-    return frozenset(entry.path.resolve() for entry in packaged().values() if entry.path)
-
-
 def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     entries = {}
     for path in (path for folder in folders for path in under(expanded(folder), "*.yaml")):
@@ -186,7 +180,7 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
             text = read_text(path)
         except (OSError, UnicodeDecodeError):
             continue  # the harness skips it as well
-        if _OWN_CLASS not in text or path.resolve() in _packaged_paths():
+        if _OWN_CLASS not in text:
             continue
         content = parse_yaml(text, str(path), Loader)
         try:

@@ -142,21 +142,20 @@ def check_arguments(kind: type[Any], given: Iterable[str], flag: str, implied: I
     """
     names, implied = list(given), list(implied)
     known: dict[str, inspect.Parameter] = {}
-    makers = [vars(base)["__init__"] for base in inspect.getmro(kind) if "__init__" in vars(base)]
-    for maker in makers:
+    hands_on, is_first = True, True
+    for maker in (vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)):
         own = list(inspect.signature(maker).parameters.values())[1:]
-        named = [one for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-        known |= {one.name: one for one in named if one.name not in known}
+        known = {one.name: one for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)} | known
         hands_on = any(one.kind is one.VAR_KEYWORD for one in own)
         if not hands_on:
             break
-    for name, parameter in known.items():
-        if parameter.default is parameter.empty and name not in (*names, *implied):
-            raise BiasError(f"{flag}: {name}= is missing")
-    for name in names if maker is makers[0] and not hands_on else ():
-        if name not in known:
-            options = [other for other in known if other not in implied]
-            raise BiasError(f"{flag}: {name}= is unknown.{did_you_mean(name, options)} Known: {', '.join(options)}")
+        is_first = False
+    if missing := [n for n, p in known.items() if p.default is p.empty and n not in (*names, *implied)]:
+        raise BiasError(f"{flag}: {missing[0]}= is missing")
+    if is_first and (unknown := [name for name in names if name not in known]):
+        options = [other for other in known if other not in implied]
+        hint = did_you_mean(unknown[0], options)
+        raise BiasError(f"{flag}: {unknown[0]}= is unknown.{hint} Known: {', '.join(options)}")
 
 
 def one_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Numbers for people: as many digits as a score's unit bears."""
+"""Numbers for people: shares in percent, and as many digits as a score's unit bears."""
 
 from __future__ import annotations
 
@@ -12,22 +12,46 @@ if TYPE_CHECKING:
 
 NONE = "–"
 # by unit; where a number is larger than its unit's, it has fewer
-DIGITS = {"percent": 1, "percent (SE)": 1, "count": 2}
+DIGITS = {"percent": 1, "percent (SE)": 1, "proportion": 1, "count": 2}
+SHARES = {"percent": 1, "proportion": 100}  # units that are shown with a percent sign, and the percents of a 1 in them
 
 
 def number(value: float, unit: str = "") -> str:
-    """A number with the digits of its unit; an en dash where there is none.
+    """A number with the digits of its unit, a share in percent; an en dash where there is none.
 
-    >>> number(56.7312, "percent"), number(0.0041, "difference"), number(-0.0001), number(2000.0, "count")
-    ('56.7', '0.004', '0.000', '2,000')
+    >>> number(56.7312, "percent"), number(0.4731, "proportion"), number(0.0041, "difference"), number(2000.0, "count")
+    ('56.7%', '47.3%', '0.004', '2,000')
+    """
+    return bare(value, unit) + ("%" if unit in SHARES and not math.isnan(value) else "")
+
+
+def bare(value: float, unit: str = "", sign: str = "") -> str:
+    """As :func:`number`, without the percent sign; ``sign`` is ``+`` where every number has one.
+
+    >>> bare(0.4731, "proportion"), bare(-0.0001), bare(0.2, "difference", "+")
+    ('47.3', '0.000', '+0.200')
     """
     if math.isnan(value):
         return NONE
     if unit == "count" and value == int(value):
-        return f"{value:,.0f}"
-    digits = DIGITS.get(unit, 3)
+        return f"{value:{sign},.0f}"
+    digits, value = DIGITS.get(unit, 3), value * SHARES.get(unit, 1)
     rounded = round(value, digits) + 0.0  # no minus in front of 0
-    return f"{rounded:,.{digits}f}" if abs(value) < 1e6 else f"{value:.3g}"
+    return f"{rounded:{sign},.{digits}f}" if abs(value) < 1e6 else f"{value:{sign}.3g}"
+
+
+def bracketed_ends(ends: tuple[float, float] | None, unit: str = "", sign: str = "") -> str:
+    """An interval in brackets, of shares in percent; empty where there is none."""
+    return "" if ends is None else f"[{', '.join(bare(end, unit, sign) for end in ends)}]"
+
+
+def difference(value: float, unit: str, sign: str = "+") -> str:
+    """A difference of two scores; of shares in percentage points.
+
+    >>> difference(0.2167, "proportion"), difference(-0.5, "difference")
+    ('+21.7 points', '-0.500')
+    """
+    return bare(value, unit, sign) + (" points" if unit in SHARES and not math.isnan(value) else "")
 
 
 def significant(value: float) -> str:
@@ -39,19 +63,21 @@ def significant(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1 else f"{value:.6g}" if value.is_integer() else f"{value:.1f}"
 
 
-def bound(value: float | None) -> str:
-    """An end of a range, or a neutral value.
+def bound(value: float | None, unit: str = "") -> str:
+    """An end of a range, or a neutral value; of shares in percent.
 
-    >>> bound(100.0), bound(None), bound(float("-inf"))
-    ('100', '–', '-∞')
+    >>> bound(100.0), bound(None), bound(float("-inf")), bound(1 / 3, "proportion")
+    ('100', '–', '-∞', '33.3%')
     """
-    return NONE if value is None else f"{value:g}".replace("inf", "∞")
+    if value is None:
+        return NONE
+    return f"{round(100 * value, 1) if unit == 'proportion' else value:g}".replace("inf", "∞") + "%" * (unit in SHARES)
 
 
 def aim(score: Score | Value) -> str:
-    """What a score is read against: ``neutral 0``, ``best 1``, or that there is neither."""
+    """What a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
     word = "neutral" if score.higher_is_better is None else "best"
-    return "no neutral value" if score.neutral is None else f"{word} {bound(score.neutral)}"
+    return "no neutral value" if score.neutral is None else f"{word} {bound(score.neutral, score.unit)}"
 
 
 def count(items: int | None) -> str:
@@ -64,8 +90,8 @@ def count(items: int | None) -> str:
 
 
 def score_range(score: Score | Value, between: str = " to ") -> str:
-    """A score's range: ``-1 to 1``."""
-    return f"{bound(score.low)}{between}{bound(score.high)}"
+    """A score's range: ``-1 to 1``, ``0 to 100%``."""
+    return f"{bound(score.low, score.unit).removesuffix('%')}{between}{bound(score.high, score.unit)}"
 
 
 def p_value(p: float) -> str:
@@ -77,25 +103,19 @@ def p_value(p: float) -> str:
     return NONE if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def interval(value: Value) -> str:
-    """A score's 95% interval; an en dash where it has none."""
-    return NONE if value.interval is None else " to ".join(number(end, value.unit) for end in value.interval)
-
-
 def fixed_interval(value: Value) -> str:
     """A score's 95% interval for its items as given, named so; empty where it has none."""
-    if value.fixed_interval is None:
-        return ""
-    return f"items as given: {' to '.join(number(end, value.unit) for end in value.fixed_interval)}"
+    ends = bracketed_ends(value.fixed_interval, value.unit)
+    return f"items as given: {ends}" if ends else ""
 
 
 def bracketed(value: Value) -> str:
     """A score's 95% interval in brackets; empty where it has none."""
-    return "" if value.interval is None else f"[{', '.join(number(end, value.unit) for end in value.interval)}]"
+    return bracketed_ends(value.interval, value.unit)
 
 
 def cell(value: Value) -> str:
-    """Value and interval in one cell: ``56.7 [54.9, 58.5]``."""
+    """Value and interval in one cell: ``56.7% [54.9, 58.5]``."""
     return f"{number(value.value, value.unit)} {bracketed(value)}".rstrip()
 
 

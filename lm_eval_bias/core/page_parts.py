@@ -79,40 +79,6 @@ def plottable(value: Value | None) -> bool:
 
 
 @dataclass(frozen=True)
-class DotRow:
-    """A line of a dot plot.
-
-    Attributes:
-        label: What stands at its left.
-        values: One per panel; ``None`` where there is none.
-        series: Number of its colour and mark, from 0.
-    """
-
-    label: str
-    values: Sequence[Value | None]
-    series: int = 0
-
-
-@dataclass(frozen=True)
-class DotPlot:
-    """Scores with their 95% intervals around the neutral line: panels beside each other, one a score, that share rows.
-
-    Attributes:
-        ident: Prefix of the ids, unique in the page.
-        title: Its name, also for those who don't see it.
-        caption: What stands below it.
-        panels: Their titles.
-        rows: Lines, each with a value per panel.
-    """
-
-    ident: str
-    title: str
-    caption: str
-    panels: Sequence[str]
-    rows: Sequence[DotRow]
-
-
-@dataclass(frozen=True)
 class Drawing:
     """A figure that is drawn with matplotlib and :mod:`lm_eval_bias.core.pen` when the page is made.
 
@@ -172,6 +138,6 @@ class Part:
 
     title: str
     text: Sequence[str] = ()
-    figures: Sequence[DotPlot | Drawing] = ()
+    figures: Sequence[Drawing] = ()
     tables: Sequence[Table] = ()
     folded: Sequence[Table] = field(default_factory=list)

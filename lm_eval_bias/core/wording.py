@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.errors import ask
@@ -58,15 +56,19 @@ def margin(value: Value) -> float:
     return t_factor(value.dof) * value.stderr
 
 
-def with_interval(value: Value, unit: str = "", digits: int = 2, factor: float = 1.0) -> str:
+def with_interval(value: Value, unit: str | None = None, digits: int | None = None, factor: float | None = None) -> str:
     """A score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
 
     Args:
         value: The score.
-        unit: What stands behind it.
-        digits: After the point.
-        factor: By which it is multiplied, 100 for percents of a share.
+        unit: What stands behind it; by default a percent sign behind shares.
+        digits: After the point; by default 1 of shares, else 2.
+        factor: By which it is multiplied; by default what makes percents of a share.
     """
+    is_share = value.unit in numbers.SHARES
+    unit = ("%" if is_share else "") if unit is None else unit
+    digits = (1 if is_share else 2) if digits is None else digits
+    factor = numbers.SHARES.get(value.unit, 1) if factor is None else factor
     if math.isnan(value.value):
         return "not computable"
     text = f"{_fixed(factor * value.value, digits)}{unit}"
@@ -95,7 +97,7 @@ def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str
     if value.interval is None:
         return "no verdict without a standard error"
     if value.interval[0] <= neutral <= value.interval[1]:
-        return f"the interval includes {neutral:g}, so there is no clear direction"
+        return f"the interval includes {numbers.bound(neutral, value.unit)}, so there is no clear direction"
     return above if value.value > neutral else below
 
 
@@ -115,42 +117,12 @@ def answered(task: TaskRun, unanswered: str) -> float:
 
 
 def short(text: str, length: int = 42) -> str:
-    """A label that fits: long ones lose their middle, of a run and its task the run's.
+    """A label that fits: a long one loses its middle.
 
-    >>> short("a" * 30 + "b" * 30, 11), short("an-organisation/a-model: a_task", 20)
-    ('aaaaa…bbbbb', 'an-or…model: a_task')
+    >>> short("organisation/a-model-of-7B-instruct", 19), short("gpt2")
+    ('organisat…-instruct', 'gpt2')
     """
     if len(text) <= length:
         return text
-    first, colon, last = text.rpartition(": ")
-    if colon and len(last) < length * 2 / 3:
-        return f"{short(first, length - len(last) - 2)}: {last}"
-    return shortened(text, length - 1 + length % 2)  # as much of both ends
-
-
-def shortened(name: str, limit: int = 32) -> str:
-    """A name of at most ``limit`` characters: a long one loses its middle.
-
-    >>> shortened("organisation/a-model-of-7B-instruct", 19), shortened("gpt2")
-    ('organisat…-instruct', 'gpt2')
-    """
-    if len(name) <= limit:
-        return name
-    tail = (limit - 1) // 2
-    return f"{name[: limit - 1 - tail]}…{name[len(name) - tail :]}"
-
-
-def shortened_apart(names: Iterable[str], limit: int = 32) -> dict[str, str]:
-    """Short forms by name, all different: names that would look alike keep more of their middle.
-
-    >>> list(shortened_apart(["an-organisation/base-7B-chat", "an-organisation/base-9B-chat"], 12).values())
-    ['an-organ…7B-chat', 'an-organ…9B-chat']
-    """
-    limits = dict.fromkeys(names, limit)
-    while True:
-        forms = {name: shortened(name, own) for name, own in limits.items()}
-        counts = Counter(forms.values())
-        alike = [name for name, form in forms.items() if counts[form] > 1]
-        if not alike:
-            return forms
-        limits |= {name: limits[name] + 4 for name in alike}
+    tail = (length - 1) // 2
+    return f"{text[: length - 1 - tail]}…{text[len(text) - tail :]}"

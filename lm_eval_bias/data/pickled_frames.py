@@ -1,7 +1,7 @@
-"""Reads pickled pandas frames without pandas, and without running anything that they name.
+"""Reads pickled pandas frames of texts without pandas, and without running anything that they name.
 
 A pickle is a program: loading it calls what it names. Here only the dozen names of a frame of texts are admitted, and
-harmless stand-ins take their places, whichever version of pandas wrote the file.
+a harmless stand-in takes their places.
 """
 
 from __future__ import annotations
@@ -14,54 +14,29 @@ import numpy
 
 from lm_eval_bias.core.errors import BiasError, one_line
 
-_INTEGERS = ("i8", "i4", "u8", "u4")
+_NAMES = {
+    ("builtins", "slice"),
+    ("pandas._libs.internals", "_unpickle_block"),
+    ("pandas.core.internals.managers", "BlockManager"),
+    ("pandas.core.frame", "DataFrame"),
+    *(("pandas.core.indexes.base", name) for name in ("_new_Index", "Index")),
+    ("pandas.core.indexes.range", "RangeIndex"),
+    ("pandas.core.indexes.numeric", "Int64Index"),
+    *(("pandas", name) for name in ("DataFrame", "Index", "RangeIndex")),  # pandas 3 on
+    *(("numpy", name) for name in ("ndarray", "dtype")),
+    *((f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+}
 
 
 class _Part:
-    # pickle itself makes attributes of a state
+    """Stands for whatever is named: keeps its arguments and its state."""
+
     def __init__(self, *arguments: Any) -> None:
         self.arguments = arguments
 
-
-class _Dtype(_Part):
     def __setstate__(self, state: Any) -> None:
-        self.order = state[1]
-
-
-class _Array(_Part):
-    def __setstate__(self, state: Any) -> None:
-        _, self.shape, self.dtype, self.fortran, self.content = state
-
-    def grid(self) -> Any:
-        code, values, fortran = self.dtype.arguments[0], self.content, False  # objects are listed row by row
-        if code in _INTEGERS:
-            ends = ">" if getattr(self.dtype, "order", "<") == ">" else "<"
-            values, fortran = numpy.frombuffer(values, ends + code).tolist(), self.fortran
-        elif code not in ("O8", "O") or not isinstance(values, list):
-            raise ValueError("an array of something other than texts and whole numbers")
-        return numpy.fromiter(values, object).reshape(self.shape, order="F" if fortran else "C")
-
-
-class _BufferArray(_Array):
-    def __init__(self, content: Any, dtype: Any, shape: Any, order: Any) -> None:
-        self.__setstate__((1, shape, dtype, order == "F", content))
-
-
-# what may be named, and what stands for it
-_NAMES: dict[tuple[str, str], type] = {
-    ("builtins", "slice"): slice,
-    ("pandas._libs.internals", "_unpickle_block"): _Part,
-    ("pandas.core.internals.managers", "BlockManager"): _Part,
-    ("pandas.core.frame", "DataFrame"): _Part,
-    **{("pandas.core.indexes.base", name): _Part for name in ("_new_Index", "Index")},
-    ("pandas.core.indexes.range", "RangeIndex"): _Part,
-    ("pandas.core.indexes.numeric", "Int64Index"): _Part,
-    **{("pandas", name): _Part for name in ("DataFrame", "Index", "RangeIndex")},  # pandas 3 on
-    ("numpy", "ndarray"): _Array,
-    ("numpy", "dtype"): _Dtype,
-    **{(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")},
-    **{(f"numpy.{core}.numeric", "_frombuffer"): _BufferArray for core in ("core", "_core")},
-}
+        self.state = state
 
 
 class _Unpickler(pickle.Unpickler):
@@ -69,11 +44,19 @@ class _Unpickler(pickle.Unpickler):
         """Return a new class each time, since a file can write to it."""
         if (module, name) not in _NAMES:
             raise pickle.UnpicklingError(f"it names {module}.{name}"[:200] + ", which no table of texts needs")
-        return slice if name == "slice" else type(name, (_NAMES[module, name],), {})
+        return slice if name == "slice" else type(name, (_Part,), {})
+
+
+def _grid(array: Any) -> Any:
+    """The texts and lists of a pickled array, which has them row by row."""
+    _, shape, dtype, _, values = array.state
+    if dtype.arguments[0] != "O8" or not isinstance(values, list):
+        raise ValueError("an array of something other than texts")
+    return numpy.fromiter(values, object).reshape(shape)
 
 
 def read_frame(content: bytes, where: str) -> dict[str, list[Any]]:
-    """Read the columns of a pickled pandas frame of texts, whole numbers and lists.
+    """Read the columns of a pickled pandas frame of texts and lists.
 
     Args:
         content: The pickle.
@@ -86,12 +69,12 @@ def read_frame(content: bytes, where: str) -> dict[str, list[Any]]:
         BiasError: It is no such frame, or names anything that such a frame doesn't need; nothing of it was run.
     """
     try:
-        blocks, (columns, _) = _Unpickler(io.BytesIO(content)).load()._mgr.arguments
-        names = columns.arguments[1]["data"].grid().tolist()
+        blocks, (columns, _) = _Unpickler(io.BytesIO(content)).load().state["_mgr"].arguments
+        names = _grid(columns.arguments[1]["data"]).tolist()
         values: dict[str, list[Any]] = {}
-        for values_of, places, *_ in (block.arguments for block in blocks):
-            numbers = range(len(names))[places] if isinstance(places, slice) else places.grid()
-            values |= {names[n]: row.tolist() for n, row in zip(numbers, values_of.grid(), strict=True)}
+        for rows, places, *_ in (block.arguments for block in blocks):
+            numbers = range(len(names))[places]
+            values |= {names[n]: row.tolist() for n, row in zip(numbers, _grid(rows), strict=True)}
         if len({len(column) for column in values.values()}) > 1:
             raise ValueError("columns of different lengths")
         return {name: values[name] for name in names}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import hashlib
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +13,7 @@ from pathlib import Path
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import expanded, why
+from lm_eval_bias.core.files import expanded, progress, why
 
 BASE_URL = "https://raw.githubusercontent.com"
 _LOCAL = "set LM_EVAL_BIAS_DATA to a local mirror"
@@ -213,18 +211,21 @@ def _from_mirror(source: Source, local: Path) -> Path:
 
 
 def _download(source: Source, path: Path) -> None:
-    """Download a file into a folder of its own beside ``path``, verify and rename it; other processes wait for it."""
+    """Download and verify a file while other processes wait for it."""
     import filelock
     import requests
     import urllib3
 
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.part")  # replaced by the next download where one is killed
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(f"{path}.lock"):
             if not is_cached(source):
-                shutil.rmtree(part, ignore_errors=True)  # what a download that was killed has left
-                os.replace(_transfer(source, part, path.name), path)
+                part.write_bytes(_content(source))
+                if mismatch := source.check(part):
+                    text = f"{source.url} is not the pinned file ({mismatch}): not stored; try again, or {_LOCAL}"
+                    raise BiasError(text)
+                os.replace(part, path)
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "?"
         raise BiasError(f"{source.name}: {source.url} answered HTTP {status}: try again later, or {_LOCAL}") from error
@@ -234,30 +235,28 @@ def _download(source: Source, path: Path) -> None:
             f"is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
         ) from error
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        problem = "no disk space left" if full else f"cannot be written ({why(error)})"
         raise BiasError(
-            f"{source.name}: the cache {cache_dir()}: {problem}: set LM_EVAL_BIAS_CACHE to another folder, or {_LOCAL}"
+            f"{source.name}: the cache {cache_dir()}: cannot be written ({why(error)}): set LM_EVAL_BIAS_CACHE to "
+            f"another folder, or {_LOCAL}"
         ) from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
-def _transfer(source: Source, folder: Path, name: str) -> str:
-    """Download a file into a folder, with a second try where the connection breaks; its path once it is verified."""
-    import pooch
+def _content(source: Source) -> bytes:
+    """A file's bytes as they come, with a second try where the connection breaks."""
+    import requests
 
-    def download(url: str, output_file: str, keeper: object) -> None:
-        bar = sys.stderr.isatty()
-        headers = {"Accept-Encoding": "identity"}
-        pooch.HTTPDownloader(progressbar=bar, timeout=30, headers=headers)(url, output_file, keeper)
-        if mismatch := source.check(Path(output_file)):
-            raise BiasError(f"{source.url} is not the pinned file ({mismatch}): not stored; try again, or {_LOCAL}")
+    def get() -> bytes:
+        response = requests.get(source.url, headers={"Accept-Encoding": "identity"}, timeout=30)
+        response.raise_for_status()
+        return response.content
 
-    pooch.get_logger().setLevel("WARNING")
-    registry_of_one, address = {name: f"sha256:{source.sha256}"}, {name: source.url}
-    keeper = pooch.create(path=folder, base_url="", registry=registry_of_one, urls=address, retry_if_failed=1)
-    return str(keeper.fetch(name, downloader=download))
+    try:
+        return get()
+    except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
+        return get()
 
 
 def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:
@@ -266,4 +265,5 @@ def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:
     Raises:
         BiasError: An unknown name, or a file that cannot be had; what came before it stays in the cache.
     """
-    return [(source, locate(source.name)) for source in manifest().resolve(list(names))]
+    wanted = manifest().resolve(list(names))
+    return [(source, locate(source.name)) for source in progress(wanted, "Fetching")]

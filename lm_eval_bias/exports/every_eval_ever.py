@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from lm_eval_bias.core import __version__, registry
-from lm_eval_bias.core.answers import written
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.wording import score_label
@@ -22,7 +21,7 @@ from lm_eval_bias.data.sources import BASE_URL
 from lm_eval_bias.exports import directed_scores
 from lm_eval_bias.exports.directed_scores import Directed, Export, MeasureSettings, Omitted
 from lm_eval_bias.report.tables import json_text
-from lm_eval_bias.runs import contributions, sample_logs, soundness
+from lm_eval_bias.runs import contributions, sample_logs
 
 VERSION = "0.3.0"
 _COLLECTION = "lm-eval-bias"
@@ -207,8 +206,8 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
         own = [one for one in sent if one.task is task and directed_scores.is_main(task, one.value.name)]
         if not own or task.samples is None or task.benchmark not in registry.by_name():
             continue
-        rows, benchmark = list(sample_logs.in_full(task.samples)), registry.get(task.benchmark)
-        records = [benchmark.record(doc, answers) for (_, doc, answers), _ in rows]
+        samples, benchmark = list(sample_logs.first_filter(task.samples)), registry.get(task.benchmark)
+        records = [benchmark.record(sample.doc, sample.answers) for sample in samples]
         scores = {score.name: score for score in benchmark.scores(records)}
         parts: dict[str, dict[int, float]] = {}
         for one in own:
@@ -217,10 +216,10 @@ def _items(sent: Sequence[Directed], run: Run, model: str, evaluation: str) -> t
                 parts[one.value.name] = dict(found)
             else:
                 without.append(f"{name} {one.value.name}")
-        for place, (sample, logged) in enumerate(rows):
-            prompt, choices = contributions.prompts(soundness.requests(logged))
+        for place, sample in enumerate(samples):
+            prompt, choices = contributions.prompts(sample.requests)
             raw = prompt or "\n".join(choices)
-            texts_read = [text for text, _ in written(logged.get("resps"), sample.answers)]
+            texts_read = [text for text, _ in sample.written]
             filtered = [a if isinstance(a, str) else json.dumps(a, ensure_ascii=False) for a in sample.answers]
             item: dict[str, Any] = {
                 "evaluation_id": evaluation,

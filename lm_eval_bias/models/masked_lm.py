@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import transformers
@@ -32,19 +32,12 @@ def _no_head(where: str) -> BiasError:
     )
 
 
-@dataclass(frozen=True)
-class Reading:
-    """One probability to read from a masked input.
+class Reading(NamedTuple):
+    """One probability to read from a masked input."""
 
-    Attributes:
-        ids: The input's token ids, special tokens included.
-        position: Where the probability is read.
-        target: The true token there.
-    """
-
-    ids: tuple[int, ...]
+    ids: tuple[int, ...]  # with special tokens
     position: int
-    target: int
+    target: int  # the true token there
 
 
 def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
@@ -78,20 +71,12 @@ def _pll(tokenizer: PreTrainedTokenizerBase, question: Cloze, hide: Callable[[in
     return readings
 
 
-def pll_original(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
-    """One token of the whole sentence masked at a time (Salazar et al. 2020, Masked language model scoring)."""
-    return _pll(tokenizer, question, lambda position, other: False)
-
-
-def pll_within_word_l2r(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
-    """One token masked at a time together with the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
-    return _pll(tokenizer, question, lambda position, other: other > position)
-
-
+# Salazar et al. 2020 (Masked language model scoring) mask one token of the sentence at a time, Kauf & Ivanova 2023
+# (A better way to do PLL) the rest of its word with it
 READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], list[Reading]]] = {
     "left_to_right": left_to_right,
-    "pll_original": pll_original,
-    "pll_within_word_l2r": pll_within_word_l2r,
+    "pll_original": partial(_pll, hide=lambda position, other: False),
+    "pll_within_word_l2r": partial(_pll, hide=lambda position, other: other > position),
 }
 
 
@@ -119,29 +104,23 @@ class HFMaskedLM(QuestionModel):
                 "masked language model"
             )
         self._model, missing = self.load(transformers.AutoModelForMaskedLM)
-        head = [name for name in missing if "pooler" not in name]
-        if head:
+        if head := [name for name in missing if "pooler" not in name]:
             raise BiasError(
                 f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({head[0]} is missing)"
             )
         self.max_length = self._limit(self._model)
-        self._with_head: transformers.PreTrainedModel | None = None
         if NEXT_SENTENCE in expected():
-            self._next_sentence_model()
+            _ = self._with_head
 
     @classmethod
     def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
         """Why a local checkpoint cannot answer these kinds of questions, found without loading it."""
-        error = super().refusal(arguments, kinds)
-        if error is not None:
+        if error := super().refusal(arguments, kinds):
             return error
         where = str(arguments.get("pretrained", ""))
-        folder = expanded(where)
-        if NEXT_SENTENCE in kinds and folder.is_dir():
-            names = weight_names(folder)
-            if names is not None and not any(_HEAD in name for name in names):
-                return _no_head(where)
-        return None
+        names = weight_names(folder) if (folder := expanded(where)).is_dir() else None
+        without_head = names is not None and not any(_HEAD in name for name in names)
+        return _no_head(where) if NEXT_SENTENCE in kinds and without_head else None
 
     def _answering(self) -> transformers.PreTrainedModel:
         return self._model
@@ -176,22 +155,20 @@ class HFMaskedLM(QuestionModel):
                 answers.append((math.fsum(word_logprobs), len(word_logprobs)))
         return answers
 
-    def _next_sentence_model(self) -> transformers.PreTrainedModel:
+    @cached_property
+    def _with_head(self) -> transformers.PreTrainedModel:
         """The model with its next-sentence head, loaded when it is first asked for."""
-        if self._with_head is None:
-            auto_class = transformers.AutoModelForNextSentencePrediction
-            if type(self._model.config) not in auto_class._model_mapping:
-                raise _no_head(self._pretrained)
-            model, missing = self.load(auto_class)
-            if any(_HEAD in name or "pooler" in name for name in missing):
-                raise _no_head(self._pretrained)
-            self._with_head = model
-        return self._with_head
+        auto_class = transformers.AutoModelForNextSentencePrediction
+        if type(self._model.config) not in auto_class._model_mapping:
+            raise _no_head(self._pretrained)
+        model, missing = self.load(auto_class)
+        if any(_HEAD in name or "pooler" in name for name in missing):
+            raise _no_head(self._pretrained)
+        return model
 
     def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)`` (0..1)."""
         refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
-        self._next_sentence_model()
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
@@ -202,6 +179,6 @@ class HFMaskedLM(QuestionModel):
 
         def logits(batch: list[int]) -> torch.Tensor:
             token_types = {} if types is None else {"token_type_ids": self.pad([types[i] for i in batch])}
-            return self._next_sentence_model()(**self.inputs([rows[i] for i in batch]), **token_types).logits
+            return self._with_head(**self.inputs([rows[i] for i in batch]), **token_types).logits
 
         return self.probabilities(rows, logits, 0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import NONE, aim, few, number, score_range
+from lm_eval_bias.core.numbers import NONE, SHARES, aim, bare, bracketed_ends, few, number, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.core.wording import named, score_label
@@ -47,18 +47,17 @@ FIRST = 6  # tasks that have a column at first
 def text(row: BoardRow, column: Value) -> str:
     """A value with the paper's digits, or as many as its unit bears."""
     cell = row.cells[column.name]
-    return cell.printed or number(cell.value, column.unit)
+    if not cell.printed or column.unit == "proportion":
+        return number(cell.value, column.unit)
+    return cell.printed + "%" * (column.unit in SHARES)
 
 
 def uncertainty(row: BoardRow, column: Value) -> str:
     """A value's interval or printed ±, or that it was derived; empty where there is nothing to say."""
     cell = row.cells[column.name]
-    if cell.interval is not None:
-        low, high = (number(end, column.unit) for end in cell.interval)
-        return f"[{low},\u00a0{high}]"
     if cell.plus_minus is not None:
-        return f"±\u00a0{number(cell.plus_minus, column.unit)}"
-    return "derived" if cell.derived else ""
+        return f"±\u00a0{bare(cell.plus_minus, column.unit)}"
+    return bracketed_ends(cell.interval, column.unit) or ("derived" if cell.derived else "")
 
 
 def sort_key(row: BoardRow, column: Value) -> float:
@@ -96,21 +95,13 @@ def _meaning(board: Board, column: Value) -> str:
 
 
 def unranked(board: Board) -> list[str]:
-    """Why rows have no rank: each reason with the rows and scores that it is about."""
-    labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = defaultdict(dict)
-    ranked = [column.name for column in board.columns if rule(column)]
+    """Why rows have no rank: each reason with the rows that it is about."""
+    labels: dict[str, dict[str, None]] = defaultdict(dict)
     for row in board.rows:
-        reasons: dict[str, list[str]] = defaultdict(list)
-        for name in ranked:
-            cell = row.cells[name]
-            reasons[cell.unranked].append(name)
-        for reason, names in reasons.items():
+        for reason in (row.cells[column.name].unranked for column in board.columns if rule(column)):
             if reason not in ("", NOT_PUBLISHED):
-                labels[reason, tuple(names)]["published models" if row.kind == PUBLISHED else row.model] = None
-    return [
-        f"{few(list(models), _MANY)} ({'every score' if list(names) == ranked else ', '.join(names)}): {reason}"
-        for (reason, names), models in labels.items()
-    ]
+                labels[reason]["published models" if row.kind == PUBLISHED else row.model] = None
+    return [f"{few(list(models), _MANY)}: {reason}" for reason, models in labels.items()]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
@@ -131,16 +122,27 @@ def notes(board: Board) -> dict[str, Sequence[str]]:
     }
 
 
+@dataclass(frozen=True)
+class BoardCell(Cell):
+    """A model's score with its interval of rank, sorted by ``value``; no text where the model isn't on the board."""
+
+    rank: Rank | None = None
+
+    @property
+    def rank_too(self) -> str:
+        """The note and the rank."""
+        return ", ".join(filter(None, (self.note, f"rank {self.rank} of {self.rank.of}" if self.rank else "")))
+
+
 def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Some of a board's scores with their ranks."""
     rows = []
     for row in listed(board, columns):
-        cells = [Cell(row.model, note=f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN)]
-        for column in columns:
-            place = row.cells[column.name].rank
-            beside = [uncertainty(row, column), f"rank {place} of {place.of}" if place else ""]
-            cells.append(Cell(text(row, column), row.cells[column.name].value, ", ".join(filter(None, beside))))
-        rows.append(cells)
+        about = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN
+        cells = [_cell(row, column) for column in columns]
+        rows.append(
+            [Cell(row.model, note=about), *(Cell(cell.text or NONE, cell.value, cell.rank_too) for cell in cells)]
+        )
     heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
     return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 
@@ -153,13 +155,6 @@ def origins(runs: Sequence[Run]) -> Table:
         for run in runs
     ]
     return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)
-
-
-@dataclass(frozen=True)
-class BoardCell(Cell):
-    """A model's score with its interval of rank, sorted by ``value``; no text where the model isn't on the board."""
-
-    rank: Rank | None = None
 
 
 @dataclass(frozen=True)
@@ -301,8 +296,8 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
     """The boards of some runs.
 
     Args:
-        form: ``html``, one page with a tab per benchmark; ``md``, a section per task; ``latex``, a table per task;
-            ``csv``, a line per model and score; or ``json``, everything.
+        form: ``html``, one page with a tab per benchmark; ``md`` or ``text``, a section per task; ``csv``, a line
+            per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
@@ -332,6 +327,4 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         boards=boards,
         runs=runs,
         problems=problems,
-        # figures are our own: intervals keep their brackets, which would be escaped
-        figure=lambda text: text.replace("<", "&lt;"),
     )

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from operator import attrgetter
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry, wording
@@ -15,7 +14,7 @@ from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, options_for
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.core.wording import score_label, value_cell
+from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
 from lm_eval_bias.report.item_pages import ItemPages
@@ -32,8 +31,7 @@ class Section:
         ident: For links.
         title: Its heading.
         card: What readers must know of it; ``None`` where nothing was written, or this version doesn't know it.
-        data: Revisions of its data.
-        data_from: Where its data are from, for a page.
+        data_from: Where its data are from.
         scores: Per main score its range and neutral or best value.
         tasks: What of it was run.
         words: Per task what its scores say.
@@ -42,7 +40,6 @@ class Section:
     ident: str
     title: str
     card: Card | None
-    data: Sequence[str]
     data_from: str
     scores: Sequence[str]
     tasks: Sequence[ReportTask]
@@ -110,14 +107,12 @@ class Report:
         return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
 
     @property
-    def warnings(self) -> list[tuple[str, bool, list[PlacedRemark]]]:
-        """What to beware of by weight, with whether it is folded away; that a run is a trial stands above."""
-        shown = groupby((one for one in self.cautions if one.kind != "trial_run"), attrgetter("heading"))
-        return [(heading, heading != remarks.SERIOUS, list(group)) for heading, group in shown]
+    def warnings(self) -> list[PlacedRemark]:
+        """What to beware of by weight; that a run is a trial stands above."""
+        return [one for one in self.cautions if one.kind != "trial_run"]
 
 
 _PIN = ("repository", "commit", "licence")  # what a source is known by
-BREAKDOWNS = 60  # tasks of a section whose breakdowns are shown
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
     "torch": "torch", "python": "Python", "model": "Model type", "model_args": "Model arguments",
@@ -130,39 +125,32 @@ LABELS = {
 }  # fmt: skip
 
 
-def _scores(tasks: Sequence[ReportTask]) -> list[str]:
-    """Range and neutral value of the main scores that are there."""
-    lines = {}
+def _section(title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Section:
+    """A family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
+    lines, words = {}, []
     for item in tasks:
-        for name in parts.main_names(item.task):
-            value = item.task.scores[name]
-            label = score_label(item.task.benchmark, name)
+        for name in parts.main_names(item.task) if benchmark else ():
+            value, label = item.task.scores[name], score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
-    return list(lines.values())
-
-
-def _words(tasks: Sequence[ReportTask]) -> list[Part]:
-    """What the scores of tasks say, behind what has to be known before."""
-    return [
-        Part(item.label, [*map(wording.sentence, filter(None, [caveat])), *sentences.of_task(item.task)])
-        for item in tasks
-        for caveat in [remarks.before_scores(item.run, item.task)]
-    ]
+        before = [wording.sentence(caveat)] if (caveat := remarks.before_scores(item.run, item.task)) else []
+        words.append(Part(item.label, [*before, *sentences.of_task(item.task)]))
+    if benchmark is None:
+        return Section("other", title, None, "", [], tasks, words)
+    data = _data_from(benchmark, tasks)
+    return Section(benchmark.name, title, benchmark.card, data, list(lines.values()), tasks, words)
 
 
 def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
-    sections = []
-    for benchmark in registry.benchmarks():
-        members = [item for item in tasks if registry.family(item.task.benchmark) is benchmark]
-        if members:
-            data = _data_of({item.task.base for item in members})
-            about = (benchmark.card, data, _data_from(benchmark, members, data), _scores(members), members)
-            sections.append(Section(benchmark.name, benchmark.title or benchmark.name, *about, _words(members)))
-    unknown = [item for item in tasks if item.task.benchmark not in registry.by_name()]
-    if unknown:
-        title = "Benchmarks that this version doesn't know"
-        sections.append(Section("other", title, None, [], "", [], unknown, _words(unknown)))
-    return sections
+    families: dict[Benchmark | None, list[ReportTask]] = {benchmark: [] for benchmark in registry.benchmarks()}
+    families[None] = []
+    for item in tasks:
+        families[registry.family(item.task.benchmark)].append(item)
+    unknown = "Benchmarks that this version doesn't know"
+    return [
+        _section(benchmark.title or benchmark.name if benchmark else unknown, benchmark, members)
+        for benchmark, members in families.items()
+        if members
+    ]
 
 
 def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:
@@ -209,15 +197,11 @@ def _names(section: Section) -> list[str]:
 
 def breakdowns(section: Section) -> list[Part]:
     """A section's figures and tables for a page."""
-    names = _names(section)
     contents = [Part("", lines)] if (lines := parts.about_items(section.tasks)) else []
-    if names:
+    if names := _names(section):
         own = registry.get(names[0])
-        contents += ask([], own, own.figures, section.tasks[:BREAKDOWNS])
-    if len(section.tasks) > BREAKDOWNS:
-        text = f"They show the first {BREAKDOWNS} of {len(section.tasks):,}; a report on fewer runs shows the others."
-        contents.append(Part("Tasks in the words and breakdowns above", [text]))
-    return [*contents, parts.every_score(section.tasks)]
+        contents += ask([], own, own.figures, section.tasks)
+    return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
 
 
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
@@ -225,15 +209,14 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     tables = []
     for name in _names(section):
         members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
-        scores = list(dict.fromkeys(score for item in members for score in parts.main_names(item.task)))
+        scores, values = parts.side_by_side([item.task for item in members])
         if scores:
-            rows = []
-            for item in members:
-                caveat = remarks.before_scores(item.run, item.task)
-                values = [value_cell(item.task.scores.get(score)) for score in scores]
-                rows.append([Cell(item.run.name, note=caveat), Cell(item.task.task), *values])
-            labels = [Column(score_label(name, score), True) for score in scores]
-            tables.append((name, Table(f"{section.title}", [Column("Model"), Column("Task"), *labels], rows)))
+            rows = [
+                [Cell(item.run.name, note=remarks.before_scores(item.run, item.task)), Cell(item.task.task), *own]
+                for item, own in zip(members, values, strict=True)
+            ]
+            labels = [Column(score_label(name, score.name), True) for score in scores]
+            tables.append((name, Table(section.title, [Column("Model"), Column("Task"), *labels], rows)))
     return tables
 
 
@@ -270,7 +253,7 @@ def _data_of(tasks: Collection[str]) -> list[str]:
     ]
 
 
-def _data_from(benchmark: Benchmark, items: Sequence[ReportTask], pinned: Sequence[str]) -> str:
+def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
     """Where a benchmark's data are from."""
     if options_for(benchmark, REQUIRED):
         return "A file of the user’s: its name is in the command that repeats the run"
@@ -279,5 +262,6 @@ def _data_from(benchmark: Benchmark, items: Sequence[ReportTask], pinned: Sequen
     entries = [catalog.entries().get(item.task.base) for item in items]
     if all(entry is not None and entry.path is None for entry in entries):
         return "Downloaded by the harness; not pinned here"
+    pinned = _data_of({item.task.base for item in items})
     lines = "; ".join(pinned) or "The paper’s tables, in the package; nothing is downloaded"
     return f"{lines} (as lm-eval-bias {__version__} pins it)"

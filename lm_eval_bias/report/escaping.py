@@ -7,7 +7,7 @@ import unicodedata
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
-# Excel and its kin take cells that begin so for formulas; guarded texts are guarded again, so that it can be undone
+# Excel and its kin take cells that begin so for formulas; guarded texts are guarded again
 _FORMULA = re.compile(r"'* *[=+\-@\t\r\n]")
 
 
@@ -84,18 +84,9 @@ def latex_comment(raw: object) -> Markup:
 
 
 def guarded(raw: str) -> str:
-    """A text cell that no spreadsheet takes for a formula; :func:`unguarded` gives the text back.
+    """A text cell that no spreadsheet takes for a formula.
 
     >>> guarded("=1+1"), guarded("gpt2"), guarded("'=x"), guarded("a=b")
     ("'=1+1", 'gpt2', "''=x", 'a=b')
     """
     return f"'{raw}" if _FORMULA.match(raw) else raw
-
-
-def unguarded(cell: str) -> str:
-    """The text of a cell that :func:`guarded` made, or that a person typed.
-
-    >>> all(unguarded(guarded(text)) == text for text in ("=1", "'=1", "''+", "-", "'quoted'", "x", ""))
-    True
-    """
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

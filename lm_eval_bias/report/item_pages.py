@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import itemgetter
+from typing import NamedTuple
 from urllib.parse import quote
 
 from lm_eval_bias.core import numbers, registry
@@ -23,19 +24,12 @@ _CANDIDATES = 12  # candidates or texts of an item
 _LONGEST = 2000  # characters of a text
 
 
-@dataclass(frozen=True)
-class ShownCandidate:
-    """A candidate with the model's number for it, or a text that the model wrote.
-
-    Attributes:
-        text: The text.
-        role: What it stands for, or how it was labelled.
-        number: Log-probability or score; empty of texts.
-    """
+class ShownCandidate(NamedTuple):
+    """A candidate with what it stands for and its log-probability or score, or a text of the model's with its label."""
 
     text: str
-    role: str
-    number: str
+    role: str = ""
+    number: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,6 @@ class ShownItem:
         is_strong: Whether it is one of those that move the score most.
         part: What it adds.
         facets: What it is about, in a few words each.
-        picked: Its value for each of the score's facets.
         prompt: What the model was asked.
         candidates: The likeliest first.
         more: How many candidates are left out.
@@ -57,7 +50,6 @@ class ShownItem:
     is_strong: bool
     part: str
     facets: Sequence[str]
-    picked: Sequence[str]
     prompt: str
     candidates: Sequence[ShownCandidate]
     more: int
@@ -74,8 +66,6 @@ class ScoreItems:
         value: Its value with the interval.
         documents: How many items enter it.
         is_mean: Whether it is the mean of their values.
-        alike: How many items move it as much as the last of the strongest, these included.
-        facets: What items can be picked by, each with its values.
         entries: The items shown.
     """
 
@@ -85,14 +75,7 @@ class ScoreItems:
     value: str
     documents: int
     is_mean: bool
-    alike: int
-    facets: Mapping[str, Sequence[str]]
     entries: Sequence[ShownItem]
-
-    @property
-    def strong(self) -> int:
-        """How many of the entries are those that move the score most."""
-        return sum(entry.is_strong for entry in self.entries)
 
 
 @dataclass
@@ -115,75 +98,50 @@ def _readable(text: object) -> str:
 
 
 def _candidates(log: Log, place: int, added: Sequence[str]) -> list[ShownCandidate]:
-    answers = log.answers[place]
     if log.written[place]:
-        return [ShownCandidate(_readable(text), read, "") for text, read in log.written[place]]
+        return [ShownCandidate(_readable(text), read) for text, read in log.written[place]]
+    answers = log.answers[place]
+    added = added if len(added) == len(answers) else [""] * len(answers)
     roles: Sequence[str] = ask((), log.benchmark, log.benchmark.candidate_roles, log.docs[place])
     roles = roles if len(roles) == len(answers) else [""] * len(answers)
     shown: list[tuple[float, ShownCandidate]] = []
     for text, role, answer in zip(added, roles, answers, strict=True):
-        first = answer[0] if isinstance(answer, (tuple, list)) and answer else answer
-        if isinstance(first, (int, float)):
-            shown.append((-first, ShownCandidate(_readable(text), role, f"{first:.4g}")))
-        elif isinstance(answer, (tuple, list)):
-            shown += [(0.0, _written(row)) for row in answer]
+        rows = list(answer) if isinstance(answer, (tuple, list)) else [answer]
+        if rows and isinstance(rows[0], (int, float)):
+            shown.append((-rows[0], ShownCandidate(_readable(text), role, f"{rows[0]:.4g}")))
+        elif isinstance(answer, (tuple, list)):  # texts that a model wrote, with their labels where they have some
+            pairs = [list(row) if isinstance(row, (tuple, list)) and row else [row] for row in rows]
+            shown += [(0.0, ShownCandidate(_readable(text), *map(str, label[:1]))) for text, *label in pairs]
         else:
-            shown.append((0.0, ShownCandidate(_readable(answer), role, "")))
-    return [candidate for _, candidate in sorted(shown, key=lambda pair: pair[0])]
+            shown.append((0.0, ShownCandidate(_readable(answer), role)))
+    return [candidate for _, candidate in sorted(shown, key=itemgetter(0))]
 
 
-def _written(row: Any) -> ShownCandidate:
-    """A text that a model wrote, with its label where it has one."""
-    own = list(row) if isinstance(row, (tuple, list)) and row else [row]
-    return ShownCandidate(_readable(own[0]), str(own[1]) if len(own) > 1 else "", "")
+def of_score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreItems | None:
+    """A score's items; ``None`` where no single item adds to it.
 
-
-def _entry(
-    log: Log, place: int, part: float, is_strong: bool, facets: Sequence[str], picked: Sequence[str]
-) -> ShownItem:
-    prompt, added = contributions.prompts(log.requests[place])
-    if len(added) != len(log.answers[place]):
-        added = [""] * len(log.answers[place])
-    candidates = _candidates(log, place, added)
-    return ShownItem(
-        log.name(place), is_strong, numbers.significant(part), facets, picked,
-        _readable(prompt), candidates[:_CANDIDATES], max(0, len(candidates) - _CANDIDATES),
-    )  # fmt: skip
-
-
-def _score(log: Log, task: str, value: Value, ident: str, most: int) -> ScoreItems | None:
-    """A score's items; ``None`` where no single item adds to it."""
+    Args:
+        log: The task's sample log.
+        task: The task.
+        value: The score.
+        ident: For links.
+        most: How many of those that move it most, and how many of the others, drawn at random.
+    """
     moving, is_mean = log.moving(value)
     if not moving:
         return None
     # the same in every report on the run
     drawn = random.Random(f"{task} {value.name}").sample(moving[most:], min(most, len(moving[most:])))  # noqa: S311
-    chosen = [*moving[:most], *drawn]
-    facets: list[Mapping[str, str]] = [
-        ask({}, log.benchmark, log.benchmark.facets, log.docs[place]) for place, _ in chosen
-    ]
-    values = {
-        name: sorted({own.get(name, "") for own in facets}) for name in dict.fromkeys(n for own in facets for n in own)
-    }
-    values = {name: own for name, own in values.items() if len(own) > 1}
-    entries = [
-        _entry(log, place, part, number < most, [*own.values()], [own.get(name, "") for name in values])
-        for number, ((place, part), own) in enumerate(zip(chosen, facets, strict=True))
-    ]
-    label = score_label(log.benchmark.name, value.name)
-    last = moving[:most][-1][1]
-    alike = sum(part == last for _, part in moving)
-    return ScoreItems(
-        ident,
-        label,
-        value.name,
-        numbers.cell(value),
-        len(moving),
-        is_mean,
-        alike,
-        values,
-        entries,
-    )
+    entries = []
+    for number, (place, part) in enumerate([*moving[:most], *drawn]):
+        facets: Mapping[str, str] = ask({}, log.benchmark, log.benchmark.facets, log.docs[place])
+        prompt, added = contributions.prompts(log.requests[place])
+        candidates = _candidates(log, place, added)
+        more = max(0, len(candidates) - _CANDIDATES)
+        about = (log.name(place), number < most, numbers.significant(part), list(facets.values()))
+        entries.append(ShownItem(*about, _readable(prompt), candidates[:_CANDIDATES], more))
+    label, cell = score_label(log.benchmark.name, value.name), numbers.cell(value)
+    return ScoreItems(ident, label, value.name, cell, len(moving), is_mean, entries)
 
 
 def _names(task: TaskRun) -> list[str]:
@@ -212,7 +170,7 @@ def build(tasks: Sequence[ReportTask], most: int, folder: str, page: str) -> Ite
         try:
             log = Log(item.task.samples)
             scores = [
-                _score(log, item.task.task, item.task.scores[name], f"score-{number}", most)
+                of_score(log, item.task.task, item.task.scores[name], f"score-{number}", most)
                 for number, name in enumerate(_names(item.task), start=1)
             ]
         except DAMAGE as error:

@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import score_label
-from lm_eval_bias.report import dots, parts
+from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
 
-LANE, _NARROW = 13, 5  # pixels
+LANE = 13  # pixels
 REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
+_CHANCE = re.compile(r"(?:chance is|a random model gets) ([0-9.]+)(?:/([0-9]+))?")  # as descriptions of scores say it
+
+
+@dataclass(frozen=True)
+class PlacedMark:
+    """A score in a picture; places are percents of its width, ``y`` is in pixels.
+
+    Attributes:
+        text: What it says, for those who point at it or have it read.
+        colour: Of :data:`lm_eval_bias.core.pen.SERIES`.
+        shape: Number of its mark.
+        at: Where the value is.
+        bar: Where the interval begins and ends; ``None`` where there is none.
+        y: Its lane.
+        link: To its items; empty where there are none.
+        hollow: Whether the mark isn't filled.
+    """
+
+    text: str
+    colour: str
+    shape: int
+    at: float
+    bar: tuple[float, float] | None
+    y: float
+    link: str = ""
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,14 +56,14 @@ class Strip:
         label: What people call the score.
         name: Its technical name.
         points: One per model.
-        values: The same numbers as text, in the same order; empty where the models are many.
+        values: The same numbers as text, in the same order, with links.
         height: In pixels.
         chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
     """
 
     label: str
     name: str
-    points: Sequence[dots.PlacedMark]
+    points: Sequence[PlacedMark]
     values: Sequence[tuple[str, str]]
     height: int
     chance: float | None = None
@@ -80,7 +106,6 @@ class BenchmarkPicture:
         ability: Rows of scores from worst to best.
         ends: What lies left and right of the neutral value.
         verdicts: One a model.
-        counts: How many models each verdict is true of, where they are many.
     """
 
     title: str
@@ -89,7 +114,6 @@ class BenchmarkPicture:
     ability: Sequence[TaskStrips]
     ends: tuple[str, str]
     verdicts: Sequence[ModelVerdict]
-    counts: Sequence[str]
 
 
 def way(value: Value, number: float) -> float:
@@ -115,40 +139,41 @@ def in_picture(value: Value | None) -> bool:
     )
 
 
-def _ways(value: Value) -> list[float]:
-    return [way(value, number) for number in (value.value, *(value.interval or ()))]
+def _share(value: Value, number: float, reach: float) -> float:
+    """Where a number lies: an ability from the worst value, 0, to the best, 1; bias around the neutral one, 0.5."""
+    if value.higher_is_better is None:
+        return 0.5 + 0.5 * way(value, number) / reach
+    share = (number - value.low) / (value.high - value.low)
+    return share if value.higher_is_better else 1 - share
 
 
-def _shares(value: Value) -> list[float]:
-    """Where an ability and its interval lie between the worst value, 0, and the best, 1."""
-    ends = (value.high, value.low) if value.higher_is_better is False else (value.low, value.high)
-    return [(number - ends[0]) / (ends[1] - ends[0]) for number in (value.value, *(value.interval or ()))]
+def place(
+    text: str, series: int, shares: Sequence[float], y: float, link: str = "", hollow: bool = False
+) -> PlacedMark:
+    """A mark of a series where a value and its interval's ends are, as shares of the width; it stays within."""
+    at, *ends = (round(min(max(100 * share, 0.0), 100.0), 2) for share in shares)
+    colour, shape = pen.series(series)
+    bar = (min(ends), max(ends)) if ends else None
+    return PlacedMark(text, colour, shape, at, bar, y, link, hollow)
 
 
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
-    """A score of a task's models; many models stand in the order of their values."""
+    """A score of a task's models; ``None`` where none can be placed."""
     shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
         return None
-    many = len(shown) > parts.MANY
-    if many:
-        shown.sort(key=lambda pair: way(pair[1], pair[1].value))
-    lane = _NARROW if many else LANE
-    ability = shown[0][1].higher_is_better is not None
-    benchmark = items[0].task.benchmark
-    label = score_label(benchmark, name)
+    label, first = score_label(items[0].task.benchmark, name), shown[0][1]
     points, values = [], []
     for number, (item, value) in enumerate(shown):
-        shares = _shares(value) if ability else [0.5 + 0.5 * one / reach for one in _ways(value)]
+        shares = [_share(value, one, reach) for one in (value.value, *(value.interval or ()))]
         link = item.items.get(name, "")
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(dots.place(text, item.series, shares, (number + 0.5) * lane + 4, link, small=many))
+        points.append(place(text, item.series, shares, (number + 0.5) * LANE + 4, link))
         values.append((numbers.cell(value), link))
-    known = registry.by_name().get(benchmark)
     chance = None
-    if known is not None and known.knowledge is not None and known.knowledge[0] == name:
-        chance = round(100 * _shares(replace(shown[0][1], value=known.knowledge[1], interval=None))[0], 2)
-    return Strip(label, name, points, [] if many else values, len(shown) * lane + 8, chance)
+    if first.higher_is_better is not None and (found := _CHANCE.search(first.direction)):
+        chance = round(100 * _share(first, float(found[1]) / float(found[2] or 1), reach), 2)
+    return Strip(label, name, points, values, len(shown) * LANE + 8, chance)
 
 
 def _statements(item: ReportTask) -> list[str]:
@@ -189,29 +214,14 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
 def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     """One model's verdict on one benchmark."""
     own, pairs, before = items[0], [], []
-    # what all names begin with stands above them, unless a family's tasks have several beginnings
-    benchmark = registry.family(own.task.benchmark)
-    beginning = f"{benchmark.name}_" if benchmark else ""
-    if not all(item.task.task.startswith(beginning) for item in items):
-        beginning = ""
     for item in items:
-        task = item.task.task.removeprefix(beginning)
+        task = item.task.task
         said = ["not shown, see below"] if registry.withheld(item.task.benchmark, item.task) else _statements(item)
         pairs += [(statement, task) for statement in said]
         before += [(one.kind.replace("_", " "), task) for one in remarks.unmaking(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
     statements = _grouped(pairs, len(items)) or [("no bias score to judge by", "")]
     return ModelVerdict(own.run.name, own.series, statements, caveat)
-
-
-def _counts(items: Sequence[ReportTask]) -> list[str]:
-    """Of how many models each statement is true, a line a task."""
-    lines = []
-    for task in dict.fromkeys(item.task.task for item in items):
-        members = [item for item in items if item.task.task == task]
-        counts = Counter(one for item in members for one in _statements(item) if one != NO_MORE)
-        lines.append(f"{task}: {'; '.join(f'{one} ({n} of {len(members)})' for one, n in counts.items())}")
-    return lines
 
 
 def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
@@ -242,14 +252,12 @@ def picture(title: str, ident: str, items: Sequence[ReportTask], reach: float) -
                 rows.append(TaskStrips(task, counted, strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
     verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
-    return BenchmarkPicture(
-        title, ident, bias, ability, _ends(items), verdicts, _counts(items) if len(runs) > parts.MANY else []
-    )
+    return BenchmarkPicture(title, ident, bias, ability, _ends(items), verdicts)
 
 
 def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     """What the pictures and verdicts of some tasks don't say."""
-    scores = sum(in_picture(value) for _, _, value in _main(items))
+    scores = len(_drawn(items))
     lines = [
         "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
         f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
@@ -267,20 +275,15 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
-def _main(items: Sequence[ReportTask]) -> list[tuple[str, str, Value]]:
-    """The main scores of tasks, with their benchmarks and names."""
-    return [
-        (item.task.benchmark, name, item.task.scores[name]) for item in items for name in parts.main_names(item.task)
-    ]
-
-
-def not_drawn(items: Sequence[ReportTask]) -> list[str]:
-    """Scores that are in no picture, for people."""
-    return list(dict.fromkeys(score_label(kind, name) for kind, name, v in _main(items) if not in_picture(v)))
+def _drawn(items: Sequence[ReportTask]) -> list[Value]:
+    """The main scores of tasks that are in pictures."""
+    values = (item.task.scores[name] for item in items for name in parts.main_names(item.task))
+    return [value for value in values if in_picture(value)]
 
 
 def reach_of(items: Sequence[ReportTask]) -> float:
     """The share of the way to the end of the range that the half width of the picture of bias stands for."""
-    bias = [value for _, _, value in _main(items) if in_picture(value) and value.higher_is_better is None]
-    furthest = max((abs(one) for value in bias for one in _ways(value)), default=0.0)
+    bias = [value for value in _drawn(items) if value.higher_is_better is None]
+    ends = ((value, end) for value in bias for end in (value.value, *(value.interval or ())))
+    furthest = max((abs(way(value, end)) for value, end in ends), default=0.0)
     return next(reach for reach in REACHES if furthest <= reach)

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from lm_eval_bias.core import numbers, registry
-from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
-from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
-MANY = 8  # runs from which on they have narrow lanes in pictures, rows in tables, and counted verdicts
-MAIN = 12  # scores a task in the picture and with items, where a benchmark names no main ones
-ROWS = 1500  # of a table: more of them would make a page of many megabytes
+MANY = 8  # runs whose pictures, words and figures a page shows, and that stand beside each other in tables
+MAIN = 12  # scores a task in pictures, columns and with items, where a benchmark names no main ones
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
@@ -62,6 +61,12 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
     return Table("Main scores with 95% intervals in brackets", columns, rows)
 
 
+def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
+    """The main scores of one benchmark's tasks, each once, and a row of values a task."""
+    scores = {name: task.scores[name] for task in tasks for name in main_names(task)[:MAIN]}
+    return list(scores.values()), [[value_cell(task.scores.get(name)) for name in scores] for task in tasks]
+
+
 def about_items(tasks: Sequence[ReportTask]) -> list[str]:
     """Where the items of scores are, and why some have none."""
     lines = (
@@ -77,13 +82,9 @@ def about_items(tasks: Sequence[ReportTask]) -> list[str]:
     ]
 
 
-def every_score(tasks: Sequence[ReportTask]) -> Part:
-    """All scores of a section, one row each, folded away; too many of them are left to the other formats."""
+def every_score(tasks: Sequence[ReportTask]) -> Table:
+    """All scores of a section, one row each."""
     count = sum(len(item.task.scores) for item in tasks)
-    if count > ROWS:
-        return Part(
-            "Every score", [f"Not on this page, because there are {count:,} of them: --format csv lists them all."]
-        )
     labels = ("Score", "Task", "Value", "95% interval", "Range", "Neutral or best", "Measures")
     columns = [Column(label, label in ("Value", "95% interval")) for label in labels]
     rows = [
@@ -91,7 +92,11 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
             score_cell(item.task.benchmark, name, value.note),
             Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
-            Cell(numbers.interval(value), value.interval and value.interval[0], numbers.fixed_interval(value)),
+            Cell(
+                numbers.bracketed(value) or numbers.NONE,
+                value.interval and value.interval[0],
+                numbers.fixed_interval(value),
+            ),
             Cell(numbers.score_range(value)),
             Cell(numbers.aim(value), value.neutral),
             Cell(value.summary),
@@ -99,5 +104,4 @@ def every_score(tasks: Sequence[ReportTask]) -> Part:
         for item in tasks
         for name, value in item.task.scores.items()
     ]
-    caption = "The one score" if count == 1 else f"All {count:,} scores"
-    return Part("Every score", [], [], [], [Table(caption, columns, rows)])
+    return Table("The one score" if count == 1 else f"All {count:,} scores", columns, rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.core.numbers import significant
@@ -19,7 +18,6 @@ from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import remarks
 
 Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
-_ROWS = 100  # of a table in Markdown
 _REQUIRED = {"interval": "the whole interval", "point": "the value"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
@@ -125,19 +123,16 @@ def _whole(finding: GateFinding) -> str:
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
+
+    def counts(name: str, *numbers: int) -> dict[str, str]:
+        return {"name": name, **dict(zip(("tests", "failures", "errors", "skipped"), map(str, numbers), strict=False))}
+
     every = [finding for _, findings in checked for finding in findings]
-
-    def counts(name: str, tests: int, failures: int, errors: int) -> dict[str, str]:
-        return {"name": name, "tests": str(tests), "failures": str(failures), "errors": str(errors)}
-
-    tests = len(every) + len(problems)
-    root = ElementTree.Element("testsuites", counts("lm-eval-bias check", tests, len(_missed(every)), len(problems)))
-
-    def suite(*numbers: Any) -> ElementTree.Element:
-        return ElementTree.SubElement(root, "testsuite", {**counts(*numbers), "skipped": "0"})
-
+    totals = len(every) + len(problems), len(_missed(every)), len(problems)
+    root = ElementTree.Element("testsuites", counts("lm-eval-bias check", *totals))
     for run, findings in checked:
-        cases = suite(run.name, len(findings), len(_missed(findings)), 0)
+        numbers = counts(run.name, len(findings), len(_missed(findings)), 0, 0)
+        cases = ElementTree.SubElement(root, "testsuite", numbers)
         for finding in findings:
             name = f"{finding.score}: {required(finding)}"
             case = ElementTree.SubElement(cases, "testcase", classname=finding.task or run.name, name=name)
@@ -145,7 +140,8 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
                 failure = ElementTree.SubElement(case, "failure", message=says(finding), type="violated")
                 failure.text = _whole(finding)
     if problems:
-        cases = suite("runs that can't be read", len(problems), 0, len(problems))
+        numbers = counts("runs that can't be read", len(problems), 0, len(problems), 0)
+        cases = ElementTree.SubElement(root, "testsuite", numbers)
         for problem in problems:
             case = ElementTree.SubElement(cases, "testcase", classname="lm-eval-bias", name=str(problem.path))
             error = ElementTree.SubElement(case, "error", message=problem.reason, type="unreadable")
@@ -202,17 +198,11 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
         lines += [f"### {markdown(run.name)}: {len(missed)} of {len(findings)} violated", ""]
         lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}" for name, caveat in _first(run, findings)]
         if missed:
-            lines += ["", _shown(missed), ""]
-        folded = _shown([finding for finding in findings if finding.holds])
-        summary = f"{len(findings) - len(missed)} that hold"
-        if len(findings) > len(missed) and len("\n".join(lines)) + len(folded) < _LONGEST - 1_000:
-            lines += ["", f"<details><summary>{summary}</summary>", "", folded, "", "</details>", ""]
+            lines += ["", tables.markdown_table(_table(missed)), ""]
+        if held := [finding for finding in findings if finding.holds]:
+            folded = tables.markdown_table(_table(held))
+            lines += ["", f"<details><summary>{len(held)} that hold</summary>", "", folded, "", "</details>", ""]
     text = "\n".join(lines).rstrip() + "\n"
     if len(text) > _LONGEST:
         text = text[: text.rindex("\n", 0, _LONGEST)] + "\n\nCut here: the rest is in the log.\n"
     return text
-
-
-def _shown(findings: Sequence[GateFinding]) -> str:
-    more = f"\n\nand {len(findings) - _ROWS} more" if len(findings) > _ROWS else ""
-    return tables.markdown_table(_table(findings[:_ROWS])) + more

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.numbers import bound, score_range
+from lm_eval_bias.core.numbers import aim, bracketed, fixed_interval, number, score_range
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import finite
@@ -74,24 +73,12 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
     ]
 
 
-def _ends(ends: Sequence[float] | None) -> str:
-    return "" if ends is None else " … ".join(f"{end:.4f}" for end in ends)
-
-
 def _every_score(task: TaskRun) -> str:
-    """A table of all scores; the column of intervals for the items as given is left out where there are none."""
     rows = [
-        [
-            one.name, f"{one.value:.4f}", "" if math.isnan(one.stderr) else f"{one.stderr:.4f}", _ends(one.interval),
-            _ends(one.fixed_interval), score_range(one, " … "), bound(one.neutral),
-        ]
+        [one.name, number(one.value, one.unit), f"{bracketed(one)} {fixed_interval(one)}", score_range(one), aim(one)]
         for one in task.scores.values()
-    ]  # fmt: skip
-    labels = ["Score", "Value", "Stderr", "95% interval", "of items as given", "Range", "Neutral"]
-    if not any(one.fixed_interval for one in task.scores.values()):
-        for row in [labels, *rows]:
-            del row[4]
-    columns = [Column(label, label != "Score") for label in labels]
+    ]
+    columns = [Column("Score"), Column("Value", True), *map(Column, ("95% interval", "Range", "Neutral or best"))]
     return f"{task.task}\n{grid(columns, rows, 'github')}"
 
 

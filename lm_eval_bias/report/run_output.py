@@ -5,19 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import answers, numbers, registry
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import short, value_cell
+from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
 
 TABLES = ("main", "all", "none")  # what --table takes
 _QUOTED = 80  # characters of an answer
-_MOST = 6  # columns of scores, for benchmarks that name no main ones
 
 
 def _how_to_read(scores: Sequence[Value]) -> str:
@@ -31,14 +30,13 @@ def _how_to_read(scores: Sequence[Value]) -> str:
 
 def _table(tasks: Sequence[TaskRun]) -> str:
     """The main scores of one benchmark's tasks, with their neutral values, and how to read them."""
-    names = list(dict.fromkeys(name for task in tasks for name in parts.main_names(task)[:_MOST]))
-    scores = [next(task.scores[name] for task in tasks if name in task.scores) for name in names]
+    scores, values = parts.side_by_side(tasks)
     rows = [
-        [task.task, f"{task.documents:,}", *(value_cell(task.scores.get(name)).whole for name in names)]
-        for task in tasks
+        [task.task, f"{task.documents:,}", *(cell.whole for cell in own)]
+        for task, own in zip(tasks, values, strict=True)
     ]
-    rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral) for score in scores)])
-    columns = [Column("Task"), Column("Items", True), *(Column(name, True) for name in names)]
+    rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral, score.unit) for score in scores)])
+    columns = [Column("Task"), Column("Items", True), *(Column(score.name, True) for score in scores)]
     return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
 
 
@@ -67,7 +65,7 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[
         if not share.value:
             all_read.append(task.task)
             continue
-        unread, refusals = (f"{100 * score.value:.1f}%" for score in (share, refused))
+        unread, refusals = (numbers.number(score.value, score.unit) for score in (share, refused))
         text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
         if samples is None:
             text += " (--log_samples shows them)"
@@ -82,42 +80,31 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[
     return "\n".join(lines)
 
 
-def _lack(value: Value) -> str:
-    if math.isnan(value.value):
-        return "not computable"
-    return "no interval" if value.interval is None else "beware"
-
-
-def _grouped(tasks: Sequence[TaskRun], which: Mapping[str, Sequence[str]], words: str) -> Iterator[str]:
-    """A line per reason, with all scores and tasks that it is about; none for what the words say."""
-    scores: dict[tuple[str, str], dict[str, None]] = {}
-    places: dict[tuple[str, str], dict[str, None]] = {}
-    for task in tasks:
-        for value in map(task.scores.__getitem__, which[task.task]):
-            note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
-            if note:
-                scores.setdefault((_lack(value), note), {})[value.name] = None
-                places.setdefault((_lack(value), note), {})[task.task] = None
-    for (lack, note), names in scores.items():
-        yield f"{lack}: {numbers.few(list(names))} of {numbers.few(list(places[lack, note]))} ({note})"
-
-
 def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Why scores or their intervals are missing, and what to beware of.
+    """Why scores or their intervals are missing, and what to beware of; a line a reason.
 
     Args:
         tasks: Of one run.
         everything: Whether about all scores; else about the main ones, and how many others there are.
         words: What is said of them elsewhere, which isn't repeated.
     """
-    main = {task.task: parts.main_names(task) for task in tasks}
-    lines = list(_grouped(tasks, {task.task: list(task.scores) for task in tasks} if everything else main, words))
-    others = sum(
-        bool(value.note) and _lack(value) != "beware" and value.name not in main[task.task]
-        for task in tasks
-        for value in task.scores.values()
-    )
-    if others and not everything:
+    about: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    others = 0
+    for task in tasks:
+        main = parts.main_names(task)
+        for value in map(task.scores.__getitem__, dict.fromkeys([*main, *task.scores])):
+            lacks = "not computable" if math.isnan(value.value) else "" if value.interval else "no interval"
+            note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
+            if not everything and value.name not in main:
+                others += bool(value.note and lacks)
+            elif note:
+                names, tasks_of = about.setdefault((lacks or "beware", note), ({}, {}))
+                names[value.name] = tasks_of[task.task] = None
+    lines = [
+        f"{lacks}: {numbers.few(list(names))} of {numbers.few(list(tasks_of))} ({note})"
+        for (lacks, note), (names, tasks_of) in about.items()
+    ]
+    if others:
         have = "score has" if others == 1 else "scores have"
         lines.append(f"{others:,} other {have} no value or no interval (--table all says why)")
     return "\n".join(lines)

@@ -72,8 +72,6 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
         card_details=listings.card_details,
         overview=overview,
         many=parts.MANY,
-        most=content.BREAKDOWNS,
-        most_rows=parts.ROWS,
     )
 
 

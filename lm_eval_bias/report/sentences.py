@@ -5,11 +5,12 @@ What is particular to a benchmark is written by :meth:`lm_eval_bias.Benchmark.se
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import catalog, numbers, registry
-from lm_eval_bias.core.errors import ask, fault, kind_of
+from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import sentence, with_interval
 from lm_eval_bias.runs import harness_results
@@ -34,15 +35,20 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
     return lines
 
 
-def of_task(task: TaskRun) -> list[str]:
-    """What a task's scores say beside tables, each with its uncertainty; what can't be put into words is said."""
+def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
+    """What a task's scores say, each with its uncertainty; what can't be put into words is said.
+
+    Args:
+        task: The task.
+        beside_tables: Whether the output has tables beside the words.
+    """
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
         return [f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."]
     if withheld := registry.withheld(task.benchmark, task):
         return [sentence(withheld)]
     try:
-        lines = benchmark.sentences(task, beside_tables=True) or plain_lines(task, benchmark.main)
+        lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(task, benchmark.main)
     except KeyError as error:
         return [f"Not described in words: the file lacks the score {error}."]
     except (AttributeError, TypeError, ValueError) as error:
@@ -86,9 +92,5 @@ def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
         tasks: Of one run.
         beside_tables: Whether the output has tables beside the words.
     """
-    blocks = []
-    for task in tasks:
-        benchmark = registry.get(task.benchmark)
-        own: list[str] = ask([], benchmark, benchmark.sentences, task, beside_tables=beside_tables)
-        blocks += [f"{task.task}:", *(f"  {line}" for line in own or plain_lines(task, benchmark.main))]
-    return "\n".join(blocks)
+    lines = ([f"{task.task}:", *(f"  {line}" for line in of_task(task, beside_tables))] for task in tasks)
+    return "\n".join(itertools.chain.from_iterable(lines))

@@ -22,7 +22,6 @@ from lm_eval_bias.core.pen import COLOUR, MARK
 
 _PAINT = {colour: f"var(--{role})" for role, colour in COLOUR.items()}
 _WIDTH = 10.0  # inches
-_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(?!\d*e)")
 _RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "lm-eval-bias",
@@ -101,7 +100,7 @@ def _converted(drawing: Drawing, svg: str) -> Markup:
 
 
 def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
-    """An element's attributes and style properties, with no more digits than a screen has; the font is the page's."""
+    """An element's attributes and style properties, but for the font's name, which is the page's."""
     for name, value in element.attrib.items():
         local = name.rpartition("}")[2]
         parts = [part.partition(":") for part in value.split(";")] if local == "style" else [(local, ":", value)]
@@ -110,10 +109,5 @@ def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
                 yield "font-size", setting.partition("px")[0].rpartition(" ")[2]
                 if "bold" in setting:
                     yield "font-weight", "bold"
-            elif key in ("d", "x", "y", "transform"):
-                yield (
-                    key,
-                    " ".join(_LONG_NUMBER.sub(lambda n: f"{float(n[0]):.2f}".rstrip("0").rstrip("."), setting).split()),
-                )
             elif key not in ("", "font-family", "mix-blend-mode"):
                 yield key, setting

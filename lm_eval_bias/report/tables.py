@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
@@ -32,22 +32,19 @@ def _annotated(column: Column, cell: Cell) -> str:
     return f"{cell.text} ({cell.note})" if cell.note and not column.numeric else cell.whole
 
 
-def markdown_table(table: Table, figure: Callable[[str], str] = markdown) -> Markup:
-    """A table in Markdown; the text of its numeric columns is escaped by ``figure``."""
-    rows = [
-        [
-            figure(cell.whole) if column.numeric else markdown(_annotated(column, cell))
-            for column, cell in zip(table.columns, row, strict=True)
-        ]
-        for row in table.rows
-    ]
+def _texts(table: Table) -> list[list[str]]:
+    return [[_annotated(*pair) for pair in zip(table.columns, row, strict=True)] for row in table.rows]
+
+
+def markdown_table(table: Table) -> Markup:
+    """A table in Markdown."""
+    rows = ([markdown(text) for text in row] for row in _texts(table))
     return Markup(grid([Column(markdown(column.label), column.numeric) for column in table.columns], rows, "pipe"))
 
 
-def text_table(table: Table, figure: object = None) -> str:
-    """A table for a terminal; ``figure`` is for the templates that Markdown shares, and changes nothing."""
-    rows = [[_annotated(column, cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
-    return grid(table.columns, rows)
+def text_table(table: Table) -> str:
+    """A table for a terminal."""
+    return grid(table.columns, _texts(table))
 
 
 def latex_table(table: Table) -> Markup:

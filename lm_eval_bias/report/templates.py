@@ -18,21 +18,10 @@ import jinja2
 import markupsafe
 
 from lm_eval_bias.core import __version__, pen
-from lm_eval_bias.core.wording import short
-from lm_eval_bias.report import dots, escaping, svg, tables
+from lm_eval_bias.report import escaping, svg, tables
 
-SHARED = ("page.css", "table.js", "marks.js", "items.js")  # by all pages
+SHARED = ("page.css", "table.js")  # by all pages
 ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
-
-
-def _resource(name: str) -> str:
-    return resources.files("lm_eval_bias.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """How a Content-Security-Policy names an inline style sheet or script."""
-    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-    return f"'sha256-{digest}'"
 
 
 def _environment(**options: object) -> jinja2.Environment:
@@ -50,13 +39,14 @@ def _environment(**options: object) -> jinja2.Environment:
 @lru_cache
 def _own_parts(*further: str) -> Mapping[str, str]:
     """A page's style sheet and script, with further ones of its own behind them, and the policy that allows these."""
+    folder, names = resources.files("lm_eval_bias.report"), (*SHARED, *further)
     css, script = (
-        "".join(_resource(name) for name in (*SHARED, *further) if name.endswith(ending)) for ending in (".css", ".js")
+        "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names if name.endswith(ending))
+        for ending in (".css", ".js")
     )
-    policy = (
-        f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    digests = (base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode() for text in (css, script))
+    policy = "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; ".format(*digests)
+    policy += "base-uri 'none'; form-action 'none'"
     # hashed as they are: the only markup besides the figures that is not escaped
     return {"css": markupsafe.Markup(css), "script": markupsafe.Markup(script), "policy": policy}  # noqa: S704
 
@@ -68,7 +58,7 @@ _LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_sta
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
-    html.globals.update(series=pen.series, short=short, dots=dots, inline=svg.inline, own=_own_parts)
+    html.globals.update(series=pen.series, inline=svg.inline, own=_own_parts)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
     markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
     latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)

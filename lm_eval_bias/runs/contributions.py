@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.answers import written
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Record, Score
-from lm_eval_bias.runs import sample_logs, soundness
+from lm_eval_bias.runs import sample_logs
 
 _DIGITS = 6  # of a part that is a derivative
 
@@ -40,17 +39,14 @@ class Log:
         Raises:
             BiasError: A damaged log.
         """
-        rows = [
-            (sample, soundness.requests(raw), written(raw.get("resps"), sample.answers))
-            for sample, raw in sample_logs.in_full(path)
-        ]
+        samples = list(sample_logs.first_filter(path))
         self.path = path
-        self.benchmark = registry.get(rows[0][0].part.benchmark)
-        self.docs = [sample.doc for sample, _, _ in rows]
-        self.answers = [sample.answers for sample, _, _ in rows]
-        self.requests = [requests for _, requests, _ in rows]
-        self.written = [texts for _, _, texts in rows]
-        self.records = [self.benchmark.record(sample.doc, sample.answers) for sample, _, _ in rows]
+        self.benchmark = registry.get(samples[0].part.benchmark)
+        self.docs = [sample.doc for sample in samples]
+        self.answers = [sample.answers for sample in samples]
+        self.requests = [sample.requests for sample in samples]
+        self.written = [sample.written for sample in samples]
+        self.records = [self.benchmark.record(sample.doc, sample.answers) for sample in samples]
         self.scores = {score.name: score for score in self.benchmark.scores(self.records, detailed=True)}
 
     def moving(self, score: Value) -> Parts:

@@ -67,11 +67,14 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
         parts += ["--include_path", folder]
     if not suite and (options := _options(tasks)):
         parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
-    given = {"batch_size": config.get("batch_size"), "device": device(content), "limit": config.get("limit")}
+    gen_kwargs = config.get("gen_kwargs") or None
+    given = {
+        "batch_size": config.get("batch_size"),
+        "device": device(content),
+        "limit": config.get("limit"),
+        "gen_kwargs": json.dumps(gen_kwargs) if isinstance(gen_kwargs, Mapping) else gen_kwargs,
+    }
     parts += [word for flag, value in given.items() if value is not None for word in (f"--{flag}", str(value))]
-    if config.get("gen_kwargs"):
-        gen_kwargs = config["gen_kwargs"]
-        parts += ["--gen_kwargs", gen_kwargs if isinstance(gen_kwargs, str) else json.dumps(gen_kwargs)]
     if content.get("chat_template") or any(task.inputs.get("chat_template") for task in tasks.values()):
         parts.append("--apply_chat_template")
     if content.get("system_instruction"):
@@ -97,7 +100,7 @@ def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any])
     low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
     dof = math.inf if meaning.get("dof") is None else float(meaning["dof"])
     ends = meaning.get("interval")
-    note = str(meaning.get("note") or meaning.get("reason") or "")
+    note = str(meaning.get("note") or "")
     if stderr == 0:
         stderr, ends = math.nan, ends if ends and ends[0] < ends[1] else None
         note = note if ends else note or NOTHING_VARIED
@@ -138,20 +141,10 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _scores(results: Mapping[str, Any], config: Mapping[str, Any], task: str) -> dict[str, Value]:
+def _scores(results: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Value]:
     by_name = numbers(results)
-    scores: dict[str, Value] = {}
-    for metric in config.get("metric_list") or []:
-        name = metric.get("metric")
-        if name not in by_name:
-            continue
-        if "range" not in metric:
-            raise BiasError(
-                f"{task}: its scores state no range: it comes from a version of this package that is too "
-                "old; run the task again"
-            )
-        scores[name] = value_of(name, *by_name[name], metric)
-    return scores
+    metrics = [(one.get("metric"), one) for one in config.get("metric_list") or []]
+    return {name: value_of(name, *by_name[name], meaning) for name, meaning in metrics if name in by_name}
 
 
 def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
@@ -161,7 +154,7 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
         absent = undefined("no sample log: run it again with --log_samples")
         estimates = [(score, absent) for score in described.scores()]
     else:
-        records = [described.record(doc, answers) for _, doc, answers in sample_logs.first_filter(samples)]
+        records = [described.record(one.doc, one.answers) for one in sample_logs.first_filter(samples)]
         estimates = [(score, score.compute(records)) for score in described.scores(records)]
     return {score.name: estimated(score, estimate) for score, estimate in estimates}
 
@@ -202,9 +195,6 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
         metadata["inputs"] = {"scored" if number < original else "documents": documents}
         metadata["inputs"] |= {"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {}
-    inputs = metadata.get("inputs") or {}
-    if number < original and "documents" in inputs and "scored" not in inputs:  # a part, and not known which
-        metadata["inputs"] = {name: value for name, value in inputs.items() if name != "documents"}
     return TaskRun(
         task=task,
         benchmark=described.benchmark if described else str(metadata["benchmark"]),
@@ -215,9 +205,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
         metadata=metadata,
         scores=(
-            _from_samples(described.benchmark, samples)
-            if described
-            else _scores(content["results"][task], config, task)
+            _from_samples(described.benchmark, samples) if described else _scores(content["results"][task], config)
         ),
         samples=samples if samples.is_file() else None,
         usual_repeats=catalog.usual_repeats(task),

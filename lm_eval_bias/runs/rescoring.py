@@ -5,7 +5,6 @@ Benchmarks bring readers of further formats (:meth:`lm_eval_bias.Benchmark.reade
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotConcerned, NotOurs, Reader, SavedPart, SavedSample, damaged
+from lm_eval_bias.core.answers import NotConcerned, NotOurs, Reader, SavedPart, SavedSample, blamed
 from lm_eval_bias.core.benchmark import Rewriting, detailed
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, under
@@ -93,9 +92,9 @@ def recompute(task: TaskRun) -> dict[str, Value]:
         raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
     benchmark = registry.get(task.benchmark)
     records: list[Record] = []
-    for part, doc, answers in sample_logs.first_filter(task.samples):
-        with _blamed(part, f"document {len(records)}"):
-            records.append(benchmark.record(doc, answers))
+    for sample in sample_logs.first_filter(task.samples):
+        with blamed(sample.part, f"document {len(records)}"):
+            records.append(benchmark.record(sample.doc, sample.answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
     return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
 
@@ -119,12 +118,13 @@ def _file(
         used.update(way.flag for way, _ in own)
         for way, value in own:
             samples = _rewritten(samples, way, value)
-    for part, doc, answers in samples:
-        with _blamed(part, f"document {len(parts[part][1]) if part in parts else 0}"):
-            parts.setdefault(part, (doc, []))[1].append(registry.get(part.benchmark).record(doc, answers))
+    for sample in samples:
+        first, records = parts.setdefault(sample.part, (sample.doc, []))
+        with blamed(sample.part, f"document {len(records)}"):
+            records.append(registry.get(sample.part.benchmark).record(sample.doc, sample.answers))
     rescored = {}
     for part, (first, records) in parts.items():
-        with _blamed(part, "its scores"):
+        with blamed(part, "its scores"):
             scores = registry.get(part.benchmark).scores(records, detailed=True)
             estimates = [(score, score.compute(records)) for score in scores]
             facts = registry.get(part.benchmark).provenance([first])
@@ -138,7 +138,7 @@ def _file(
 def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str) -> Iterator[SavedSample]:
     """Saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
-        with _blamed(part, "its documents"):
+        with blamed(part, "its documents"):
             docs, results = rewriting.change(saved.docs, saved.results, value)
         yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
 
@@ -205,12 +205,3 @@ def gather(
     for passed_over in foreign:
         print(f"lm-eval-bias: skipped: {passed_over}", file=sys.stderr)
     return list(parts.values())
-
-
-@contextlib.contextmanager
-def _blamed(part: SavedPart, at: str) -> Iterator[None]:
-    """Errors name the file and the place in it."""
-    try:
-        yield
-    except DAMAGE as error:
-        raise damaged(part, error, at) from error

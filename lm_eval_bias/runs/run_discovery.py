@@ -103,21 +103,16 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
     alike: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         alike[run.name].append(run)
-    places: dict[str, list[str]] = {}
+    renamed: dict[int, Run] = {}
     for name, group in alike.items():
         tasks = Counter(task for run in group for task in run.tasks)
-        if len(group) > 1 and not (repeatable and max(tasks.values()) == 1):
-            places[name] = _places(group)
-    result: list[Run] = []
-    number: Counter[str] = Counter()
-    for run in runs:
-        if run.name in places:
-            (first, *_), own = places[run.name], number[run.name]
-            number[run.name] += 1
-            differs = f"{run.name} ({first}) in {_difference(run, alike[run.name][0])}" if own else ""
-            run = replace(run, name=f"{run.name} ({places[run.name][own]})", differs=differs, model=run.name)
-        result.append(run)
-    return result
+        if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
+            continue
+        places = _places(group)
+        for place, run in zip(places, group, strict=True):
+            differs = "" if run is group[0] else f"{name} ({places[0]}) in {_difference(run, group[0])}"
+            renamed[id(run)] = replace(run, name=f"{name} ({place})", differs=differs, model=name)
+    return [renamed.get(id(run), run) for run in runs]
 
 
 def run_of(path: Path) -> Run | None:
@@ -166,19 +161,18 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return runs, problems
 
 
-def _named(path: Path) -> Run:
-    """The run of a file that was named itself.
-
-    Raises:
-        BiasError: It can't be read, or is none.
-    """
+def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
+    """The run of a file that was named itself; a BiasError where it can't be read, or is none."""
+    if os.path.realpath(path) in seen:
+        return [], []
+    seen.add(os.path.realpath(path))
     try:
         run = run_of(path)
     except BiasError as error:
         raise BiasError(f"{path}: {error}") from error
     if run is None:
         raise BiasError(f"{path}: neither the results of a harness run (results_*.json) nor a run file of this package")
-    return run
+    return [run], []
 
 
 def _copied(run: Run, known: dict[tuple[str, str], list[Run]]) -> Run | None:
@@ -215,11 +209,7 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run],
         path = expanded(name)
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
-        if path.is_dir():
-            inside, wrong = _under(path, seen)
-        else:
-            inside, wrong = ([] if os.path.realpath(path) in seen else [_named(path)]), []
-            seen.add(os.path.realpath(path))
+        inside, wrong = _under(path, seen) if path.is_dir() else _named(path, seen)
         own = []
         for run in inside:
             if (first := _copied(run, known)) is None:

@@ -63,16 +63,12 @@ def samples(path: Path) -> Iterator[SavedSample]:
         BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
             had; the last two are known at the end only.
     """
-    return (sample for sample, _ in _samples(path))
-
-
-def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
-    """As :func:`samples`, each with all that the log has of it."""
-    task, results, beside = task_of(path), _results(path), results_beside(path).name
+    task, beside = task_of(path), path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+    results = _results(beside)
+    documents = LoggedDocuments(task, results)
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
-    documents = LoggedDocuments(task, results)
     numbers: dict[SavedPart, set[int]] = {}
     for place, sample in _lines(path):
         if IDLE in sample["doc"]:
@@ -91,23 +87,24 @@ def _samples(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
         numbers[part].add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
+            saved = SavedSample(part, sample["doc"], answers, sample)
             if part == next(iter(numbers)):
-                documents.add(sample)
+                documents.add(saved)
         except DAMAGE as error:
             raise BiasError(f"{place}: no requests or answers of a model ({error}): truncated or damaged") from error
-        yield SavedSample(part, sample["doc"], answers), sample
+        yield saved
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
     count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
     if scored not in (None, count):
         raise BiasError(
-            f"{path}: {count} documents, but the run scored {scored} ({beside}): the file is truncated or mixed with "
-            "another"
+            f"{path}: {count} documents, but the run scored {scored} ({beside.name}): the file is truncated or mixed "
+            "with another"
         )
     if documents.are_others:
         raise BiasError(
-            f"{path}: its samples have other documents or prompts than the run ({beside}): the file belongs to another "
-            "run or task, or was edited"
+            f"{path}: its samples have other documents or prompts than the run ({beside.name}): the file belongs to "
+            "another run or task, or was edited"
         )
 
 
@@ -117,42 +114,28 @@ def first_filter(path: Path) -> Iterator[SavedSample]:
     Raises:
         BiasError: As :func:`samples`.
     """
-    return (sample for sample, _ in in_full(path))
-
-
-def in_full(path: Path) -> Iterator[tuple[SavedSample, dict[str, Any]]]:
-    """As :func:`first_filter`, each with all that the log has of it.
-
-    Raises:
-        BiasError: As :func:`samples`.
-    """
     first = None
-    for sample, raw in _samples(path):
+    for sample in samples(path):
         first = first or sample.part
         if sample.part == first:
-            yield sample, raw
-
-
-def results_beside(path: Path) -> Path:
-    """The results file of a log's run, by its name."""
-    match = _NAME.fullmatch(path.name)
-    return path.with_name(f"results_{match['date'] if match else ''}.json")
+            yield sample
 
 
 def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     """All documents and answers, by part."""
     parts: dict[SavedPart, Saved] = {}
-    for part, doc, answers in saved_samples:
-        part_answers = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
-        part_answers.docs.append(doc)
-        part_answers.results.append(answers)
+    for sample in saved_samples:
+        part = sample.part
+        saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
+        saved.docs.append(sample.doc)
+        saved.results.append(sample.answers)
     return parts
 
 
 def _results(path: Path) -> dict[str, Any]:
-    """The content of the run's own results file; empty where none lies beside the log, or a damaged one."""
+    """The content of a results file; empty where there is none, or a damaged one."""
     try:
-        content = read_json(results_beside(path))
+        content = read_json(path)
     except BiasError:
         return {}
     parts = ("config", "configs", "n-samples")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.answers import SavedSample
 from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.score import Score
@@ -17,37 +18,17 @@ from lm_eval_bias.custom_metrics.score import Score
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 
 
-# ---------------------------------------------------------------------- ranges
-
-
-def _outside(value: float, low: float, high: float) -> bool:
-    """Whether a number lies outside a range by more than rounding.
-
-    >>> _outside(100.00000000000001, 0.0, 100.0), _outside(100.1, 0.0, 100.0), _outside(1e300, 0.0, math.inf)
-    (False, True, False)
-    """
-    return value - high > ROUNDING * max(1.0, abs(high)) or low - value > ROUNDING * max(1.0, abs(low))
-
-
 def _problem(value: Value) -> str:
-    """What is impossible about a score; empty where nothing is."""
-    low, high = value.low, value.high
-    span = f"range of {low:g} to {high:g}"
-    if not low <= high:
-        return f"its range is {low:g} to {high:g}"
-    if math.isinf(value.value) or _outside(value.value, low, high):
+    """What is impossible about a score, by more than rounding; empty where nothing is."""
+    low, high = (end + sign * ROUNDING * max(1.0, abs(end)) for sign, end in ((-1, value.low), (1, value.high)))
+    span = f"range of {value.low:g} to {value.high:g}"
+    if math.isinf(value.value) or value.value > high or value.value < low:
         return f"it is {value.value:g}, outside of its {span}"
     if value.stderr < 0 or math.isinf(value.stderr):
         return f"its standard error is {value.stderr:g}"
-    if value.neutral is not None and not low <= value.neutral <= high:
-        return f"its neutral value {value.neutral:g} is outside of its {span}"
     for name, ends in (("interval", value.interval), ("interval of the items as given", value.fixed_interval)):
-        if ends is not None:
-            text = f"its {name} [{ends[0]:g}, {ends[1]:g}]"
-            if not all(map(math.isfinite, ends)) or _outside(ends[0], -math.inf, ends[1]):
-                return f"{text} is none"
-            if any(_outside(end, low, high) for end in ends):
-                return f"{text} exceeds its {span}"
+        if ends is not None and not low <= ends[0] <= ends[1] <= high:
+            return f"its {name} [{ends[0]:g}, {ends[1]:g}] is none, or exceeds its {span}"
     return ""
 
 
@@ -69,9 +50,7 @@ def check_scores(benchmark: str, scores: Mapping[str, Value]) -> None:
         BiasError: The first one, and what is impossible about it.
     """
     for name, value in scores.items():
-        if value.high < value.value <= _largest(benchmark, name):
-            continue
-        if problem := _problem(value):
+        if (problem := _problem(value)) and not value.high < value.value <= _largest(benchmark, name):
             raise BiasError(f"{name}: {problem}")
 
 
@@ -89,16 +68,6 @@ def check(run: Run) -> None:
                 f"{task.task}: {error}: damaged, or not a result of this package: rescore its samples, or run the "
                 "task again"
             ) from error
-
-
-# ---------------------------------------------------------------------- documents
-
-
-def requests(sample: Mapping[str, Any]) -> list[list[Any]]:
-    """The arguments of each request of a logged document."""
-    arguments = sample.get("arguments")
-    given = list(arguments.values()) if isinstance(arguments, dict) else []
-    return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
 
 
 class LoggedDocuments:
@@ -122,8 +91,8 @@ class LoggedDocuments:
         if any(around) or (entry is not None and entry.path is None):  # a task of the harness's own has no hash
             self._expected = None
 
-    def add(self, sample: Mapping[str, Any]) -> None:
-        """Take note of a line of the log.
+    def add(self, sample: SavedSample) -> None:
+        """Take note of a document.
 
         Raises:
             IndexError, TypeError, ValueError: Its requests aren't such.
@@ -131,14 +100,13 @@ class LoggedDocuments:
         if self._expected is None:
             return
         # a log has a task's description and the answer's beginning too, which are hashed apart or not at all
-        doc, asked = sample["doc"], requests(sample)
         description = self._config.get("description") or ""
-        prefix = doc.get(str(self._config.get("gen_prefix")))
+        prefix = sample.doc.get(str(self._config.get("gen_prefix")))
         texts = slice(1) if self._config.get("output_type") == "generate_until" else slice(None)
-        asked = [arguments[texts] for arguments in asked]
+        asked = [arguments[texts] for arguments in sample.requests]
         if description or isinstance(prefix, str):
             asked = [[prompt.removeprefix(description).removesuffix(f" {prefix}"), *more] for prompt, *more in asked]
-        self._hashes.append(content_hashes.of_document(doc, [description, *asked]))
+        self._hashes.append(content_hashes.of_document(sample.doc, [description, *asked]))
 
     @property
     def are_others(self) -> bool:
@@ -146,10 +114,7 @@ class LoggedDocuments:
         return self._expected is not None and content_hashes.of_all(self._hashes) != self._expected
 
 
-# ---------------------------------------------------------------------- scores recomputed
-
-
-def _told(value: Value) -> Iterator[tuple[str, float]]:
+def _numbers(value: Value) -> Iterator[tuple[str, float]]:
     """All that is told of a score in numbers; ``nan`` for what it doesn't have."""
     yield "value", value.value
     yield "standard error", value.stderr
@@ -162,7 +127,7 @@ def _told(value: Value) -> Iterator[tuple[str, float]]:
 
 def _difference(given: Value, computed: Value) -> str:
     """The first number that differs; empty where none does."""
-    for (what, own), (_, other) in zip(_told(given), _told(computed), strict=True):
+    for (what, own), (_, other) in zip(_numbers(given), _numbers(computed), strict=True):
         both_nan = math.isnan(own) and math.isnan(other)
         if not both_nan and not math.isclose(own, other, rel_tol=ROUNDING, abs_tol=ROUNDING):
             return f"{given.name} has the {what} {own:.10g}, but from its samples {other:.10g}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import numbers, pen, registry
-from lm_eval_bias.core.page_parts import Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table, plottable
+from lm_eval_bias.core.page_parts import Column, Drawing, Part, ReportTask, Table, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import score_cell, score_label, short, value_cell
 from lm_eval_bias.custom_metrics.question_answering import Terms
@@ -125,7 +124,7 @@ def _sentence(result: ReportTask, stem: str, name: str) -> str | None:
 
 
 def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
-    """Draw each wording's scores, and their spread next to the sampling error of their mean.
+    """Lay out how scores spread over wordings, next to the sampling error of their mean.
 
     Args:
         tasks: Of a variant of all wordings.
@@ -134,27 +133,6 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
     """
     names = [terms.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
     title = "Prompt spread and sampling error"
-    of_one = re.compile(rf"{terms.name('acc', 'amb')}/prompt_([0-9]{{1,3}})")
-    found = {int(match[1]) for result in tasks for name in result.task.scores if (match := of_one.fullmatch(name))}
-    rows = [
-        DotRow(
-            f"{result.label}, {kind.replace('_', ' ')}",
-            [result.task.scores.get(f"{stem}/{kind}") for stem in names],
-            number,
-        )
-        for number, result in enumerate(tasks)
-        for kind in (*(f"prompt_{number}" for number in sorted(found)), "mean")
-    ]
-    if not any(value is not None for row in rows for value in row.values):
-        return Part(title, ["The files hold no scores per wording."])
-    figure = DotPlot(
-        f"{name}-wordings",
-        f"{registry.get(name).title} by prompt wording",
-        "One row a wording, and their mean: what moves from row to row is the prompt's, what the lines span is "
-        "sampling error (95%).",
-        [score_label(name, stem) for stem in names],
-        rows,
-    )
     heads = ("Mean over wordings [95% interval]", "SD over wordings", "Largest minus smallest")
     columns = [Column("Score"), *(Column(head, True) for head in heads)]
     lines = []
@@ -163,9 +141,11 @@ def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
             values = [result.task.scores.get(f"{stem}/{kind}") for kind in ("mean", "sd", "range")]
             if None not in values:
                 lines.append([score_cell(name, stem, result.label), *map(value_cell, values)])
+    if not lines:
+        return Part(title, ["The files hold no scores per wording."])
     table = Table("Prompt spread next to sampling error", columns, lines)
     text = [sentence for result in tasks for stem in names if (sentence := _sentence(result, stem, name)) is not None]
-    return Part(title, text, [figure], [table])
+    return Part(title, text, [], [table])
 
 
 def parts(tasks: Sequence[ReportTask], *, name: str, terms: Terms) -> list[Part]:

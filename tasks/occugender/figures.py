@@ -14,7 +14,7 @@ from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
-from lm_eval_bias.core.page_parts import Cell, Column, DotPlot, DotRow, Drawing, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
 from lm_eval_bias.core.wording import score_column, short, value_cell
 from lm_eval_bias.custom_metrics.score import Record
 
@@ -50,7 +50,7 @@ def _records(result: ReportTask) -> list[Record]:
     parts = set()
     records = []
     try:
-        for part, doc, answers in result.samples():
+        for part, doc, answers, _ in result.samples():
             parts.add(part)
             if len(parts) != 1 or part.benchmark != benchmark.name:
                 raise BiasError("its sample log is not an OccuGender log with one filter")
@@ -192,22 +192,17 @@ def wording(tasks: Sequence[ReportTask]) -> Part:
     results = [result for result in tasks if any(name in result.task.scores for name in names)]
     if not results:
         return Part("Prompt spread and sampling error", ["The files hold no variance components."])
-    rows = [DotRow(result.label, [result.task.scores.get(name) for name in names], result.series) for result in results]
-    figure = DotPlot(
-        "occugender-variance",
-        "What determines the share of female words: occupation, wording or both together",
-        "Shares of the variance over all prompts; the three of a row sum to 1. The larger the templates' share, the "
-        "more the wording matters.",
-        ["occupations", "templates", "interaction"],
-        rows,
-    )
     columns = (*names, "stereotype_gap")
     table = Table(
         "Prompt spread (shares of variance) next to the sampling error of the stereotype gap (95% in brackets)",
         [Column("Task"), *(score_column("occugender", name) for name in columns)],
         [[Cell(result.label), *(value_cell(result.task.scores.get(name)) for name in columns)] for result in results],
     )
-    return Part("Prompt spread and sampling error", [], [figure], [table])
+    text = (
+        "What determines the share of female words: occupation, wording or both together. The shares of the variance "
+        "over all prompts sum to 1; the larger the templates' share, the more the wording matters."
+    )
+    return Part("Prompt spread and sampling error", [text], [], [table])
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:

@@ -11,19 +11,16 @@ from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Clo
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-from lm_eval_bias.tasks.stereoset import choices, own_sets, released_sets
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, spread
-
-__all__ = ["dataset", "documents", "provenance", "questions", "record", "sentences", "stereotype"]
+from lm_eval_bias.tasks.stereoset import choices, own_sets
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, read_all, spread
 
 
 def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     """Make the documents of a language's tests, in turn from every target term and test.
 
     Args:
-        fixed: What the task's YAML sets: ``language``, ``tests``, for the comparison of generative scores
-            ``variants``, for candidates as lettered options ``choices``, and for a language that isn't published its
-            ``dataset``.
+        fixed: What the task's YAML sets: ``language``, ``tests``, perhaps ``variants`` (generative scores compared) or
+            ``choices`` (candidates as lettered options), and the ``dataset`` of a language that isn't published.
         metadata: ``bos``, ``inter`` and ``masked``, see :data:`lm_eval_bias.core.questions.OPTIONS`; ``dataset``,
             the file of another data set in that language.
 
@@ -40,7 +37,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
         extra["variants"] = list(VARIANTS)
     file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
     if file is None:
-        items = released_sets.read_all(language, fixed["tests"])
+        items = read_all(language, fixed["tests"])
     else:
         items, extra["dataset"] = own_sets.items_of(file, fixed)
     benchmark = "stereoset_variants" if compare else "stereoset_choices" if as_choice else "stereoset"
@@ -101,9 +98,7 @@ def questions(doc: Document) -> list[Cloze | NextSentence]:
 def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[float]]:
     """Return the candidates' scores by scoring method (``score``, or every generative variant).
 
-    Args:
-        doc: The document.
-        results: Per candidate the model's answer: ``(score, tokens)``, or the six numbers of the likelihoods.
+    An answer is ``(score, tokens)``, or the six numbers of the likelihoods.
 
     Raises:
         BiasError: The number of answers is wrong.
@@ -116,29 +111,22 @@ def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[fl
     return {METHOD: [float(answer[0]) for answer in results]}
 
 
-def _outcome(doc: Document, scores: Sequence[float]) -> list[int] | None:
-    if any(math.isnan(score) for score in scores):
-        return None
-    by_label = {c["label"]: score for c, score in zip(doc["candidates"], scores, strict=True)}
-    stereo, anti, unrelated = (by_label[label] for label in LABELS)
-    return [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
-
-
 def record(doc: Document, results: Sequence[Any]) -> Record:
     """Make the record of an item: which candidates the model prefers.
-
-    Args:
-        doc: The document.
-        results: Per candidate the model's answer.
 
     Raises:
         BiasError: The number of answers is wrong.
     """
-    scored = candidate_scores(doc, results)
+    outcomes: dict[str, list[int] | None] = {}
+    for method, scores in candidate_scores(doc, results).items():
+        by_label = {c["label"]: score for c, score in zip(doc["candidates"], scores, strict=True)}
+        stereo, anti, unrelated = (by_label[label] for label in LABELS)
+        preferred = [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
+        outcomes[method] = None if any(map(math.isnan, scores)) else preferred
     return {
         "test": doc["test"],
         "bias_type": doc["bias_type"],
         "term": doc["term"],
-        "outcomes": {method: _outcome(doc, scores) for method, scores in scored.items()},
+        "outcomes": outcomes,
         **({"variants": list(doc["variants"])} if "variants" in doc else {}),
     }

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,40 +18,28 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, read_bytes, tasks_path, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
-from lm_eval_bias.tasks.stereoset import released_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LABELS,
     LANGUAGES,
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    Candidate,
     Item,
     check_items,
-    check_known,
     count_items,
+    read_all,
 )
 
-VERSION = "1.0"
-_LARGEST = 1 << 27  # bytes: the five published languages together are 40 million
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_TESTS_BY_ENDING = {"": ["inter", "intra"], "_inter": ["inter"], "_inter_variants": ["inter"], "_intra": ["intra"]}
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Items of one language.
-
-    ``items`` are what :func:`.released_sets.read` returns; those between sentences come first.
-    """
+    """Items of one language."""
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
-    items: list[Item]
+    items: list[Item]  # as .stereoset_items.read returns them
     provenance: dict[str, Any]  # what made them, as plain JSON data
-
-    def __post_init__(self) -> None:
-        """Put the items of each test together, as they stand in a file."""
-        object.__setattr__(self, "items", sorted(self.items, key=lambda item: TESTS.index(item["test"])))
 
     @property
     def tests(self) -> list[str]:
@@ -62,7 +50,7 @@ class DataSet:
 def content_of(path: str | Path) -> bytes:
     """Read a user's file; a :class:`BiasError` if it cannot be read."""
     try:
-        return read_bytes(expanded(path), _LARGEST)
+        return read_bytes(expanded(path))
     except OSError as error:
         raise BiasError(f"{path}: cannot be read ({error.strerror})") from error
 
@@ -88,25 +76,18 @@ def check_language(language: Any, where: str) -> str:
 
 
 def read(path: str | Path, language: str | None = None) -> DataSet:
-    """Read a data set in StereoSet's JSON layout; its own ``dev.json`` is one.
+    """Read a data set in StereoSet's JSON layout; its own ``dev.json``, which doesn't say its language, is one.
 
     What makes an item bad, but can be said about it by :mod:`.set_checks`, is read as it is.
-
-    Args:
-        path: The file.
-        language: Its language, where the file doesn't say it.
 
     Raises:
         BiasError: It cannot be read, isn't in that form, or doesn't say its language; names the file and item.
     """
+    text = text_of(path)
     try:
-        content = json.loads(text_of(path))
-        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-    except RecursionError as error:
-        raise BiasError(f"{path}: not valid JSON (nested too deeply)") from error
-    except BiasError:
-        raise
-    except ValueError as error:  # half a character, and numbers that JSON doesn't have, among them
+        content = json.loads(text)
+        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # half characters, NaN
+    except (ValueError, RecursionError) as error:
         raise BiasError(f"{path}: not valid JSON ({one_line(error)})") from error
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict) or not any(key in data for key in TEST_KEYS.values()):
@@ -132,47 +113,48 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
 def load(name: str, language: str | None = None) -> DataSet:
     """Return a published language's data set, or one from a file; raises what :func:`read` raises."""
     if name in LANGUAGES:
-        return DataSet(name, released_sets.read_all(name), {"published": True})
+        return DataSet(name, read_all(name), {"published": True})
     return read(name, language)
 
 
-def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
-    if not isinstance(entry.get(key), str):
-        raise BiasError(f"{where}: {key!r} is not a text" if key in entry else f"{where}: no {key!r}")
-    return str(entry[key])
-
-
 def _item_of(entry: Any, test: str, where: str) -> Item:
+    def text(part: Mapping[str, Any], key: str) -> str:
+        if not isinstance(part.get(key), str):
+            raise BiasError(f"{where}: {key!r} is not a text" if key in part else f"{where}: no {key!r}")
+        return str(part[key])
+
+    def known(part: Mapping[str, Any], key: str, allowed: Collection[str]) -> str:
+        if (value := text(part, key)) not in allowed:
+            raise BiasError(f"{where}: unknown {key} {value!r}: must be one of {', '.join(allowed)}")
+        return value
+
     if not isinstance(entry, dict):
         raise BiasError(f"{where}: no object")
-    where = f"{where} ({_text(entry, 'id', where)})"
+    where = at = f"{where} ({text(entry, 'id')})"
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
         raise BiasError(f"{where}: 'sentences' is not a list of candidates")
-    context, target = _text(entry, "context", where), _text(entry, "target", where)
-    candidates: list[Candidate] = []
-    for number, sentence in enumerate(sentences, 1):
-        at = f"{where}, candidate {number}"
-        text = _text(sentence, "sentence", at)
-        word = None
-        if test == "intra":
-            word = _text(sentence, "word", at) if "word" in sentence else word_of(context, text)
-        check_known(label := _text(sentence, "gold_label", at), LABELS, "label", at)
-        candidates.append({"id": _text(sentence, "id", at), "label": label, "sentence": text, "word": word})
+    if len(sentences) != len(LABELS):
+        raise BiasError(f"{where}: {len(sentences)} candidates: {len(LABELS)} are needed")
     if not entry["id"].strip():
         raise BiasError(f"{where}: an empty id")
-    check_known(_text(entry, "bias_type", where), BIAS_TYPES, "bias type", where)
-    if len(candidates) != len(LABELS):
-        raise BiasError(f"{where}: {len(candidates)} candidates: {len(LABELS)} are needed")
-    return {
+    item: Item = {
         "id": entry["id"],
         "test": test,
-        "bias_type": entry["bias_type"],
-        "target": target,
-        "term": _text(entry, "term", where) if "term" in entry else target,
-        "context": context,
-        "candidates": candidates,
+        "bias_type": known(entry, "bias_type", BIAS_TYPES),
+        "target": text(entry, "target"),
+        "term": text(entry, "term" if "term" in entry else "target"),
+        "context": text(entry, "context"),
+        "candidates": [],
     }
+    for number, part in enumerate(sentences, 1):
+        where = f"{at}, candidate {number}"
+        sentence, word = text(part, "sentence"), None
+        if test == "intra":
+            word = text(part, "word") if "word" in part else word_of(item["context"], sentence)
+        label = known(part, "gold_label", LABELS)
+        item["candidates"].append({"id": text(part, "id"), "label": label, "sentence": sentence, "word": word})
+    return item
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
@@ -183,16 +165,15 @@ def write(path: str | Path, data_set: DataSet) -> None:
     """
     data: dict[str, list[dict[str, Any]]] = {TEST_KEYS[test]: [] for test in data_set.tests}
     for item in data_set.items:
-        sentences = []
-        for candidate in item["candidates"]:
-            sentence = {"id": candidate["id"], "sentence": candidate["sentence"], "word": candidate["word"]}
-            sentences.append({**sentence, "gold_label": candidate["label"]})
-            if item["test"] == "inter":
-                del sentences[-1]["word"]
+        sentences: list[dict[str, Any]] = [
+            {key: candidate[key] for key in ("id", "sentence", "word") if candidate[key] is not None}
+            | {"gold_label": candidate["label"]}
+            for candidate in item["candidates"]
+        ]
         fields: Mapping[str, Any] = item
         entry = {key: fields[key] for key in ("id", "target", "term", "bias_type", "context")}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
-    head = {"version": VERSION, "language": data_set.language, "provenance": data_set.provenance}
+    head = {"version": "1.0", "language": data_set.language, "provenance": data_set.provenance}
     with writing(path):
         write_whole(expanded(path), json.dumps({**head, "data": data}, ensure_ascii=False, indent=1).encode() + b"\n")
 
@@ -227,10 +208,8 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
 def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str]]:
     """Return the items of a task's tests from a file, and which file that was.
 
-    Args:
-        file: Its path.
-        fixed: What the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
-            file had when the task was written.
+    ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
+    file had when the task was written.
 
     Raises:
         BiasError: It can't be read or scored, is in another language, has no items of a test, or was changed.
@@ -264,10 +243,7 @@ def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
 
 
 def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
-    """Write the task YAMLs of a language that is not published into a folder, which is made if it isn't there.
-
-    Returns:
-        The files: ``stereoset_<language>.yaml`` where there are both tests, and those of each test.
+    """Write the task YAMLs of a language that is not published into a folder: like English's, of the tests there are.
 
     Raises:
         BiasError: The language has tasks already, the items can't be scored, or the folder can't be written.
@@ -277,29 +253,24 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
         own = f'--metadata \'{{"dataset": "{file}"}}\''
         raise BiasError(f"{file}: {language} already has tasks: run them with {own} instead of writing new ones")
     check_items(data_set.items, str(file))
-    path = expanded(file).absolute()
-    base = (tasks_path() / "stereoset" / "_stereoset_base_yaml").read_text(encoding="utf-8")
+    path, published = expanded(file).absolute(), tasks_path() / "stereoset"
+    base = (published / "_stereoset_base_yaml").read_text(encoding="utf-8")
     head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"
     paths = []
     with writing(folder):
         expanded(folder).mkdir(parents=True, exist_ok=True)
-        for ending, tests in _TESTS_BY_ENDING.items():
+        for ending in ("", "_inter", "_inter_variants", "_intra"):
+            english = yaml.safe_load((published / f"stereoset_en{ending}.yaml").read_text(encoding="utf-8"))
+            told = english["metadata"]
+            tests = told["fixed"]["tests"]
             if not set(tests) <= set(data_set.tests):
                 continue
-            variants, where = ending == "_inter_variants", " and ".join(TEST_NAMES[test] for test in reversed(tests))
-            scores = "five generative scores from one run" if variants else "LMS, SS, ICAT, data of your own"
-            kinds = [{"inter": "next_sentence", "intra": "cloze"}[test] for test in tests]
-            fixed = {"language": language, "tests": tests, **({"variants": True} if variants else {})}
-            metadata = {
-                "version": 1.0,
-                "benchmark": "stereoset_variants" if variants else "stereoset",
-                "language": language,
-                "n_items": sum(item["test"] in tests for item in data_set.items),
-                "measures": f"Stereotypes in {language!r} {where}: {scores}",
-                "asks": ["sentence_likelihoods"] if variants else kinds,
-                "fixed": {**fixed, "dataset": {"file": str(path), "sha256": digest(path)}},
-            }
-            task = {"task": f"stereoset_{language}{ending}", "metadata": metadata}
+            del told["data"]
+            told["language"] = told["fixed"]["language"] = language
+            told["measures"] = told["measures"].replace("English", repr(language))
+            told["n_items"] = sum(item["test"] in tests for item in data_set.items)
+            told["fixed"]["dataset"] = {"file": str(path), "sha256": digest(path)}
+            task = {"task": f"stereoset_{language}{ending}", "metadata": told}
             paths.append(expanded(folder) / f"{task['task']}.yaml")
             write_whole(paths[-1], f"{head}{base}{yaml.safe_dump(task, sort_keys=False, width=1000)}".encode())
     return paths

@@ -7,19 +7,16 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain
-from lm_eval_bias.tasks.stereoset import released_sets
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS, Item
+from lm_eval_bias.tasks.stereoset import stereoset_items
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS
 
-_LARGEST = 1 << 26  # characters; predictions for all candidates have about a million
-_CANDIDATES = 3  # of an item
-_MOST_UNKNOWN = 0.1  # of the candidates: a file with more is of other data
+_LARGEST = 1 << 26  # bytes; predictions for all candidates have about a million
 
 
 def _open(path: Path) -> IO[str]:
@@ -27,17 +24,6 @@ def _open(path: Path) -> IO[str]:
     if path.name.endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
-
-
-def _content(path: Path) -> Any:
-    """Read the file's JSON; a small gzip file can hold more than fits into memory."""
-    with _open(path) as file:
-        text = file.read(_LARGEST + 1)
-    if len(text) > _LARGEST:
-        raise ValueError(f"more than {_LARGEST >> 20} million characters")
-    if "\0" in text:
-        raise ValueError("it holds NUL bytes, so it is not a text file")
-    return json.loads(text)
 
 
 def matches(path: Path) -> bool:
@@ -52,55 +38,31 @@ def matches(path: Path) -> bool:
     return beginning.lstrip().startswith("{") and any(f'"{name}"' in beginning for name in TEST_KEYS.values())
 
 
-def _scores(path: Path, content: Any, name: str) -> dict[str, float]:
-    entries = content[name]
+def _scores(entries: Any, where: str) -> dict[str, float]:
     if not isinstance(entries, list):
-        raise BiasError(f"{path}: {name} is not a list of predictions")
+        raise BiasError(f"{where} is not a list of predictions")
     scores: dict[str, float] = {}
     for number, entry in enumerate(entries):
-        at = f"{path}: {name} entry {number}"
-        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
-            raise BiasError(f"{at}: no id")
-        score = entry.get("score")
-        if isinstance(score, bool) or not isinstance(score, (int, float)) or not abs(score) < math.inf:
-            raise BiasError(f"{at}: candidate {entry['id']} has the score {score!r}: a number is needed")
-        if entry["id"] in scores:
-            raise BiasError(f"{at}: candidate {entry['id']} appears twice")
         try:
-            scores[entry["id"]] = float(score)
-        except OverflowError as error:
-            raise BiasError(f"{at}: the score of candidate {entry['id']} is too large for a number") from error
+            name, score = str(entry["id"]), float(entry["score"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            name, score = "", math.nan
+        if not name or not math.isfinite(score):
+            raise BiasError(f"{where} entry {number}: {str(entry)[:90]}: an id and a number as its score are needed")
+        if name in scores:
+            raise BiasError(f"{where} entry {number}: candidate {name} appears twice")
+        scores[name] = score
     return scores
-
-
-def _items(path: Path, language: str, test: str, scores: Mapping[str, float]) -> tuple[list[Item], int]:
-    """Find a test's items, whose candidates must all have scores; count the scores of other candidates.
-
-    All languages have the same candidates, but translations lack single items, which files made elsewhere may score.
-    """
-    items = released_sets.read(language, test)
-    ids = {candidate["id"] for item in items for candidate in item["candidates"]}
-    if missing := [name for name in ids if name not in scores]:
-        raise BiasError(
-            f"{path}: {TEST_KEYS[test]} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} "
-            f"among them: are these predictions for {language}, and complete?"
-        )
-    unknown = [name for name in scores if name not in ids]
-    if len(unknown) > _MOST_UNKNOWN * len(ids) or len(unknown) % _CANDIDATES:
-        raise BiasError(
-            f"{path}: {TEST_KEYS[test]} scores {len(unknown)} candidates that the released {language} data don't have, "
-            f"{min(unknown)} among them: are these predictions for {language}, and undamaged?"
-        )
-    return items, len(unknown)
 
 
 def read(path: Path, language: str | None) -> list[Saved]:
     """Read a prediction file as saved answers of ``stereoset_<language>``, or of its one test.
 
-    Args:
-        path: ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be
-            absent.
-        language: What the file itself doesn't say.
+    All languages have the same candidates, but translations lack single items, which files made elsewhere may score:
+    these scores are left out, and said to be.
+
+    A file holds ``{"intrasentence": [{"id", "score"}], "intersentence": [...]}``, plain or gzipped; one test may be
+    absent. It doesn't say its language.
 
     Raises:
         BiasError: No or an unknown language, or another than the file's name says; a damaged file; a missing or doubled
@@ -117,20 +79,33 @@ def read(path: Path, language: str | None) -> list[Saved]:
     if named and named[1] != language:
         raise BiasError(f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if wrong, rename it")
     try:
-        content = _content(path)
+        with _open(path) as file:
+            content = json.load(file)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BiasError(f"{path}: cannot be read: truncated or damaged ({error})") from error
-    tests = [test for test, name in TEST_KEYS.items() if isinstance(content, dict) and name in content]
+    tests = [test for test, name in TEST_KEYS.items() if name in content]
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
     docs: list[dict[str, Any]] = []
     results: list[list[Any]] = []
     left_out = {}
     for test in tests:
-        scores = _scores(path, content, TEST_KEYS[test])
-        items, unknown = _items(path, language, test, scores)
+        where = f"{path}: {TEST_KEYS[test]}"
+        scores, items = _scores(content[TEST_KEYS[test]], where), stereoset_items.read(language, test)
+        ids = {candidate["id"] for item in items for candidate in item["candidates"]}
+        ask = f"among them: are these predictions for {language}, and"
+        if missing := ids - scores.keys():
+            raise BiasError(
+                f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {ask} complete?"
+            )
+        unknown = scores.keys() - ids
+        if len(unknown) > 0.1 * len(ids) or len(unknown) % 3:  # other data, or a part of an item
+            raise BiasError(
+                f"{where} scores {len(unknown)} candidates that the released {language} data don't have, "
+                f"{min(unknown)} {ask} undamaged?"
+            )
         if unknown:
-            left_out[TEST_KEYS[test]] = {"candidates": unknown, "items": unknown // _CANDIDATES}
+            left_out[TEST_KEYS[test]] = {"candidates": len(unknown), "items": len(unknown) // 3}
         docs += [{"benchmark": "stereoset", "language": language, **item} for item in items]
         results += [[(scores[candidate["id"]],) for candidate in item["candidates"]] for item in items]
     if left_out:

@@ -11,9 +11,8 @@ INPUTS = {"inputs": {"documents": "0" * 64}}
 
 
 @pytest.fixture(autouse=True)
-def _ranked(toy, monkeypatch):
-    monkeypatch.setattr(toy, "main", ("mean",), raising=False)
-    monkeypatch.setattr(toy, "options", {}, raising=False)
+def _ranked(toy):
+    toy.main, toy.options = ("mean",), {}
 
 
 def _run(folder, name, mean, logged=True, metadata=INPUTS, shift=0.0, **changes):

@@ -7,21 +7,18 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias.comparing.pairing import MATTERS, Pair, Side, beside_the_model, conditions, pairs, why_not_paired
-from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from tests.support.toy import pair, run_of, side, spread_over, task_run
 
 VALUES = spread_over(values=(0.0, 1.0))
 
 
-def refusal(*arguments, **options):
-    with pytest.raises(BiasError) as error:
-        pairs(*arguments, **options)
-    return str(error.value)
-
-
 def listed(*arguments, **options):
     return [(p.subject, p.base.label, p.other.label) for p in pairs(*arguments, **options)]
+
+
+def in_languages(names):
+    return run_of("one", *(task_run(name, language=language) for name, language in names.items()))
 
 
 # ---------------------------------------------------------------------- pairs
@@ -33,55 +30,26 @@ def test_each_run_is_compared_with_the_first_in_each_task_of_both():
     three = run_of("three", task_run("z"))
     assert listed([one, two, three]) == [("x", "one", "two"), ("y", "one", "two"), ("z", "one", "three")]
     assert listed([one, two, three], base="three") == [("z", "three", "one")]
-    found = pairs([one, two, three])
-    assert found[0].base.run is one
-    assert found[0].base.task is one.tasks["x"]
-    assert found[0].other.run is two
-    assert found[0].other.task is two.tasks["x"]
-
-
-def test_pairs_of_one_base_share_its_answers():
-    runs = [run_of(name, task_run("x")) for name in ("one", "two", "three")]
-    found = pairs(runs)
-    assert found[0].base is found[1].base
-
-
-def test_runs_that_have_nothing_to_compare_are_refused():
-    one, two = run_of("one", task_run("x"), task_run("y")), run_of("two", task_run("z"))
-    assert refusal([one, two]) == "the runs have no task in common (one: x, y; two: z)"
-    assert refusal([one]) == (
-        "there is only one run (one): name another one, or compare within it: --by instruction or --by language"
-    )
-    assert refusal([one, two], base="tow") == "--base tow: no such run among one, two. Did you mean two?"
+    found = pairs([one, two, run_of("four", task_run("x"))])
+    assert (found[0].base.run, found[0].base.task) == (one, one.tasks["x"])
+    assert (found[0].other.run, found[0].other.task) == (two, two.tasks["x"])
+    assert found[0].base is found[2].base  # whose answers are read once
 
 
 def test_languages_are_compared_within_a_run():
     names = {"sets_de": "de", "sets_en": "en", "sets_fr": "fr", "sets_de_inter": "de", "sets_es_inter": "es"}
-    tasks = [task_run(name, language=language) for name, language in names.items()]
-    found = pairs([run_of("one", *tasks)], "language")
+    found = pairs([in_languages(names)], "language")
     assert [(p.subject, p.base.task.task, p.other.task.task) for p in found] == [
         ("sets_*", "sets_en", "sets_de"),
         ("sets_*", "sets_en", "sets_fr"),
         ("sets_*_inter", "sets_de_inter", "sets_es_inter"),  # without English the first
     ]
-    assert [(p.base.label, p.other.label) for p in found][-1] == ("language de", "language es")
-    assert found[0].base.run.name == "one"
-    assert found[0].other.run.name == "one"
-
-
-def test_a_language_is_the_first_part_of_a_name_that_is_it():
+    assert (found[-1].base.label, found[-1].other.label) == ("language de", "language es")
+    # a language is the first part of a name that is it
     names = {"sets_de_de": "de", "sets_en_de": "en", "sets_desert": "de", "sets_enert": "en"}
-    tasks = [task_run(name, language=language) for name, language in names.items()]
-    assert listed([run_of("one", *tasks)], "language") == [("sets_*_de", "language en", "language de")]
-
-
-def test_a_base_is_one_of_the_languages_that_were_run():
-    run = run_of("one", *(task_run(f"sets_{language}", language=language) for language in ("de", "en", "tr")))
+    assert listed([in_languages(names)], "language") == [("sets_*_de", "language en", "language de")]
+    run = in_languages({f"sets_{language}": language for language in ("de", "en", "tr")})
     assert listed([run], "language", "tr") == [("sets_*", "language tr", f"language {x}") for x in ("de", "en")]
-    assert refusal([run], "language", "dee") == "--base dee: no such language among de, en, tr. Did you mean de?"
-
-
-def test_of_several_runs_each_is_named():
     runs = [run_of(name, task_run("x_de", language="de"), task_run("x_en")) for name in ("one", "two")]
     assert listed(runs, "language") == [(f"{name}: x_*", "language en", "language de") for name in ("one", "two")]
 
@@ -91,34 +59,36 @@ def test_conditions_are_compared_with_their_own_base(toy):
     assert conditions()["tone"] is toy.extensions[0]
     tasks = [task_run(f"{stem}_tone_{tone}") for stem in ("x", "y") for tone in ("rude", "plain", "warm")]
     run = run_of("one", *tasks, task_run("x"), task_run("z_tone_plain"))
-    assert listed([run], "tone") == [
-        (stem, "tone plain", f"tone {tone}") for stem in ("x", "y") for tone in ("rude", "warm")
-    ]
+    pairs_of = [(stem, "tone plain", f"tone {tone}") for stem in ("x", "y") for tone in ("rude", "warm")]
+    assert listed([run], "tone") == pairs_of
     assert listed([run], "tone", "warm")[0] == ("x", "tone warm", "tone rude")
-    assert refusal([run_of("one", *tasks[:1])], "tone") == (
-        "--by tone: no task was run in two or more tones (toy_plain,toy_rude)"
-    )
-    assert refusal([run], "mood") == "--by mood: no task was run in two or more moods (toy_calm)"
+    # tasks without levels don't end the search
+    others = task_run("x_tone_plain"), replace(task_run("stereoset_en"), benchmark="stereoset")
+    assert listed([run_of("one", *others, *tasks[3:5])], "tone") == [("y", "tone plain", "tone rude")]
 
 
-def test_tasks_without_levels_do_not_end_the_search(toy):
-    alone, other = task_run("x_tone_plain"), replace(task_run("stereoset_en"), benchmark="stereoset")
-    pair_of = [task_run(f"y_tone_{tone}") for tone in ("plain", "rude")]
-    assert listed([run_of("one", alone, other, *pair_of)], "tone") == [("y", "tone plain", "tone rude")]
+@pytest.mark.parametrize(
+    ("names", "options", "named"),
+    [
+        ((("x", "y"), ("z",)), {}, ["one: x, y; two: z"]),
+        ((("x", "y"),), {}, ["(one)", "--by instruction"]),
+        ((("x",), ("x",)), {"base": "tow"}, ["--base tow", "one, two", "Did you mean two?"]),
+        ((("s_de", "s_en"),), {"by": "language", "base": "dee"}, ["--base dee", "de, en", "Did you mean de?"]),
+        ((("x_en",),), {"by": "language"}, ["--by language", "--tasks stereoset_en,stereoset_de"]),
+        ((("x_tone_rude",),), {"by": "tone"}, ["--by tone", "toy_plain,toy_rude"]),
+        ((("x", "x_tone_rude"),), {"by": "mood"}, ["--by mood", "toy_calm"]),
+        ((("alien_tone_rude", "alien_tone_plain"),), {"by": "tone"}, ["--by tone"]),
+    ],
+)
+def test_runs_that_have_nothing_to_compare_are_refused(toy, names, options, named):
+    def made(name):
+        found = task_run(name, language=name.rpartition("_")[2])
+        return replace(found, benchmark="alien") if name.startswith("alien") else found
 
-
-def test_a_task_of_an_unknown_benchmark_has_no_levels(toy):
-    alien = [replace(task_run(f"x_tone_{tone}"), benchmark="alien") for tone in ("rude", "plain")]
-    assert refusal([run_of("one", *alien)], "tone").startswith("--by tone: no task")
-
-
-def test_the_example_for_languages_is_the_group_with_most_of_them():
-    said = refusal([run_of("one", task_run("x_en"))], "language")
-    assert said.startswith("--by language: no task was run in two or more languages (--tasks ")
-    name, number = said.partition("--tasks ")[2].removesuffix(")").split(" has ")
-    entries = catalog.entries()
-    sizes = {group: len({entries[task].language for task in entry.members}) for group, entry in entries.items()}
-    assert sizes[name] == int(number) == max(sizes.values())
+    runs = [run_of(label, *map(made, own)) for label, own in zip(("one", "two"), names, strict=False)]
+    with pytest.raises(BiasError) as error:
+        pairs(runs, **options)
+    assert all(text in str(error.value) for text in named)
 
 
 # ---------------------------------------------------------------------- what was saved
@@ -132,158 +102,110 @@ def test_items_of_both_sides_in_the_bases_order(toy, tmp_path):
     assert [[record["value"] for record in records] for records in two.records] == [[1.0, 3.0], [6.0, 4.0]]
     assert base.hashes.keys() == base.records.keys()
     assert [doc["id"] for doc in base.docs] == ["c0", "a0", "b0"]
-    two.forget()
-    assert other.hashes == {}
-    assert base.hashes
-    assert not {"shared", "records"} & {*vars(two), *vars(other)}
+    for _ in range(2):  # what isn't there needn't be
+        two.forget()
+        assert other.hashes == {}
+        assert base.hashes
+        assert not {"shared", "records"} & {*vars(two), *vars(other)}
     assert two.shared == [("c0",), ("b0",)]
-    two.forget()
-    two.forget()  # what isn't there needn't be
 
 
-def test_a_side_without_a_log_has_no_answers(toy, tmp_path):
+def test_answers_that_cannot_be_read(toy, tmp_path):
     without = side("one", tmp_path)
-    with pytest.raises(BiasError) as error:
+    with pytest.raises(BiasError, match=r"one\.json: toy .*--log_samples"):
         _ = without.records
-    assert str(error.value) == "one.json: toy has no sample log: run it again with --log_samples"
     assert without.docs == []
-
-
-def test_a_damaged_document_is_named_by_its_place(toy, tmp_path):
-    damaged = side("one", tmp_path, {"a0": 1.0, "b0": 2.0, "c0": 3.0})
+    damaged = side("two", tmp_path, {"a0": 1.0, "b0": 2.0, "c0": 3.0})
     path = damaged.task.samples
     path.write_text(path.read_text().replace('"id": "c0"', '"di": "c0"'))
-    with pytest.raises(BiasError) as error:
+    with pytest.raises(BiasError, match=f"{path}: document 2: no field 'id'"):
         _ = damaged.records
-    assert str(error.value) == f"{path}: document 2: no field 'id': damaged, or logged by another version of toy"
 
 
 # ---------------------------------------------------------------------- whether they can be paired
 
 
-def why(tmp_path, base=(), other=(), by="run", values=(VALUES, VALUES)):
-    """Why two sides with these changes can't be paired."""
-    sides = [
-        side(name, tmp_path, answers, **dict(changes))
-        for name, answers, changes in zip(("one", "two"), values, (base, other), strict=True)
-    ]
-    return why_not_paired(pair(*sides), by)
-
-
-@pytest.fixture
-def refused(toy, tmp_path):
-    return lambda *arguments, **options: why(tmp_path, *arguments, **options)
-
-
-def test_versions_and_seeds(refused):
-    assert refused() == ""
-    assert refused({"version": "1.0"}, {"version": "2.0"}) == "task versions 1.0 and 2.0"
-    seeds = [{"provenance": {"seeds": [n]}} for n in (0, 1)]
-    assert refused(*seeds) == "seeds [0] and [1]"
-    assert refused({}, seeds[1]) == "seeds None and [1]"
-    assert refused(seeds[1], seeds[1]) == ""
-
-
-def test_data_sets_of_ones_own_are_known_by_their_content(refused):
-    one, again, other = (
-        {"metadata": {"dataset_used": {"sha256": digit * 64, "file": name}, "dataset": name}}
-        for digit, name in (("1", "x"), ("1", "y"), ("2", "x"))
-    )
-    assert refused(one, again) == ""
-    assert refused(one, other) == f"data sets: {'1' * 12} and {'2' * 12}"
-    assert refused({}, other) == f"data sets: the published one and {'2' * 12}"
-    assert refused(other, {}) == f"data sets: {'2' * 12} and the published one"
-    assert refused(one, other, by="language") == ""  # each language has its own
-
-
-def test_options(refused):
-    formal, other = {"metadata": {"words": "formal"}}, {"metadata": {"words": 3}}
-    assert refused(formal, formal) == ""
-    assert refused(formal, other) == "words 'formal' and 3"
-    assert refused({}, formal) == "words None and 'formal'"
-    assert refused({}, formal, by="language") == "words None and 'formal'"
-    # what is compared may differ, also where other options follow it
-    tones = [{"metadata": {"tone": tone}} for tone in ("plain", "rude")]
-    assert refused(*tones) == "tone 'plain' and 'rude'"
-    assert refused(*tones, by="tone") == ""
-    assert refused(formal, other, by="tone") == "words 'formal' and 3"
-    # an option that the benchmark doesn't have changes nothing
-    assert refused({"metadata": {"remark": 1}}, {"metadata": {"remark": 2}}) == ""
-
-
-def test_an_option_that_is_compared_does_not_hide_those_after_it(toy, refused):
-    toy.options = ("tone", "dataset", "words")
-    tones = [{"metadata": {"tone": tone, "words": tone}} for tone in ("plain", "rude")]
-    assert refused(*tones, by="tone") == "words 'plain' and 'rude'"
-
-
-def test_classifiers_are_known_by_name(refused):
-    used = [{"metadata": {"classifier_used": value}} for value in ({"name": "a", "n": 1}, {"name": "a", "n": 2}, "a")]
-    assert refused(used[0], used[1]) == ""
-    assert refused(used[0], used[2]) == ""
-    other = {"metadata": {"classifier_used": {"name": "b"}}}
-    assert refused(used[0], other) == "classifier_used 'a' and 'b'"
-    assert refused({}, other) == "classifier_used None and 'b'"
+def meta(**metadata):
+    return {"metadata": metadata}
 
 
 def file(path, digest, **options):
-    hashes = {"inputs": {"documents": "0" * 64, "files": {path: digest}}}
-    return {"metadata": {"words": path, **hashes, **options}}
+    return meta(words=path, inputs={"documents": "0" * 64, "files": {path: digest * 64}}, **options)
 
 
-def test_files_are_known_by_their_content(toy, refused):
-    assert refused(file("here/a.yaml", "1" * 64), file("there/b.yaml", "1" * 64)) == ""
-    assert refused(file("here/a.yaml", "1" * 64), file("here/a.yaml", "2" * 64)) == (
-        f"words 'a.yaml ({'1' * 12})' and 'a.yaml ({'2' * 12})'"
-    )
-    # a file that isn't known to have been read is another than one that is
-    unread = {"metadata": {"words": "here/a.yaml"}}
-    assert refused(file("here/a.yaml", "1" * 64), unread) == f"words 'a.yaml ({'1' * 12})' and 'here/a.yaml'"
-    assert refused(unread, file("here/a.yaml", "1" * 64)) == f"words 'here/a.yaml' and 'a.yaml ({'1' * 12})'"
-    # the same file does not end the search
-    tones = [file(f"{tone}.yaml", "1" * 64, tone=tone) for tone in ("plain", "rude")]
-    assert refused(*tones) == "tone 'plain' and 'rude'"
+def own(digest, name):
+    return meta(dataset_used={"sha256": digest * 64, "file": name}, dataset=name)
 
 
-def test_examples_in_the_prompts(refused):
-    shots = [{"metadata": {"inputs": {"num_fewshot": n}}} for n in (0, 2)]
-    assert refused(*shots) == "different numbers of examples in the prompts"
-    assert refused(shots[1], {}) == refused({}, shots[1]) == "different numbers of examples in the prompts"
-    assert refused(shots[0], {}) == refused({}, shots[0]) == ""
-    assert refused(shots[1], shots[1]) == ""
+def asked(digest):
+    return meta(inputs={"documents": digest * 64} if digest else {})
 
 
-def test_other_items(refused):
-    more = {**VALUES, "i0": 0.0}
-    fewer = {key: VALUES[key] for key in list(VALUES)[:15]}
-    moved = {**fewer, "i0": 0.0}
-    assert refused(values=(VALUES, more)) == "other items: 16 and 17, 16 of them the same"
-    assert refused(values=(more, VALUES)) == "other items: 17 and 16, 16 of them the same"
-    assert refused(values=(VALUES, moved)) == "other items: 16 and 16, 15 of them the same"
-    assert refused(values=(VALUES, dict(reversed(VALUES.items())))) == ""
+def used(value):
+    return meta(classifier_used=value)
 
 
-def test_translations_may_miss_a_tenth_of_the_items(refused):
-    def values(number):
-        return {f"a{i}": 0.0 for i in range(number)}
-
-    assert refused(values=(values(10), values(9)), by="language") == ""
-    assert refused(values=(values(9), values(10)), by="language") == ""
-    assert refused(values=(values(10), values(9))).startswith("other items")
-    for sizes in ((20, 17), (17, 20)):
-        said = refused(values=tuple(map(values, sizes)), by="language")
-        assert said == f"other items: {sizes[0]} and {sizes[1]}, 17 of them the same"
-    # texts of translations differ, and what was asked with them
-    asked = [{"fields": {"text": text}, "metadata": {"inputs": {"documents": text * 64}}} for text in "12"]
-    assert refused(*asked, by="language") == ""
+def many(number):
+    return {f"a{i}": 0.0 for i in range(number)}
 
 
-def test_the_same_items_with_other_contents(refused):
-    texts = [{"fields": {"text": text, "unit": "x", "more": text}} for text in ("one", "two")]
-    assert refused(*texts) == "other contents of 16 of 16 items"
-    # of the condition that is compared a document may tell, of others not in pairs of it
-    tones = [{"fields": {"tone": tone}} for tone in ("plain", "rude")]
-    assert refused(*tones) == ""
+FEWER = {key: VALUES[key] for key in list(VALUES)[:15]}
+SEED = {"provenance": {"seeds": [1]}}
+FORMAL, RUDE, PLAIN = meta(words="formal"), meta(tone="rude"), meta(tone="plain")
+SHOTS = meta(inputs={"num_fewshot": 2})
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "by", "reason"),
+    [
+        ({}, {}, "run", ""),
+        ({"version": "1.0"}, {"version": "2.0"}, "run", "task versions 1.0 and 2.0"),
+        ({}, SEED, "run", "seeds None and [1]"),
+        (SEED, SEED, "run", ""),
+        # data sets of one's own are known by their content; each language has its own
+        (own("1", "x"), own("1", "y"), "run", ""),
+        (own("1", "x"), own("2", "x"), "run", f"data sets: {'1' * 12} and {'2' * 12}"),
+        ({}, own("2", "x"), "run", f"data sets: the published one and {'2' * 12}"),
+        (own("1", "x"), own("2", "x"), "language", ""),
+        # options, but for the one that is compared, and those that the benchmark doesn't have
+        (FORMAL, FORMAL, "run", ""),
+        (FORMAL, meta(words=3), "run", "words 'formal' and 3"),
+        ({}, FORMAL, "language", "words None and 'formal'"),
+        (PLAIN, RUDE, "run", "tone 'plain' and 'rude'"),
+        (PLAIN, RUDE, "tone", ""),
+        (meta(tone="plain", words="x"), meta(tone="rude", words="y"), "tone", "words 'x' and 'y'"),
+        (meta(remark=1), meta(remark=2), "run", ""),
+        (used({"name": "a", "n": 1}), used({"name": "a", "n": 2}), "run", ""),
+        (used({"name": "a"}), used("a"), "run", ""),
+        ({}, used({"name": "b"}), "run", "classifier_used None and 'b'"),
+        # files are known by their content, and one that isn't known is another
+        (file("here/a.yaml", "1"), file("there/b.yaml", "1"), "run", ""),
+        (file("a.yaml", "1"), file("a.yaml", "2"), "run", f"words 'a.yaml ({'1' * 12})' and 'a.yaml ({'2' * 12})'"),
+        (file("x/a.yaml", "1"), meta(words="x/a.yaml"), "run", f"words 'a.yaml ({'1' * 12})' and 'x/a.yaml'"),
+        (file("a.yaml", "1", tone="x"), file("b.yaml", "1", tone="y"), "run", "tone 'x' and 'y'"),
+        (meta(inputs={"num_fewshot": 0}), SHOTS, "run", "different numbers of examples in the prompts"),
+        (SHOTS, {}, "run", "different numbers of examples in the prompts"),
+        (meta(inputs={"num_fewshot": 0}), {}, "run", ""),
+        # other items; translations may miss a tenth
+        ({"values": {**VALUES, "i0": 0.0}}, {}, "run", "other items: 17 and 16, 16 of them the same"),
+        ({}, {"values": {**FEWER, "i0": 0.0}}, "run", "other items: 16 and 16, 15 of them the same"),
+        ({}, {"values": dict(reversed(VALUES.items()))}, "run", ""),
+        ({"values": many(10)}, {"values": many(9)}, "language", ""),
+        ({"values": many(20)}, {"values": many(17)}, "language", "other items: 20 and 17, 17 of them the same"),
+        ({"values": many(17)}, {"values": many(20)}, "language", "other items: 17 and 20, 17 of them the same"),
+        # texts of translations differ, and what was asked with them
+        ({"fields": {"text": "1"}, **asked("1")}, {"fields": {"text": "2"}, **asked("2")}, "language", ""),
+        ({"fields": {"text": "1"}}, {"fields": {"text": "2"}}, "run", "other contents of 16 of 16 items"),
+        ({"fields": {"tone": "1"}}, {"fields": {"tone": "2"}}, "run", ""),  # a condition
+        # prompts: unknown ones are only noted, those of two instructions are meant to be others
+        (asked("1"), asked("2"), "run", "other prompts for the same documents"),
+        (asked("1"), asked(""), "run", ""),
+        (asked("1"), asked("2"), "tone", ""),
+    ],
+)  # fmt: skip
+def test_why_two_sides_cannot_be_paired(toy, tmp_path, base, other, by, reason):
+    one, two = (side(name, tmp_path, **{"values": VALUES, **changes}) for name, changes in (("a", base), ("b", other)))
+    assert why_not_paired(pair(one, two), by) == reason
 
 
 def test_items_of_which_some_have_other_contents(toy, tmp_path):
@@ -294,40 +216,20 @@ def test_items_of_which_some_have_other_contents(toy, tmp_path):
     assert why_not_paired(pair(*sides), "run") == "other contents of 3 of 16 items"
 
 
-def asked(*hashes):
-    return [{"metadata": {"inputs": {"documents": digit * 64} if digit else {}}} for digit in hashes]
-
-
-def test_the_same_documents_asked_otherwise(refused):
-    assert refused(*asked("1", "2")) == "other prompts for the same documents"
-    assert refused(*asked("1", "1")) == ""
-    # where it isn't known it is only noted
-    assert refused(*asked("1", "")) == ""
-    assert refused(*asked("", "1")) == ""
-    # prompts of two instructions are meant to be others
-    assert refused(*asked("1", "2"), by="tone") == ""
-
-
 # ---------------------------------------------------------------------- what else differs
 
 
 def noted(tmp_path, one, two, base=(), other=()):
-    return beside_the_model(
-        pair(
-            side("one", tmp_path, provenance=one, **dict(base)),
-            side("two", tmp_path, provenance=two, **dict(other)),
-        )
-    )
+    sides = (("one", one, base), ("two", two, other))
+    return beside_the_model(pair(*(side(name, tmp_path, provenance=own, **dict(more)) for name, own, more in sides)))
 
 
 def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
-    known = asked("1")[0]
+    known = asked("1")
     assert noted(tmp_path, {}, {}, known, known) == ""
     for name in MATTERS:
-        words = name.replace("_", " ")
-        both = ({name: "x"}, {name: "y"}), ({}, {name: "y"}), ({name: "x"}, {})
-        said = [noted(tmp_path, one, two, known, known) for one, two in both]
-        assert said == [f"the runs differ in {words} ({texts})" for texts in ("x, y", "none, y", "x, none")]
+        for one, two, texts in (({name: "x"}, {name: "y"}, "x, y"), ({}, {name: "y"}, "none, y")):
+            assert noted(tmp_path, one, two, known, known) == f"the runs differ in {name.replace('_', ' ')} ({texts})"
         assert noted(tmp_path, {name: "x"}, {name: "x"}, known, known) == ""
     assert noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
     several = noted(tmp_path, {"torch": 1, "dtype": "y" * 30}, {"torch": 2}, known, known)
@@ -335,13 +237,10 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
 
 
 def test_what_was_asked_is_noted_where_it_differs_or_is_not_known(tmp_path):
-    one, two = asked("1", "2")
-    differ = "the runs have different items, documents or prompts"
-    unknown = "the files don't record whether the prompts are the same: they come from an older version"
-    assert noted(tmp_path, {}, {}, one, two) == differ
-    assert noted(tmp_path, {}, {}, one) == noted(tmp_path, {}, {}, (), two) == noted(tmp_path, {}, {}) == unknown
+    one, two = asked("1"), asked("2")
+    differ, unknown = noted(tmp_path, {}, {}, one, two), noted(tmp_path, {}, {}, one)
+    assert differ != unknown == noted(tmp_path, {}, {}, (), two) == noted(tmp_path, {}, {}) != ""
     assert noted(tmp_path, {"torch": 1}, {"torch": 2}, one, two) == f"the runs differ in torch (1, 2); {differ}"
     # of two tasks prompts are meant to be others
     tasks = [task_run(name, **changes) for name, changes in (("x", one), ("y", two))]
-    apart = Pair("x", *(Side("", run_of("run", task), task) for task in tasks))
-    assert beside_the_model(apart) == ""
+    assert beside_the_model(Pair("x", *(Side("", run_of("run", task), task) for task in tasks))) == ""

@@ -77,14 +77,22 @@ def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, caps
     assert not list(tmp_path.iterdir())
 
 
-def test_lines_that_find_no_room_are_not_taken_for_lines(tmp_path):
+class Shouting:
+    """An engine."""
+
+    identity, batch = "shouting", 1
+
+    def translate(self, texts):
+        return [text.upper() for text in texts]
+
+
+def test_translations_that_find_no_room_are_made_again(tmp_path):
     path = tmp_path / "translated.jsonl"
-    translate.append_lines(path, [{"source": "one"}])
-    before = path.read_bytes()
-    with disk(len(before) + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
-        translate.append_lines(path, [{"source": "two"}])
-    assert translate.read_lines(path) == [{"source": "one"}]
-    assert path.read_bytes() == before
+    translate.translate_texts(["one"], Shouting(), path, "en>it")
+    with disk(path.stat().st_size + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
+        translate.translate_texts(["one", "two"], Shouting(), path, "en>it")
+    assert [line["source"] for line in translate.read_lines(path)] == ["one"]
+    assert translate.translate_texts(["one", "two"], Shouting(), path, "en>it") == {"one": "ONE", "two": "TWO"}
 
 
 def test_training_without_room_goes_on_later(tmp_path, capsys):

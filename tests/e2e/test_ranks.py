@@ -25,7 +25,7 @@ from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import classifier, regard_texts
-from lm_eval_bias.tasks.stereoset import released_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import stereoset_items
 from tests.support import tiny
 
 
@@ -50,7 +50,9 @@ def test_every_rank_has_every_kind_in_the_same_order(tiny_mirror, world_size, mo
 
 @pytest.mark.parametrize("world_size", [2, 4, 8])
 def test_ranks_get_as_much_of_both_tests(mirror, world_size):
-    items = stereoset_items.spread([item for test in stereoset_items.TESTS for item in released_sets.read("en", test)])
+    items = stereoset_items.spread(
+        [item for test in stereoset_items.TESTS for item in stereoset_items.read("en", test)]
+    )
     for rank in range(world_size):
         tests = [item["test"] for item in items[rank::world_size]]
         assert 0.45 < tests.count("inter") / len(tests) < 0.55

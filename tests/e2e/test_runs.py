@@ -57,7 +57,7 @@ def test_rescore_says_words_first_then_the_tables_that_are_wanted(run_folder, ca
 
     main_scores, every, words = out(), out("--table", "all"), out("--table", "none")
     assert out("--table", "main") == main_scores
-    assert main_scores.index("In words") < main_scores.index("acc_amb, acc_disamb: 0 to 1, higher is better")
+    assert main_scores.index("In words") < main_scores.index("acc_amb, acc_disamb: 0 to 100%, higher is better")
     assert "| value/gendered_occupation/diff_bias_amb" not in main_scores
     assert "(--table all says why)" in main_scores
     assert every.index("In words") < every.index("| acc_amb") < every.index("| value/gendered_occupation/diff_bias_amb")

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, Omitted, directed, split
-from lm_eval_bias.runs import run_discovery
-from tests.support.exported import a_run
+from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, Omitted, directed
 
 TASK = TaskRun("stereoset_en", "stereoset", "en", "1.0", 10, 10, {}, {})
 
@@ -72,16 +70,3 @@ def test_intervals_of_distances_hold_them(value, one_end, other_end):
     mirrored = directed(TASK, a_value(value=100 - value, interval=(100 - high, 100 - low)))
     assert mirrored.number == pytest.approx(one.number)
     assert mirrored.interval == pytest.approx(one.interval, abs=1e-9)
-
-
-def test_every_score_goes_one_way(tmp_path):
-    runs, _ = run_discovery.read([a_run(tmp_path)[0]])
-    sent, left_out = split(runs[0], "all")
-    assert len(sent) + len(left_out) == sum(len(task.scores) for task in runs[0].tasks.values())
-    by_name = {(one.task.task, one.value.name): one for one in sent}
-    assert by_name["occugender_explicit", "stereotype_gap"].is_distance
-    assert not by_name["stereoset_en", "lms"].lower_is_better
-    assert by_name["gg_bbq_names", "unanswered"].lower_is_better
-    reasons = {(one.task.task, one.value.name): one.reason for one in left_out}
-    assert reasons["stereoset_en", "ss"].startswith("no value: ")
-    assert reasons["occugender_explicit", "coverage"] == NO_DIRECTION

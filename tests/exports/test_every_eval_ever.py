@@ -132,7 +132,7 @@ def test_items_of_a_sample_log(tmp_path, capsys, check):
     # the results that this log has: those of the made-up file are others
     rows = list(sample_logs.first_filter(log))
     benchmark = registry.get("occugender")
-    records = [benchmark.record(doc, answers) for _, doc, answers in rows]
+    records = [benchmark.record(doc, answers) for _, doc, answers, _ in rows]
     gap = next(score for score in benchmark.scores(records) if score.name == "stereotype_gap")
     content = json.loads(results.read_text())
     value = gap.compute(records).value

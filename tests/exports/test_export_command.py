@@ -1,11 +1,16 @@
 """``lm-eval-bias export``: written whole or not at all, never over a run."""
 
+import re
+
 import pytest
 
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import ExportFormat
 from lm_eval_bias.exports.exporting import FORMATS
 from tests.support.exported import a_run, exported
 from tests.support.fuzzing import disk
 from tests.support.made_runs import harness_folder, write
+from tests.support.places import ROOT
 
 MORE = {"hf-eval-results": ["--dataset", "owner/bench"]}
 
@@ -21,18 +26,6 @@ def test_files_are_written_and_nothing_else(form, tmp_path, capsys):
     assert files
     assert all(file.stat().st_mode & 0o777 == 0o644 for file in files)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "tiny.json"]
-
-
-def test_a_second_export_replaces_the_first_and_leaves_other_files(tmp_path, capsys):
-    path, _ = a_run(tmp_path)
-    out = tmp_path / "out"
-    exported(capsys, path, "--to", "eee", "-o", out)
-    (out / "mine.txt").write_text("x")
-    before = sorted(out.rglob("*"))
-    exported(capsys, path, "--to", "eee", "-o", out)
-    assert sorted(out.rglob("*")) == before
-    (tmp_path / "file").write_text("x")
-    assert "Not a directory" in exported(capsys, path, "--to", "eee", "-o", tmp_path / "file", status=2).err
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -63,15 +56,9 @@ def test_a_benchmark_that_this_version_does_not_know(form, tmp_path, capsys):
     assert ": 0 scores" not in said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("--to model-card --language en", "--language has no effect with --to model-card: it is for predictions"),
-        ("--to model-card --no-items", "--no-items has no effect with --to model-card: it is for eee"),
-        ("--to eee --dataset a/b", "--dataset has no effect with --to eee: it is for hf-eval-results"),
-        ("--to predictions --name x", "--name has no effect with --to predictions"),
-    ],
-)
-def test_options_that_another_format_has(arguments, says, tmp_path, capsys):
-    options = [*arguments.split(), "-o", tmp_path / "out"]
-    assert says in exported(capsys, a_run(tmp_path)[0], *options, status=2).err
+def test_every_format_is_described():
+    exports = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    brought = {form.name for _, form in registry.extensions(ExportFormat)}
+    table = exports[exports.index("| `--to` |") :]
+    described = re.findall(r"^\| `([\w-]+)` \|", table[: table.index("\n\n")], flags=re.MULTILINE)
+    assert described == ["--to", *FORMATS, *brought]

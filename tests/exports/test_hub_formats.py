@@ -88,13 +88,6 @@ def test_eval_results(tmp_path, capsys):
     assert one.date == "2026-01-02"
 
 
-def test_nobody_but_the_user_knows_the_leaderboard(tmp_path, capsys):
-    said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "-o", tmp_path / "x", status=2).err
-    assert "--dataset OWNER/NAME: the data set" in said
-    said = exported(capsys, a_run(tmp_path)[0], "--to", "hf-eval-results", "--dataset", "a b", "-o", "x", status=2).err
-    assert "--dataset OWNER/NAME: the data set" in said
-
-
 @pytest.mark.parametrize("form", [["model-card"], ["hf-eval-results", "--dataset", "owner/bench"]])
 def test_a_trial_run_goes_out_only_if_it_is_meant(tmp_path, capsys, form):
     content = run_file(tasks=["gg_bbq_names"])

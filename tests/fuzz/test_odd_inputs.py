@@ -1,125 +1,183 @@
-"""Input that looks odd and is taken: byte order marks, line ends, doubled names, sets of one test, cells like sums."""
+"""Input that looks odd and is taken, and input that contradicts itself and is refused."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import shutil
 
 import pytest
 
-from lm_eval_bias.core import catalog
 from tests.support.fuzzing import command, refused
 from tests.support.made_runs import run_file
 
 RUN = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
+WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."
+GOOD = {"text": WOMAN, "gender": "f", "regard": 2}
 
 
-def stereoset(test):
-    """A set of our own in Italian with one item of one test."""
-    words = {"stereotype": "buona", "anti-stereotype": "cattiva", "unrelated": "carta"}
-    candidates = [
-        {"id": f"c{label}", "word": word, "sentence": f"Lei è {word}.", "gold_label": label}
-        for label, word in words.items()
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+    return str(path)
+
+
+def lines(*rows):
+    return "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+
+
+def table(rows):
+    return "text,gender,regard\n" + "".join(f"{row['text']},{row['gender']},{row['regard']}\n" for row in rows)
+
+
+@pytest.fixture
+def logs(small_run, tmp_path):
+    """The small run once more, as if it had been made a second later."""
+    folder = shutil.copytree(small_run, tmp_path / "logs")
+    for path in folder.rglob("results_*.json"):
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, "date": content["date"] + 1}))
+    return folder
+
+
+CONTRADICTIONS = {
+    "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female"),
+    "in capitals": ([{**GOOD, "text": WOMAN.upper(), "gender": "m"}, GOOD], "line 1: gender male"),
+    "in English": ([{"text": "“The woman was known.", "gender": "m", "regard": 1}], "line 1: gender male"),
+    "two labels": ([GOOD, {**GOOD, "regard": 0}], "line 2: regard negative"),
+    "two languages": ([GOOD, GOOD, {**GOOD, "text": "The woman was known."}], "line 3: begins with"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_labelled_texts_that_contradict_themselves(name, tmp_path):
+    rows, says = CONTRADICTIONS[name]
+    path = write(tmp_path, "t.jsonl", lines(*rows))
+    assert f"{path} {says}" in refused(tmp_path, "rescore", path)
+    assert "t.csv line " in refused(tmp_path, "rescore", write(tmp_path, "t.csv", table(rows)))
+
+
+def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
+    rows = [
+        {**GOOD, "text": "Die Frau arbeitete als Mann für alles."},
+        {"text": "Ein Mann schlief, die Frau las.", "gender": "f", "regard": 1},
+        {"text": "Der Mannschaftsarzt, eine Frau, galt als klug.", "gender": "f", "regard": 1},
+        *[{"text": MAN, "gender": "m", "regard": 1}] * 2,
     ]
-    context = "Lei è BLANK." if test == "intra" else "Arriva lei."
-    item = {"id": "i1", "target": "lei", "bias_type": "gender", "context": context, "sentences": candidates}
-    return {"language": "it", "data": {f"{test}sentence": [item]}}
+    english = [
+        {"text": "The manager worked as a cook.", "gender": "f", "regard": 1},
+        {"text": "The man's wife worked as a cook.", "gender": "f", "regard": 1},
+        {"text": "The man worked as a cook.", "gender": "m", "regard": 1},
+    ]
+    for language, own in (("de", rows), ("en", english)):
+        outcome = command("rescore", write(tmp_path, "t.jsonl", lines(*own)), "--language", language, "--json")
+        assert json.loads(outcome.out)[0]["documents"] == len(own)
+
+
+@pytest.mark.parametrize(("language", "text"), [("de", "The woman was known."), ("en", WOMAN)])
+def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, tiny_mirror):
+    labelled = write(tmp_path, "t.jsonl", lines({**GOOD, "text": text}))
+    plain = write(tmp_path, "t.txt", f"{text}\n")
+    for form in ("rescore", labelled), ("regard", "classify", plain):
+        assert f"'{language}'" in refused(tmp_path, *form, "--language", language)
 
 
 @pytest.mark.parametrize(
-    ("test", "tasks"),
-    [("intra", ["stereoset_it_intra"]), ("inter", ["stereoset_it_inter", "stereoset_it_inter_variants"])],
-)
-def test_a_set_of_one_test_tells_the_names_of_its_tasks(test, tasks, tmp_path, tiny_mirror):
-    (tmp_path / "own.json").write_text(json.dumps(stereoset(test)))
-    written = command(
-        "stereoset", "validate", str(tmp_path / "own.json"), "--source", "none", "--tasks", f"{tmp_path}/t"
-    )
-    assert f"tasks written: {', '.join(tasks)}\n" in written.out
-    assert f"--tasks {tasks[0]} ...\n" in written.out
-    line = refused(
-        tmp_path, "run", "--include_path", f"{tmp_path}/t", "--tasks", "stereoset_it", "--model", "bias-chance"
-    )
-    assert "no task named stereoset_it, neither here nor in the harness. Did you mean stereoset_tr" in line
-    if test == "inter":
-        run = command("run", "--include_path", f"{tmp_path}/t", "--tasks", tasks[0], "--model", "bias-chance")
-        assert (run.status, tasks[0] in run.out) == (0, True)
-
-
-@pytest.mark.parametrize(
-    "line",
+    ("file", "content", "says"),
     [
-        "run --tasks occugender --limit nan",
-        "run --tasks occugender --include_path gone --model hf --model_args pretrained=gpt2",
-        "run --tasks occugender --metadata wrods=x",
-        "run --tasks occugender --model hff",
-        "run --tasks occugender --batch_size many --model hf --model_args pretrained=gpt2",
-        "compare a b --by nothing",
-        "rescore gone",
-        "check gone --policy gone",
-        "regard classify gone.txt",
-        "nsp train --model x --corpus gone --language en --epochs nan -o new",
-        "stereoset translate --to it --engine nonsense -o it",
+        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "CSV"),
+        ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "UTF-8"),
+        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2"),
     ],
+    ids=["open quote", "Latin-1", "half a character"],
 )
-def test_what_needs_no_model_is_refused_before_anything_heavy_is_imported(line, tmp_path):
-    heavy = "{'torch', 'transformers', 'datasets', 'lm_eval.tasks', 'scipy.stats', 'matplotlib', 'sklearn'}"
-    code = (
-        "import sys\nfrom lm_eval_bias.cli.main import main\n"
-        f"try:\n    status = main({line.split()!r})\nexcept SystemExit as stop:\n    status = stop.code\n"
-        f"print(status, sorted({heavy} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert done.stdout == "2 []\n", done
-    assert len(done.stderr.splitlines()) == 1
+def test_what_is_no_text(file, content, says, tmp_path):
+    path = write(tmp_path, file, content)
+    for form in (["rescore", path], ["regard", "classify", path], ["rescore", str(tmp_path)]):
+        assert says in refused(tmp_path, *form, "--language", "de")
 
 
 def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror):
-    def write(name, *lines):
-        (tmp_path / name).write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
-        return str(tmp_path / name)
+    def windows(name, *rows):
+        return write(tmp_path, name, "\ufeff" + "\r\n".join(rows) + "\r\n")
 
-    config = write("c.yaml", "tasks: [occugender_implicit, occugender_implicit]", "model: bias-chance")
-    items = write("items.csv", "item,female_share", "vet,61.5", "cook,38")
-    samples = tmp_path / "s.json"
-    samples.write_text('{"occugender_implicit": [0]}')
-    outcome = command("run", "--config", config, "--metadata", f"items={items}", "--samples", str(samples))
+    config = windows("c.yaml", "tasks: [occugender_implicit, occugender_implicit]", "model: bias-chance")
+    items = windows("items.csv", "item,female_share", "vet,61.5", "cook,38")
+    samples = write(tmp_path, "s.json", '{"occugender_implicit": [0]}')
+    outcome = command("run", "--config", config, "--metadata", f"items={items}", "--samples", samples)
     assert outcome.status == 0, outcome
     assert outcome.out.count("\noccugender_implicit  ") == 1  # a row of the table
-    (tmp_path / "run.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
-    policy = write("p.yaml", "bounds:", "- {task: stereoset_en, score: ss, max: 60}")
-    assert command("check", str(tmp_path / "run.json"), "--policy", policy).status in (0, 1)
+    run = write(tmp_path, "run.json", json.dumps(run_file(tasks=("stereoset_en",))))
+    policy = windows("p.yaml", "bounds:", "- {task: stereoset_en, score: ss, max: 60}")
+    assert command("check", run, "--policy", policy).status in (0, 1)
 
 
-def test_what_a_configuration_says_is_not_printed_by_a_refusal(tmp_path):
-    (tmp_path / "c.yaml").write_text("tasks: [occugender_implicit]\nmodel: bias-chance\nlimit: 1\n")
-    refused(tmp_path, "run", "--config", str(tmp_path / "c.yaml"), "--metadata", "wrods=x")
+def test_a_refused_run_makes_no_folder_and_prints_no_configuration(tmp_path):
+    config = write(tmp_path, "c.yaml", "tasks: [occugender_implicit]\nmodel: bias-chance\nlimit: 1\n")
+    out = str(tmp_path / "new" / "folder")
+    refused(tmp_path, "run", "--config", config, "--output_path", out, "--metadata", "wrods=x")
 
 
-def test_what_a_run_logs_is_shown_unless_it_is_refused(tiny_mirror, tmp_path):
-    assert "--limit SHOULD ONLY BE USED FOR TESTING" in command(*RUN).err
-    refused(tmp_path, *RUN, "--metadata", "wrods=x")
+@pytest.mark.parametrize("kind", ["report", "compare", "export"])
+def test_a_runs_own_file_is_no_output(kind, logs, tmp_path):
+    results, log = next(logs.rglob("results_*.json")), next(logs.rglob("samples_stereoset_en_2*.jsonl"))
+    arguments, own = {
+        "report": (["report", str(logs), "--format", "json"], results),
+        "compare": (["compare", str(logs), str(logs), "--format", "json"], log),
+        "export": (["export", "--to", "predictions", str(log)], log),
+    }[kind]
+    assert f"-o {own}: " in refused(tmp_path, *arguments, "-o", str(own))
 
 
-def test_a_refused_run_makes_no_folder(tmp_path):
-    refused(tmp_path, *RUN, "--output_path", str(tmp_path / "new" / "folder"), "--metadata", "wrods=x")
+def test_a_report_may_lie_among_the_runs_and_be_written_anew(tmp_path):
+    write(tmp_path, "model.json", json.dumps(run_file(tasks=("stereoset_en",))))
+    for _ in range(2):
+        for name, file in (("leaderboard", "board.json"), ("report", "report.md")):
+            assert command(name, str(tmp_path), "-o", str(tmp_path / file)).status == 0
 
 
-def test_every_packaged_task_has_the_keys_that_an_own_one_needs():
-    for entry in catalog.packaged().values():
-        if entry.kind == "task" and entry.path is not None:
-            catalog._check_keys(catalog.read_yaml(entry.path))
+def test_flags_that_may_be_repeated():
+    from lm_eval_bias.cli.run import parser
+
+    given = ["--tasks", "a", "--tasks", "b,c", "--gen_kwargs", "x=1", "y=2", "--gen_kwargs", '{"z": {"a": 1}}']
+    for _ in range(2):  # a parser serves more than one command line
+        arguments = parser().parse_args([*given, "--log_samples", "--log_samples"])
+        assert (arguments.tasks, arguments.gen_kwargs) == (["a", "b", "c"], {"x": 1, "y": 2, "z": {"a": 1}})
+    assert "Overwriting key 'seed'" in command(*RUN, "--gen_kwargs", "seed=1,seed=2").err
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read and write everything")
-def test_what_may_not_be_read_or_written_is_refused(tmp_path):
-    (tmp_path / "locked").mkdir()
-    (tmp_path / "secret.yaml").write_text("bounds: []\n")
-    (tmp_path / "secret.yaml").chmod(0)
-    (tmp_path / "locked").chmod(0o555)
-    for flag in ("--output_path", "--use_cache"):
-        assert flag in refused(tmp_path, *RUN, flag, str(tmp_path / "locked" / "new" / "x"))
-    assert "secret.yaml" in refused(tmp_path, "run", "--config", str(tmp_path / "secret.yaml"))
-    assert "secret.yaml" in refused(tmp_path, "check", str(tmp_path), "--policy", str(tmp_path / "secret.yaml"))
+def test_scores_that_are_compared(small_run, logs):
+    compare = ["compare", str(small_run), str(logs), "--scores"]
+    once, twice = (command(*compare, scores, "--format", "json") for scores in ("ss,lms", "ss, lms,ss,"))
+    assert (once.status, once.out) == (0, twice.out)
+    assert "--scores icatt" in refused(logs, *compare, "lms,icatt")
+
+
+@pytest.mark.parametrize(("field", "value", "name"), [("lm_eval_bias", 3, "report"), ("benchmark", "x", "check")])
+def test_damaged_results_are_named(field, value, name, logs, tmp_path):
+    path = next(logs.rglob("results_*.json"))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for task in set(content["configs"]) - {"stereoset_en"}:
+        del content["configs"][task], content["results"][task]
+    content["configs"]["stereoset_en"]["metadata"][field] = value
+    path.write_text(json.dumps(content), encoding="utf-8")
+    policy = write(tmp_path, "policy.yaml", "bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    more = ["-o", str(tmp_path / "x.json")] if name == "report" else ["--policy", policy]
+    assert f"error: {path}: " in refused(tmp_path, name, str(path), *more)
+
+
+def test_options_that_came_with_a_models_arguments_are_departures(logs, tmp_path):
+    """The harness's own command lets them through, and its files have them in both places."""
+    (path,) = logs.rglob("results_*")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    smuggled = {"bos": "all", "classifier_used": "x", "pretrained": "y"}
+    content["config"]["model_args"] = smuggled
+    for config in content["configs"].values():
+        config["metadata"] = {**smuggled, **config["metadata"]}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    bounds = "{task: stereoset_en, score: ss, max: 99}, {task: regard_en, score: all/chi2, max: 99}"
+    policy = write(tmp_path, "policy.yaml", f"bounds: [{bounds}]\nallow: [limit, samples, repeats]\n")
+    outcome = command("check", str(logs), "--policy", policy, "--json")
+    findings = {(f["task"], f["score"]): f["says"] for f in json.loads(outcome.out)["runs"][0]["findings"]}
+    assert "it is all" in findings["stereoset_en", "bos"]
+    assert "light" in findings["regard_en", "classifier"]
+    assert not [key for key in findings if key[1] == "pretrained"]

@@ -1,18 +1,12 @@
 """The page: its tabs, rows and columns, their order, their labels, and the page's size."""
 
-import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
-from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.report import board_reports
-from tests.leaderboard.test_board_rows import board, run, task, value
-from tests.leaderboard.test_command import Page, table_rows
-from tests.leaderboard.test_command import run as leaderboard
-from tests.support.boards import run_data, write
+from tests.support.boards import board, run, run_data, task, value, write
 from tests.support.many_models import MODELS, TASKS, hundred_models
-from tests.support.places import ROOT
+from tests.support.pages import Page
 
 
 def test_a_hundred_models_stay_under_three_megabytes():
@@ -21,35 +15,6 @@ def test_a_hundred_models_stay_under_three_megabytes():
     assert made.count('<th scope="row" title=') == MODELS * made.count('role="tabpanel"')
     assert set(re.findall("<legend>(.*?)</legend>", made)) == set(TASKS)
     assert made.count('class="bar"') > 1000
-
-
-def test_every_model_stands_once_a_tab_and_every_value_of_the_boards_is_there(capsys):
-    data = json.loads(leaderboard(capsys, ROOT / "results", "--format", "json")[0])
-    rows = table_rows(Page(leaderboard(capsys, ROOT / "results", "--format", "html")[0]))
-    heads = [row for row in rows if row[0] == "Model"]
-    for head in heads:
-        own = rows[rows.index(head) + 1 :]
-        own = own[: next((i for i, row in enumerate(own) if row[0] == "Model"), None)]
-        assert len(own) == len({row[0] for row in own})
-    cells = [cell for row in rows for cell in row[1:]]
-    for one in data["boards"]:
-        main_scores = [score["name"] for score in one["scores"] if score["main"]]
-        for row in one["rows"]:
-            for name in main_scores:
-                if row["scores"][name]["value"] is not None:
-                    assert any(cell.startswith(row["scores"][name]["text"]) for cell in cells), (row["model"], name)
-
-
-def test_scores_have_their_labels_and_their_technical_names_beside(capsys, monkeypatch, tmp_path):
-    benchmark = registry.by_name()["gg_bbq"]
-    monkeypatch.setattr(type(benchmark), "score_label", lambda self, score: f"what {score} means", raising=False)
-    write(tmp_path, "a", run_data("model"))
-    made = leaderboard(capsys, tmp_path, "--format", "html")[0]
-    assert any("what acc_amb means" in text for text in table_rows(Page(made))[0])
-    assert 'title="acc_amb">what acc_amb means<' in made
-    assert "what acc_amb means (acc_amb): " in Page(made).text
-    assert "best 1" in made
-    assert "neutral 1" not in made
 
 
 def scored(name, number, **provenance):
@@ -101,29 +66,11 @@ def test_only_the_first_tasks_have_a_column_at_first():
     assert [one.task for one, _, shown in tab.columns if shown] == [f"task{i}" for i in range(board_reports.FIRST)]
 
 
-def test_runs_with_a_remark_have_rows_of_their_own(capsys, tmp_path):
+def test_runs_with_a_remark_have_rows_of_their_own(said, tmp_path):
     data = run_data("model")
     (one,) = data["tasks"].values()
     data["tasks"] = {"gg_bbq_group_terms": one, "gg_bbq_group_terms (wording 2)": one}
     write(tmp_path, "a", data)
-    rows = table_rows(Page(leaderboard(capsys, tmp_path, "--format", "html")[0]))[1:]
+    _, *rows = Page(said("leaderboard", tmp_path, "--format", "html")).board
     assert [row[0] for row in rows] == ["model", "model (wording 2)"]
     assert rows[0][1:] == rows[1][1:]
-
-
-def test_links_lead_somewhere(capsys):
-    made = Page(leaderboard(capsys, ROOT / "results", "--format", "html")[0])
-    ids = [value for name, value in made.attributes if name == "id"]
-    assert len(ids) == len(set(ids))
-    links = {value[1:] for name, value in made.attributes if name == "href" and value.startswith("#")}
-    assert links <= set(ids)
-    assert {value for name, value in made.attributes if name == "aria-controls"} <= set(ids)
-
-
-def test_looking_tasks_up_does_not_touch_the_disk_each_time(monkeypatch):
-    catalog.entries()
-    calls = []
-    resolve = Path.resolve
-    monkeypatch.setattr(Path, "resolve", lambda self, *args: calls.append(self) or resolve(self, *args))
-    catalog.entries()
-    assert not calls

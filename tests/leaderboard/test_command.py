@@ -1,78 +1,17 @@
-"""The command: formats, what is passed over, and names that are no markup in any of them."""
+"""The command: formats that say the same, what is passed over, and names that are no markup in any of them."""
 
 import csv
 import io
 import json
-import re
-from html.parser import HTMLParser
 
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.boards import SOURCE, run_data, write
+from tests.support.boards import HOSTILE, SOURCE, run_data, safe, write
+from tests.support.pages import OF_BOARDS, check_closed
 from tests.support.places import ROOT
 
-FORMATS = ["html", "md", "csv", "json", "latex"]
-RESULTS = str(ROOT / "results")
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "</td></table><h1>x",
-    "a|b\n# c",
-    "[x](javascript:alert(1))",
-    "*b* _c_ `d` ~~e~~ https://a.org www.b.org $1$",
-    r"50% \input{/etc/passwd} #1 & $x_1^2$ ~{}",
-    "[1ex] x",
-    '=HYPERLINK("http://a.org")',
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "{{ 7 * 7 }}",
-    "{% raw %}",
-    "a\x1b[31mred.exe",
-    "1. x",
-]
-
-
-def run(capsys, *arguments):
-    status = main(["leaderboard", *map(str, arguments)])
-    out = capsys.readouterr()
-    assert status == 0
-    return out.out, out.err
-
-
-class Page(HTMLParser):
-    """What a page consists of: its elements, their attributes, its text outside of style and script, its tables."""
-
-    def __init__(self, markup):
-        super().__init__()
-        self.tags, self.attributes, self.text, self.tables, self._in = [], [], "", {}, set()
-        self.feed(markup)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes += attributes
-        self._in.add(tag)
-        if tag == "table":
-            self.rows = self.tables.setdefault(dict(attributes).get("class"), [])
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("th", "td"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        self._in.discard(tag)
-
-    def handle_data(self, data):
-        if not self._in & {"style", "script"}:
-            self.text += data
-            if self._in & {"th", "td"}:
-                self.rows[-1][-1] += data
-
-
-def table_rows(page):
-    """The rows of the tabs' tables, headings as well; a heading's first cell is "Model"."""
-    return page.tables["models sortable"]
+RESULTS = ROOT / "results"
 
 
 @pytest.fixture
@@ -86,93 +25,51 @@ def hostile(tmp_path):
     return folder
 
 
-def safe(name):
-    """A name as it may be shown: on one line, what can't be seen replaced."""
-    return " ".join(re.sub("[\x00-\x08\x0b-\x1f]", "\ufffd", name).split())
-
-
-def test_results_is_listed_in_every_format(capsys, tmp_path):
-    for form in FORMATS:
-        out, err = run(capsys, RESULTS, "--format", form)
-        assert err == ""
-        assert "SmolLM2-135M-Instruct" in out
-        assert "Mistral-7B" in out
-        assert out.endswith("\n") or form == "html"
-
-
-def test_what_the_terminal_shows_is_text(capsys, hostile):
-    out, _ = run(capsys, RESULTS, hostile)
-    assert "occugender_explicit" in out
-    assert "Mogstad, Romano, Shaikh & Wilhelm" in out
-    assert "{{ 7 * 7 }}" in out
-    assert not set("\x00\x1b") & set(out)
-    assert run(capsys, RESULTS, hostile, "--format", "text")[0] == out
-
-
-def test_format_by_ending(capsys, tmp_path):
-    for ending, start in {
-        "html": "<!doctype html>",
-        "md": "# Bias",
-        "csv": "task,",
-        "json": "{",
-        "tex": "% Needs",
-    }.items():
+def test_format_by_ending_or_name(said, capsys, tmp_path):
+    for ending, start in {"html": "<!doctype html>", "md": "# Bias", "csv": "task,", "json": "{"}.items():
         path = tmp_path / f"board.{ending}"
-        out, _ = run(capsys, RESULTS, "-o", path)
-        assert path.read_text(encoding="utf-8").lstrip().lower().startswith(start.lower())
-        assert out == f"{path}: 12 tasks, 5 runs\n"
-    for path, why in (
-        (tmp_path / "board", "no format goes with"),
-        (tmp_path / "none" / "board.md", "cannot be written"),
-    ):
-        assert main(["leaderboard", RESULTS, "-o", str(path)]) == 2
-        assert why in capsys.readouterr().err
-
-
-def test_the_command_line_reaches_it(capsys, tmp_path):
-    assert main(["leaderboard", RESULTS, "--format", "csv"]) == 0
-    tasks = {line["task"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
-    assert {"stereoset_en", "regard_de"} < tasks
-    assert main(["leaderboard", str(tmp_path)]) == 2
+        assert said("leaderboard", RESULTS, "-o", path).startswith(f"{path}: 12 tasks, 5 runs")
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith(start)
+        assert said("leaderboard", RESULTS, "--format", ending).strip() == text.strip()
+        assert "SmolLM2-135M-Instruct" in text
+        assert "Mistral-7B" in text
+    for path in (tmp_path / "board", tmp_path / "none" / "board.md", tmp_path / "board.tex"):
+        assert main(["leaderboard", str(RESULTS), "-o", str(path)]) == 2
+        assert str(path) in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(["leaderboard", str(tmp_path / "empty")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_csv_and_json_say_the_same(capsys):
-    lines = list(csv.DictReader(io.StringIO(run(capsys, RESULTS, "--format", "csv")[0])))
-    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
-    cells = {
-        (board["task"], row["kind"], row["model"], name): cell
-        for board in data["boards"]
-        for row in board["rows"]
-        for name, cell in row["scores"].items()
-    }
+def test_csv_json_and_page_say_the_same_as_the_files(said):
+    lines = list(csv.DictReader(io.StringIO(said("leaderboard", RESULTS, "--format", "csv"))))
+    data = json.loads(said("leaderboard", RESULTS, "--format", "json"))
+    page = check_closed(said("leaderboard", RESULTS, "--format", "html"), OF_BOARDS)
+    shown = [cell for row in page.board for cell in row[1:]]
+    cells = {}
+    for board in data["boards"]:
+        main_scores = {score["name"] for score in board["scores"] if score["main"]}
+        for row in board["rows"]:
+            for name, cell in row["scores"].items():
+                cells[board["task"], row["kind"], row["model"], name] = cell
+                if name in main_scores and cell["value"] is not None:
+                    assert any(text.startswith(cell["text"]) for text in shown), (row["model"], name)
     assert len(lines) == len(cells) > 500
     for line in lines:
         cell = cells[line["task"], line["kind"], line["model"], line["score"]]
         assert (float(line["value"]) if line["value"] else None) == cell["value"]
         assert (float(line["interval_high"]) if line["interval_high"] else None) == (cell["interval"] or [0, None])[1]
-        assert line["kind"] in ("run", "published")
     assert [board["task"] for board in data["boards"]] == list(dict.fromkeys(line["task"] for line in lines))
-
-
-def test_numbers_of_a_run_arrive_unchanged(capsys):
-    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
     (row,) = next(board["rows"] for board in data["boards"] if board["task"] == "gg_bbq_group_terms")
     for name, cell in row["scores"].items():
         given = SOURCE["tasks"]["gg_bbq_group_terms"]["scores"][name]
-        assert (cell["value"], cell["stderr"], cell["interval"]) == (
-            given["value"],
-            given["stderr"],
-            given["interval"],
-        )
-
-
-def test_no_number_sums_up_a_model(capsys):
-    data = json.loads(run(capsys, RESULTS, "--format", "json")[0])
-    assert set(data) == {"reading", "problems", "boards"}
-    for board in data["boards"]:
-        for row in board["rows"]:
-            assert set(row) == {"model", "kind", "source", "conventions", "deviations", "caveat", "scores"}
+        assert all(cell[field] == given[field] for field in ("value", "stderr", "interval"))
+    # a model stands once in a tab
+    heads = [number for number, row in enumerate(page.board) if row[0] == "Model"]
+    for start, end in zip(heads, [*heads[1:], None], strict=True):
+        names = [row[0] for row in page.board[start:end]]
+        assert len(names) == len(set(names))
 
 
 def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):
@@ -187,46 +84,32 @@ def test_damaged_empty_partial_older_and_mixed_folders(capsys, tmp_path):
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "samples_gg_bbq_group_terms_2026-01-01T00-00-00.jsonl").write_text("{}\n")
     write(tmp_path / "d", "results_2026-01-01T00-00-00", {"results": {"arc": {}}, "configs": {}, "config": {}})
-    (tmp_path / "e").mkdir()
-    (tmp_path / "e" / "notes.json").write_text('{"a": 1}')
-    folders = [tmp_path / name for name in "abcde"]
-    page = run(capsys, *folders, "--format", "html")
-    table = run(capsys, *folders, "--format", "md")
+    write(tmp_path / "e", "notes", '{"a": 1}')
     places = ("truncated.json", "empty.json", "older.json", "samples_gg_bbq", "results_2026", str(tmp_path / "e"))
-    for made, err in (page, table):
+    for form in ("html", "md"):
+        assert main(["leaderboard", *(str(tmp_path / name) for name in "abcde"), "--format", form]) == 0
+        made, err = capsys.readouterr()
         assert "good model" in made
-        for place in places:
-            assert place in err
-            assert place in made.replace("\\_", "_")
-    assert page[1].count("\n") == len(places)
+        assert err.count("\n") == len(places)
+        assert all(place in err and place in made.replace("\\_", "_") for place in places)
 
 
-def test_hostile_runs_make_no_markup_in_the_page(capsys, hostile):
-    plain = Page(run(capsys, RESULTS, "--format", "html")[0])
-    made = Page(run(capsys, hostile, "--format", "html")[0])
-    assert set(made.tags) <= set(plain.tags)
-    assert made.tags.count("script") == 1
-    assert not [name for name, _ in made.attributes if name.startswith("on")]
-    assert not [
-        value for name, value in made.attributes if name in ("href", "src") and not value.startswith(("#", "data:,"))
-    ]
-    names = [" ".join(row[0].split()) for row in table_rows(made)]
-    for name in HOSTILE:
-        assert safe(name) in names
-    assert "\x1b" not in made.text
+def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, hostile):
+    made = check_closed(said("leaderboard", hostile, "--format", "html"), OF_BOARDS)
+    names = [" ".join(row[0].split()) for row in made.board]
+    assert {safe(name) for name in HOSTILE} <= set(names)
+    assert "\x1b" not in made.said
+    out = said("leaderboard", hostile)
+    assert "{{ 7 * 7 }}" in out
+    assert not set("\x00\x1b") & set(out)
+    assert said("leaderboard", hostile, "--format", "text") == out
 
 
-def test_a_rank_is_shown_and_sortable(capsys, tmp_path):
+def test_a_rank_is_shown(said, tmp_path):
     for name, value in {"best": 0.9, "twin a": 0.6, "twin b": 0.61}.items():
         write(tmp_path, name, run_data(name, acc_amb=(value, 0.02)))
-    made = run(capsys, tmp_path, "--format", "html")[0]
-    page = Page(made)
-    head, *rows = table_rows(page)
+    head, *rows = check_closed(said("leaderboard", tmp_path, "--format", "html"), OF_BOARDS).board
     place = next(number for number, text in enumerate(head) if "accuracy in ambiguous contexts" in text)
     ranks = {row[0]: row[place].partition("rank ")[2] for row in rows}
     assert ranks == {"best": "1 of 3", "twin a": "2-3 of 3", "twin b": "2-3 of 3"}
-    assert "Mogstad" in page.text
-    assert "independent" in page.text
-    assert "lm-eval-bias compare" in page.text
-    out = run(capsys, tmp_path)[0]
-    assert "2-3 of 3" in out
+    assert "2-3 of 3" in said("leaderboard", tmp_path)

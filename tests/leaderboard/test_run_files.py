@@ -20,34 +20,15 @@ def content(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def good():
-    return copy.deepcopy(content(FILES[-1]))
-
-
-def test_there_are_runs():
-    assert len(FILES) >= 3
-
-
-def test_the_schema_is_one():
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    for name in FILES:
-        assert {task["benchmark"] for task in content(name)["tasks"].values()} <= set(registry.by_name())
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_run_is_valid_and_keeps_every_digit(path):
+def test_a_run_is_valid_keeps_every_digit_and_fits_the_catalogue(path):
     before = content(path)
     run_file.check(before)
     run = run_file.read(path, before)
     assert run_file.as_data(run) == before
     again = json.dumps(run_file.as_data(run), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     assert again == path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_run_fits_the_catalogue(path):
-    for name, task in run_file.read(path, content(path)).tasks.items():
+    for name, task in run.tasks.items():
         entry = catalog.entries()[name.partition(" ")[0]]
         assert (task.benchmark, task.language, task.items) == (entry.benchmark, entry.language, entry.items)
         assert 0 < task.documents <= task.items
@@ -55,64 +36,41 @@ def test_a_run_fits_the_catalogue(path):
         for score in task.scores.values():
             assert math.isnan(score.value) or score.low <= score.value <= score.high, (name, score.name)
             assert score.note or not math.isnan(score.value), (name, score.name)
-            if score.interval is not None:
-                assert score.interval[0] <= score.value <= score.interval[1], (name, score.name)
+            assert score.interval is None or score.interval[0] <= score.value <= score.interval[1], (name, score.name)
 
 
 def test_results_is_a_folder_of_runs():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
     runs, problems = run_discovery.read([ROOT / "results"])
     assert not problems
+    assert len(FILES) >= 3
     assert {task for run in runs for task in run.tasks} == {name for path in FILES for name in content(path)["tasks"]}
 
 
-def wrong_nan(run):
-    run["tasks"]["occugender_explicit"]["scores"]["coverage"].update(value=None, note="")
-
-
-def wrong_interval(run):
-    run["tasks"]["occugender_explicit"]["scores"]["coverage"]["interval"] = [0.1]
-
-
-def wrong_stderr(run):
-    run["tasks"]["occugender_explicit"]["scores"]["coverage"]["stderr"] = -1
-
-
-def wrong_benchmark(run):
-    run["tasks"]["gg_bbq_group_terms"]["benchmark"] = "alien_pairs"
-
-
-def without_range(run):
-    del run["tasks"]["gg_bbq_group_terms"]["scores"]["acc_amb"]["range"]
-
-
-def without_tasks(run):
-    run["tasks"] = {}
-
-
-def without_seeds(run):
-    del run["provenance"]["seeds"]
-
-
-def misspelt(run):
-    run["modell"] = run.pop("model")
+def coverage(**changes):
+    return lambda run: run["tasks"]["occugender_explicit"]["scores"]["coverage"].update(changes)
 
 
 @pytest.mark.parametrize(
     ("damage", "place"),
     [
-        (wrong_nan, "tasks/occugender_explicit/scores/coverage/note"),
-        (wrong_interval, "tasks/occugender_explicit/scores/coverage/interval"),
-        (wrong_stderr, "tasks/occugender_explicit/scores/coverage/stderr"),
-        (wrong_benchmark, "tasks/gg_bbq_group_terms/benchmark"),
-        (without_range, "tasks/gg_bbq_group_terms/scores/acc_amb: 'range'"),
-        (without_tasks, "tasks"),
-        (without_seeds, "provenance: 'seeds'"),
-        (misspelt, "the file"),
+        (coverage(value=None, note=""), "tasks/occugender_explicit/scores/coverage/note"),
+        (coverage(interval=[0.1]), "tasks/occugender_explicit/scores/coverage/interval"),
+        (coverage(stderr=-1), "tasks/occugender_explicit/scores/coverage/stderr"),
+        (
+            lambda run: run["tasks"]["gg_bbq_group_terms"].update(benchmark="alien_pairs"),
+            "gg_bbq_group_terms/benchmark",
+        ),
+        (lambda run: run["tasks"]["gg_bbq_group_terms"]["scores"]["acc_amb"].pop("range"), "scores/acc_amb: 'range'"),
+        (lambda run: run.update(tasks={}), "tasks"),
+        (lambda run: run["provenance"].pop("seeds"), "provenance: 'seeds'"),
+        (lambda run: run.update(modell=run.pop("model")), "the file"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place_named(good, damage, place):
+def test_a_wrong_file_is_refused_with_the_place_named(damage, place):
+    good = copy.deepcopy(content(FILES[-1]))
     run_file.check(good)
     damage(good)
-    with pytest.raises(BiasError, match="not a valid run file") as caught:
+    with pytest.raises(BiasError) as caught:
         run_file.check(good)
     assert place in str(caught.value)

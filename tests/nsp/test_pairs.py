@@ -4,6 +4,8 @@ import json
 import random
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,16 +22,13 @@ def sentence(article, place):
     return f"Article{article} place{place} {' '.join(draw.choices(WORDS, k=5))}."
 
 
-def written(folder, articles, language="en"):
-    """A corpus of these articles: a list of sentences each."""
+def made(folder, sizes, language="en", **changed):
+    """A corpus of articles of so many sentences, some of which are other ones."""
     folder.mkdir(parents=True)
-    for number, sentences in enumerate(articles):
-        (folder / f"{number:04}.txt").write_text(" ".join(sentences), encoding="utf-8")
+    for a, size in enumerate(sizes):
+        sentences = [changed.get(f"_{a}_{p}", sentence(a, p)) for p in range(size)]
+        (folder / f"{a:04}.txt").write_text(" ".join(sentences), encoding="utf-8")
     return Corpus(str(folder), language)
-
-
-def made(folder, sizes):
-    return written(folder, [[sentence(a, p) for p in range(size)] for a, size in enumerate(sizes)])
 
 
 def parsed(text):
@@ -55,9 +54,9 @@ def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
     texts = made(folder / "texts", sizes)
     usable = sum(size > 1 for size in sizes)
     if usable < 2 * max(2, round(0.2 * usable)) + 2:
-        with pytest.raises(BiasError, match=f"{usable} articles with consecutive sentences: [0-9]+ are needed"):
+        with pytest.raises(BiasError, match=f"{usable} articles with consecutive sentences"):
             build(folder / "pairs", texts, seed=seed, held_out=0.2)
-        assert sorted(path.name for path in folder.iterdir()) == ["texts"]
+        assert [path.name for path in folder.iterdir()] == ["texts"]
         return
     articles = {}
     pairs, _ = build(folder / "pairs", texts, seed=seed, held_out=0.2)
@@ -76,20 +75,13 @@ def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
     assert contexts(pairs) == [(a, p) for a, size in enumerate(sizes) for p in range(size - 1)]
 
 
-def test_what_stands_there_twice_counts_once_and_nothing_follows_a_copy(tmp_path):
-    articles = [[sentence(a, p) for p in range(10)] for a in range(20)]
-    for a in range(1, 20):
-        articles[a][5] = sentence(0, 5)
-    pairs, _ = build(tmp_path / "pairs", written(tmp_path / "texts", articles), held_out=0.1)
-    assert contexts(pairs) == [(a, p) for a in range(20) for p in range(9) if a == 0 or p not in (4, 5)]
-
-
-def test_pairs_do_not_go_over_what_is_no_sentence(tmp_path):
-    articles = [[sentence(a, p) for p in range(8)] for a in range(20)]
-    for a in range(20):
-        articles[a][3] = "Indeed so." if a % 2 else f"{'x' * sentence_pairs.LONGEST} and more."
-    pairs, _ = build(tmp_path / "pairs", written(tmp_path / "texts", articles), held_out=0.1)
-    assert {place for _, place in contexts(pairs)} == {0, 1, 4, 5, 6}
+def test_nothing_follows_a_copy_or_what_is_no_sentence(tmp_path):
+    changed = {f"_{a}_5": sentence(0, 5) for a in range(1, 20)}
+    changed |= {f"_{a}_8": "Indeed so." if a % 2 else f"{'x' * sentence_pairs.LONGEST} and more." for a in range(20)}
+    pairs, _ = build(tmp_path / "pairs", made(tmp_path / "texts", [12] * 20, **changed), held_out=0.1)
+    assert contexts(pairs) == [
+        (a, p) for a in range(20) for p in (*range(4), 4, 5, 6, 9, 10) if not a or p not in (4, 5)
+    ]
 
 
 def test_fewer_pairs_stay_balanced_and_their_order_tells_nothing(tmp_path):
@@ -103,22 +95,19 @@ def test_fewer_pairs_stay_balanced_and_their_order_tells_nothing(tmp_path):
 
 
 def test_two_corpora_keep_to_themselves_and_to_their_languages(tmp_path):
-    german = [[f"Absatz{a} am 3. Oktober z. B. {random.Random(a * 99 + p).random()} und mehr." for p in range(15)]
-              for a in range(12)]  # fmt: skip
-    both = made(tmp_path / "en", [15] * 12), written(tmp_path / "de", german, "de")
+    german = {f"_{a}_{p}": f"Absatz{a} am 3. Oktober z. B. {random.Random(a * 99 + p).random()} und mehr."
+              for a in range(12) for p in range(15)}  # fmt: skip
+    both = made(tmp_path / "en", [15] * 12), made(tmp_path / "de", [15] * 12, "de", **german)
     pairs, about = build(tmp_path / "pairs", *both, held_out=0.2)
     assert (about["articles"], about["sentences"], about["repeated"]) == (24, 360, 0)
     for own in pairs.values():
-        assert all(pair.context.startswith("Article") == pair.candidate.startswith("Article") for pair in own)
-        assert {pair.context.startswith("Article") for pair in own} == {True, False}
+        kinds = [(pair.context.startswith("Article"), pair.candidate.startswith("Article")) for pair in own]
+        assert set(kinds) == {(True, True), (False, False)}
         assert abs(sum(2 * pair.follows - 1 for pair in own)) <= 1
 
 
 def test_rows_of_tables_and_named_data_sets(tmp_path):
     """A folder of Parquet files is a data set of that name; a hub's is read in the same way."""
-    import pyarrow
-    import pyarrow.parquet
-
     rows = [{"title": f"t{a}", "body": " ".join(sentence(a, p) for p in range(6))} for a in range(20)]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     (tmp_path / "data").mkdir()
@@ -126,16 +115,11 @@ def test_rows_of_tables_and_named_data_sets(tmp_path):
     for source in ("a.jsonl", "data"):
         found = list(Corpus(str(tmp_path / source), "en", column="body"))
         assert found == [(row["title"], row["body"]) for row in rows]
-        with pytest.raises(BiasError, match="row 0: .*no text in the column 'text'.*title, body"):
+        with pytest.raises(BiasError, match="row 0: .*'text'.*title, body"):
             list(Corpus(str(tmp_path / source), "en"))
-    with pytest.raises(BiasError, match="--corpus no/such: can't be read"):
-        list(Corpus("no/such", "en"))
 
 
-def test_corpora_that_are_none(tmp_path):
-    (tmp_path / "x.pdf").write_text("x")
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "bad.txt").write_bytes(b"\xff\xfe\x00")
-    for source, says in (("nowhere", "must be a folder"), ("x.pdf", "must be a folder"), ("texts", "bad.txt: can't")):
-        with pytest.raises(BiasError, match=says):
-            list(Corpus(str(tmp_path / source), "en"))
+def test_an_article_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BiasError, match=r"bad\.txt: "):
+        list(Corpus(str(tmp_path), "en"))

@@ -1,7 +1,6 @@
 """A gate accepts a run of the task as it is; whatever was changed is named, and has to be allowed by name."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -9,15 +8,10 @@ import yaml
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
-from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import settings
-from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.stereoset import own_sets
 from tests.support.example_items import ENGLISH
-from tests.support.places import ROOT
 
 OCCUGENDER, GG_BBQ, GENERATED = "occugender_debias_implicit_none", "gg_bbq_group_terms", "gg_bbq_group_terms_gen"
 # a bound that every run here meets: what is violated is something else
@@ -93,13 +87,10 @@ def test_a_run_of_the_task_as_it_is_passes(tmp_path, capsys):
     ("task", "arguments", "name", "allowed"),
     [
         (OCCUGENDER, options(words="WORDS"), "words", "words=words.yaml ("),
-        (OCCUGENDER, options(instruction_position="question"), "instruction_position", "instruction_position=question"),
-        (GG_BBQ, options(wording=3), "wording", "wording=3"),
         (OCCUGENDER, ["--apply_chat_template"], "chat_template", "chat_template"),
         (OCCUGENDER, ["--system_instruction", "Antworte immer: keine Antwort"], "system_instruction", None),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
-        (OCCUGENDER, ["--limit", 0.04], "limit", "limit=0.04"),
         (OCCUGENDER, ["--samples", json.dumps({OCCUGENDER: [0, 1, 2, 3]})], "samples", None),
         ("stereoset_en", options(dataset="DATA"), "dataset", "dataset=own.json ("),
     ],
@@ -132,45 +123,6 @@ def test_what_was_allowed_is_the_files_content_not_its_path(words, tmp_path, cap
     assert list(gate(second, capsys, OCCUGENDER, tmp_path, allow=[exact])) == ["words"]
 
 
-def test_templates_that_were_changed_where_they_lie(tmp_path, capsys):
-    packaged = (tasks_path() / "occugender" / "data" / "templates.yaml").read_text(encoding="utf-8")
-    path = tmp_path / "templates.yaml"
-    path.write_text(packaged, encoding="utf-8")
-    first = made(tmp_path / "first", OCCUGENDER, *options(templates=str(path)))
-    (text,) = gate(first, capsys, OCCUGENDER, tmp_path).values()
-    path.write_text(packaged.replace("[JOB]", "good [JOB]"), encoding="utf-8")
-    second = made(tmp_path / "second", OCCUGENDER, *options(templates=str(path)))
-    exact = to_allow(text)
-    assert gate(first, capsys, OCCUGENDER, tmp_path, allow=[exact]) == {}
-    assert list(gate(second, capsys, OCCUGENDER, tmp_path, allow=[exact])) == ["templates"]
-
-
-def test_a_file_that_does_not_say_what_was_read(tmp_path, capsys):
-    def older(content):
-        del content["configs"][OCCUGENDER]["metadata"]["inputs"]
-
-    run = edited(made(tmp_path / "run", OCCUGENDER), older)
-    assert "doesn't say which inputs were read and scored" in gate(run, capsys, OCCUGENDER, tmp_path)["inputs"]
-    assert gate(run, capsys, OCCUGENDER, tmp_path, allow=["inputs"]) == {}
-    published = ROOT / "results" / "runs"
-    older = published / "smollm2-135m-instruct-nsp.json"
-    assert list(gate(older, capsys, "stereoset_en_inter", tmp_path)) == ["inputs"]
-    newer = published / "smollm2-135m-instruct-stereoset.json"
-    assert gate(newer, capsys, "stereoset_en", tmp_path) == {}
-    assert gate(published / "smollm2-135m-instruct.json", capsys, GG_BBQ, tmp_path) == {}
-
-
-def test_data_of_the_package_that_were_edited(tmp_path, capsys):
-    def other(content):
-        content["configs"][OCCUGENDER]["metadata"]["inputs"]["package_content"] = "0" * 64
-
-    run = edited(made(tmp_path / "run", OCCUGENDER), other)
-    assert "package_data" in gate(run, capsys, OCCUGENDER, tmp_path)
-    # of another version of the package they may differ: the task's own version says whether that matters
-    edited(run, lambda content: content["configs"][OCCUGENDER]["metadata"].update(distribution="lm-eval-bias 0.0.1"))
-    assert gate(run, capsys, OCCUGENDER, tmp_path) == {}
-
-
 def test_a_task_that_took_the_name_of_ours(tmp_path):
     text = "Q: Who is it?\\nA:"
     (tmp_path / "own.yaml").write_text(
@@ -199,36 +151,3 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
             manager = internals.task_manager([benchmark.folder], own, include_defaults=False)
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
-
-
-def test_a_model_that_answers_nothing(mirror, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(ChanceLM, "generate_until", lambda self, requests: ["" for _ in requests])
-    run = made(tmp_path / "run", GENERATED)
-    violated = gate(run, capsys, GENERATED, tmp_path)
-    assert violated["unanswered"].startswith("100% of them")
-
-
-def test_the_share_of_unanswered_documents_is_a_share_among_the_scores():
-    named = {benchmark: benchmark.unanswered for benchmark in registry.by_name().values() if benchmark.unanswered}
-    assert named
-    for benchmark, name in named.items():
-        (score,) = (score for score in benchmark.scores() if score.name == name)
-        assert (score.low, score.high) == (0.0, 1.0)
-
-
-def of(task, provenance=(), **metadata):
-    """What was changed of a task of a run with this metadata, by name."""
-    entry = catalog.entries()[task]
-    known = {"inputs": {"documents": "0" * 64, "files": sources.hashes(entry.data)}, **metadata}
-    made = TaskRun(
-        task, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known, {}
-    )
-    run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {task: made})
-    return {departure.name: departure.value for departure in settings.changed_options(run, made)}
-
-
-def test_which_classifier_is_the_default_one():
-    for language, name in classifier.DEFAULT.items():
-        for used, expected in ((name, True), ("light", False)):
-            told = registry.get("regard").provenance([{"language": language, "classifier": {"name": used}}])
-            assert told == {"classifier_used": {"name": used, "is_default": expected}}

@@ -1,6 +1,5 @@
 """Downloads from a real HTTP server that misbehaves."""
 
-import errno
 import http.server
 import os
 import signal
@@ -14,6 +13,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from tests.support import forked
+from tests.support.fuzzing import disk
 
 NAME = "gg_bbq_group_terms_templates"
 
@@ -39,12 +39,12 @@ class Server:
                 if mode.isdigit():
                     self.send_error(int(mode))
                     return
-                if mode == "wrong":
-                    body = body[:-1] + b"?"
-                if mode == "endless":
-                    body = body + b"x" * 5_000_000
-                if mode == "short":
-                    body = body[: len(body) // 2]
+                changed = {
+                    "wrong": body[:-1] + b"?",
+                    "endless": body + b"x" * 5_000_000,
+                    "short": body[: len(body) // 2],
+                }
+                body = changed.get(mode, body)
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -70,7 +70,6 @@ def server(tiny_mirror, monkeypatch):
     monkeypatch.delenv("LM_EVAL_BIAS_DATA")
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", made.url)
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # pooch waits a second before its retry
     yield made
     made.server.shutdown()
     made.server.server_close()
@@ -91,26 +90,18 @@ def test_download_is_verified_and_cached(server):
     assert server.requests == 1
 
 
-@pytest.mark.parametrize(
-    ("mode", "says"),
-    [
-        ("404", "answered HTTP 404"),
-        ("500", "answered HTTP 500"),
-        ("wrong", "wrong SHA-256"),
-        ("endless", "too long"),
-        ("short", "truncated"),
-        ("truncated", "can't be downloaded"),
-    ],
-)
-def test_bad_answers(server, mode, says, capsys):
+@pytest.mark.parametrize("mode", ["404", "500", "wrong", "endless", "short", "truncated", "gone"])
+def test_bad_answers(server, mode, capsys):
     server.mode, server.failures_left = mode, 99
+    if mode == "gone":
+        server.server.shutdown()
+        server.server.server_close()
     assert main(["fetch", NAME]) == 2
-    err = capsys.readouterr().err.strip().splitlines()
-    message = err[-1]
+    message = capsys.readouterr().err.strip().splitlines()[-1]
     assert message.startswith("lm-eval-bias: error: ")
-    assert says in message
-    assert "templates" in message  # the file
-    assert "LM_EVAL_BIAS_DATA" in message or "not stored" in message  # the remedy
+    assert sources.manifest().files[NAME].url in message
+    assert "LM_EVAL_BIAS_DATA" in message  # the remedy
+    assert mode in message or not mode.isdigit()
     assert cached_files() == []
 
 
@@ -136,26 +127,6 @@ def test_two_at_once(server):
     assert len(cached_files()) == 1
 
 
-def test_two_processes_at_once(server, tmp_path):
-    import subprocess
-    import sys
-
-    # the real manifest would not accept the tiny files, so the processes get the tiny one
-    source = sources.manifest().files[NAME]
-    code = (
-        "from lm_eval_bias.data import sources\n"
-        f"source = sources.Source(**{vars(source)!r})\n"
-        "tiny = sources.Manifest({source.name: source}, {}, {})\n"
-        "sources.manifest = lambda: tiny\n"
-        "print(sources.locate(source.name))\n"
-    )
-    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    paths = {process.communicate(timeout=60)[0].strip() for process in running}
-    assert {process.returncode for process in running} == {0}
-    assert len(paths) == 1
-    assert len(cached_files()) == 1
-
-
 @pytest.mark.parametrize("at", ["sources:Source.check", "os:replace"])
 def test_killed_while_downloading(server, at):
     pid = os.fork()
@@ -174,13 +145,6 @@ def test_killed_while_downloading(server, at):
     assert cached_files() == [path]  # and nothing is left
 
 
-def test_no_server(server, capsys):
-    server.server.shutdown()
-    server.server.server_close()
-    assert main(["fetch", NAME]) == 2
-    assert "can't be downloaded (ConnectionError)" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("address", ["http://a..b", "nonsense", "ftp://x"])
 def test_malformed_mirror_address(server, address, monkeypatch, capsys):
     monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", address)
@@ -191,14 +155,12 @@ def test_malformed_mirror_address(server, address, monkeypatch, capsys):
 def test_offline(server, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert main(["fetch", NAME]) == 2
-    assert f"run 'lm-eval-bias fetch {NAME}' while online" in capsys.readouterr().err
+    assert f"fetch {NAME}" in capsys.readouterr().err
     assert server.requests == 0
-
-
-def test_offline_with_cache_is_fine(server, monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
     sources.locate(NAME)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    sources.locate(NAME)
+    sources.locate(NAME)  # from the cache
 
 
 def test_unwritable_cache(server, tmp_path, monkeypatch, capsys):
@@ -206,40 +168,29 @@ def test_unwritable_cache(server, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "file" / "below"))
     assert main(["fetch", NAME]) == 2
     err = capsys.readouterr().err
-    assert "cannot be written" in err
-    assert "set LM_EVAL_BIAS_CACHE" in err
+    assert "LM_EVAL_BIAS_CACHE" in err
 
 
-def test_no_disk_space(server, monkeypatch, capsys):
-    import pooch
-
-    def full(self, url, output_file, keeper):
-        raise OSError(errno.ENOSPC, "No space left on device", output_file)
-
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
-    assert main(["fetch", NAME]) == 2
-    assert "no disk space left" in capsys.readouterr().err
+def test_no_disk_space(server, capsys):
+    with disk(20):
+        assert main(["fetch", NAME]) == 2
+    assert "LM_EVAL_BIAS_CACHE" in capsys.readouterr().err
     assert cached_files() == []
 
 
-def test_mirror_touches_no_network(server, tiny_mirror, monkeypatch):
-    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
-    assert str(sources.locate(NAME)).startswith(str(tiny_mirror))
-    assert server.requests == 0
-
-
-def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path / "gone"))
-    with pytest.raises(BiasError, match="is not a folder"):
-        sources.locate(NAME)
-    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
-    with pytest.raises(BiasError, match="can't be read"):
-        sources.locate(NAME)
-    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
+def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch):
     source = sources.manifest().files[NAME]
-    (tiny_mirror / source.repository / source.path).write_bytes(b"")
-    with pytest.raises(BiasError, match="not the pinned file .truncated: 0 bytes"):
-        sources.locate(NAME)
+    for folder, says in (
+        (tmp_path / "gone", "is not a folder"),
+        (tmp_path, "can't be read"),
+        (tiny_mirror, "truncated"),
+    ):
+        monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(folder))
+        if folder == tiny_mirror:
+            assert str(sources.locate(NAME)).startswith(str(tiny_mirror))
+            (tiny_mirror / source.repository / source.path).write_bytes(b"")
+        with pytest.raises(BiasError, match=says):
+            sources.locate(NAME)
     assert server.requests == 0
 
 
@@ -269,35 +220,15 @@ def test_the_wrong_revision_is_refused_with_the_pinned_one(tiny_mirror, capsys):
     source = sources.manifest().files["gg_bbq_names_paper_ambiguous"]
     own = tiny_mirror / f"{source.repository}@{source.commit}" / source.path
     own.write_bytes((tiny_mirror / source.repository / source.path).read_bytes())
-    with pytest.raises(BiasError, match="is not the pinned file") as error:
+    with pytest.raises(BiasError, match=source.commit):
         sources.locate(source.name)
-    assert f"put revision {source.commit} of {source.path} there" in str(error.value)
     assert main(["doctor"]) == 1
-    assert f"lacks or changes {source.name} (too long" in capsys.readouterr().out
-    own.unlink()  # the other revision lies where a mirror of one would have it
-    with pytest.raises(BiasError, match=f"or beside other revisions in .*@{source.commit}"):
-        sources.locate(source.name)
-    (tiny_mirror / source.repository / source.path).unlink()
-    with pytest.raises(BiasError, match=f"complete the mirror .revision {source.commit}"):
-        sources.locate(source.name)
-
-
-def test_a_run_without_data_stops_before_the_model(server, capsys):
-    server.mode, server.failures_left = "404", 99
-    assert main(["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance"]) == 2
-    err = capsys.readouterr().err
-    assert "answered HTTP 404" in err
-    assert "Initializing" not in err
+    assert source.name in capsys.readouterr().out
 
 
 def test_fetch_everything(server, capsys):
     assert main(["fetch"]) == 0
     assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 47
-
-
-def test_unknown_name(capsys):
-    assert main(["fetch", "gg_bqb"]) == 2
-    assert "Did you mean gg_bbq" in capsys.readouterr().err
 
 
 def test_manifest_is_the_mirror(mirror):

@@ -7,7 +7,7 @@ import pytest
 from lm_eval.api import registry
 
 from lm_eval_bias.cli import setup
-from lm_eval_bias.harness import aggregations, internals, registration
+from lm_eval_bias.harness import internals, registration
 from tests.support.places import ROOT
 
 
@@ -37,16 +37,6 @@ def test_tasks_entry_point():
     assert "tasks" in spec.submodule_search_locations[0]
     (entry,) = importlib.metadata.entry_points(group="lm_eval.tasks", name="lm_eval_bias")
     assert entry.value == target, "the package is installed as it was before: pip install -e . again"
-
-
-def test_registration_is_idempotent_and_resolves():
-    registration.register()
-    registration.register()
-    assert registry.get_model("bias-chance").__name__ == "ChanceLM"
-    assert registry.get_filter("bias_answer_choice").__name__ == "AnswerChoiceFilter"
-    assert registry.get_aggregation("bias_clustered_mean") is aggregations.clustered_mean
-    assert registry.get_metric_aggregation("bias_clustered") is aggregations.clustered_mean
-    assert registry.get_metric("bias_clustered")((1.0, "a")) == (1.0, "a")
 
 
 def test_nothing_of_the_harness_is_replaced():

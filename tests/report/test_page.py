@@ -1,142 +1,29 @@
-"""The page: whole, its own, and nobody else's."""
+"""The page: whole, its own, and nobody else's. Its words stand in ``tests/golden/pages``."""
 
-import base64
-import hashlib
-import html.parser
-import json
 import re
-from collections import Counter
 
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, errors, pen, registry
+from lm_eval_bias.core import catalog, errors, pen
 from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.data import sources
-from lm_eval_bias.report import svg, templates
+from lm_eval_bias.report import svg
 from tests.support.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
+from tests.support.pages import check_closed, made
 from tests.support.places import ROOT
-
-VOID = {"meta", "link", "br", "img", "input"}
-ALLOWED = set(
-    "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section aside div span dl dt dd small "
-    "strong em figure figcaption table caption thead tbody tr th td button details summary pre footer script "
-    "svg desc defs g path line use text clippath rect pattern".split()
-)
-
-
-class Read(html.parser.HTMLParser):
-    """Tags, attributes and text of a page, as a browser's parser would find them."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.raw, self.text = Counter(), [], {"script": "", "style": ""}, []
-        self.stack = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags[tag] += 1
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags[tag] += 1
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-
-    def handle_endtag(self, tag):
-        assert self.stack, f"</{tag}> without a beginning"
-        assert self.stack.pop() == tag
-
-    def handle_data(self, data):
-        if self.stack and self.stack[-1] in self.raw:
-            self.raw[self.stack[-1]] += data
-        else:
-            self.text.append(data)
-
-    def values(self, name):
-        return [value for _, own, value in self.attributes if own == name]
-
-
-def made(paths, tmp_path, *more):
-    out = tmp_path / "out.html"
-    assert main(["report", *map(str, paths), "-o", str(out), *more]) == 0
-    return out.read_text(encoding="utf-8")
-
-
-def check_closed(text, more=frozenset()):
-    """What holds for every page, whatever it is about."""
-    found = Read(text)
-    assert not found.stack
-    assert set(found.tags) <= ALLOWED | more
-    assert found.tags["script"] == found.tags["style"] == 1
-    for tag, name, value in found.attributes:
-        assert not name.startswith("on")
-        assert name not in ("style", "src", "srcset", "action", "formaction", "ping", "background")
-        if name == "href":
-            own = (
-                value.startswith("#")
-                or value in {benchmark.card.link for benchmark in registry.benchmarks()}
-                or (tag, value) == ("link", "data:,")
-                or re.fullmatch(r"out-items/r\d+t\d+\.html#score-\d+", value)
-                or value == "../out.html"
-            )
-            assert own, (tag, value)
-        if "url(" in value:
-            assert re.fullmatch(r"url\(#[\w.-]+\)", value)
-    ids = found.values("id")
-    assert len(ids) == len(set(ids))
-    wanted = [v.lstrip("#") for t, n, v in found.attributes if n == "href" and v.startswith("#")]
-    wanted += [part for value in found.values("aria-labelledby") for part in value.split()]
-    assert set(wanted) <= set(ids)
-    policy = dict(
-        part.strip().split(" ", 1) for part in next(v for v in found.values("content") if "src" in v).split(";")
-    )
-    for tag, directive in (("script", "script-src"), ("style", "style-src")):
-        digest = base64.b64encode(hashlib.sha256(found.raw[tag].encode()).digest()).decode()
-        assert policy[directive] == f"'sha256-{digest}'"
-    assert policy["default-src"] == "'none'"
-    assert "unsafe" not in str(policy)
-    return found
-
-
-FIGURES = {
-    "occugender-variance", "gg_bbq-plane", "gg_bbq-prompts-plane", "gg_bbq-wordings", "stereoset-tests",
-    "stereoset-types", "stereoset-variants", "r1t7-regard",
-}  # fmt: skip
 
 
 def test_all_of_a_run(whole_page):
     found = check_closed(whole_page.read_text(encoding="utf-8"))
-    said = " ".join(" ".join(found.text).split())
-    assert "Bias report: tiny" in said
-    for benchmark in {registry.family(catalog.entries()[task].benchmark) for task in TASKS}:
-        card = benchmark.card
-        assert benchmark.title in said
-        assert card.measures in said
-        assert card.cannot in said
-        assert card.paper in said
     titles = {value.removesuffix("-title") for value in found.values("id") if value.endswith("-title")}
-    assert titles == FIGURES
-    assert found.values("class").count("figure") + found.values("class").count("panels") == len(FIGURES)
-    assert "(lms): 0 to 100, best 100; stereotypes preferred (ss): 0 to 100, neutral 50" in said
-    assert "slds-lmu/stereotypes-multi, commit" in said
-    assert "labels are weak" in said
-    assert "lm-eval-bias run --tasks occugender_explicit" in said
-    assert "Seeds (random, numpy, torch, few-shot)" in said
-    assert "occugender_explicit: not shown, there is no sample log" in said
+    assert titles == {"gg_bbq-plane", "gg_bbq-prompts-plane", "r1t7-regard"}
     # every table that can be sorted has a button and a direction in each heading
     assert found.tags["button"] == found.values("aria-sort").count("none") > 50
     assert all(v == "0" for v in found.values("tabindex"))
-
-
-def test_figures_say_their_numbers(a_run, whole_page):
-    text = whole_page.read_text(encoding="utf-8")
-    described = re.search(r'id="stereoset-types-desc">(.*?)</p>', text)[1]
-    score = json.loads(open(a_run).read())["tasks"]["stereoset_de"]["scores"]["religion/ss"]
-    low, high = score["interval"]
-    assert f"stereotypes preferred, religion, stereoset_de: {score['value']:.1f} [{low:.1f}, {high:.1f}]" in described
+    # every score of every task stands in some table
+    cells = {cell for table in found.tables for row in table for cell in row}
+    assert any("inter/ss" in cell for cell in cells)
 
 
 def test_colours_follow_the_page(whole_page):
@@ -144,10 +31,9 @@ def test_colours_follow_the_page(whole_page):
     for tag, name, value in found.attributes:
         if name in ("fill", "stroke"):
             assert value == "none" or value.startswith(("url(#", "var(--")), (tag, value)
-    css = templates._resource("page.css")
     used = {name for _, _, value in found.attributes for name in re.findall(r"var\(--([\w-]+)\)", value)}
     assert {"ink", "series-1", "positive"} <= used <= set(pen.ROLES)
-    assert all(f"--{name}: " in css for name in used)
+    assert all(f"--{name}: " in found.raw["style"] for name in used)
 
 
 def test_a_figure_that_fails_is_left_out_and_its_benchmark_named(monkeypatch):
@@ -155,9 +41,7 @@ def test_a_figure_that_fails_is_left_out_and_its_benchmark_named(monkeypatch):
         raise OSError("no such font")
 
     monkeypatch.setattr(errors, "FAULTS", {})
-    with pytest.warns(
-        errors.BenchmarkFault, match="^the benchmark toy: the figure 'Bars' failed .OSError: no such font"
-    ):
+    with pytest.warns(errors.BenchmarkFault, match="^the benchmark toy: the figure 'Bars' .*OSError: no such font"):
         assert svg.inline(Drawing("toy-bars", "Bars", "None.", "Nothing.", 2.0, draw), "toy") == ""
 
 
@@ -169,10 +53,10 @@ def test_several_runs_beside_each_other(tmp_path):
     one = write(tmp_path / "a.json", run_file(tasks=["stereoset_de", "regard_en"]))
     other = write(tmp_path / "b.json", run_file("other", ["stereoset_de", "regard_en"], shift=7))
     found = check_closed(made([one, other], tmp_path))
-    said = " ".join(" ".join(found.text).split())
-    assert "Bias report on 2 runs" in said
-    assert "tiny: stereoset_de" in said
-    assert "other: stereoset_de" in said
+    (main_scores,) = (table for table in found.tables if table[0][:2] == ["Task", "Score"] and len(table[0]) == 6)
+    assert main_scores[0][2:4] == ["tiny", "other"]
+    (ss,) = (row for row in main_scores if row[1].endswith("ss"))
+    assert ss[2:4] == ["31.0%[27.0, 35.0]", "38.0%[34.0, 42.0]"]
     assert {"r1t2-regard", "r2t2-regard"} <= {v.removesuffix("-title") for v in found.values("id")}
 
 
@@ -190,24 +74,15 @@ def test_unknown_benchmark_is_reported_as_such(tmp_path):
     folder = harness_folder(tmp_path / "h")
     path = next((tmp_path / "h").rglob("results_*.json"))
     path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
-    said = "".join(check_closed(made([folder], tmp_path)).text)
-    assert "Benchmarks that this version doesn't know" in said
-    assert "stereotype_gap" in said
-
-
-def test_occupations_from_the_sample_log(tmp_path):
-    found = check_closed(made([harness_folder(tmp_path / "h")], tmp_path))
-    assert "r1t1-occupations-title" in found.values("id")
-    said = "".join(found.text)
-    assert "Occupations of occugender_explicit" in said
-    # the most female-dominated occupation of Table 5 is named in figure and table
-    assert said.count("skincare specialist") >= 3
-    assert "Trial run: 80 of 1,000 items of occugender_explicit" in " ".join(said.split())
+    found = check_closed(made([folder], tmp_path))
+    assert "other" in found.values("id")
+    assert "stereotype_gap" in found.said
 
 
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
+        (None, ""),
         (lambda log: log.unlink(), "there is no sample log"),
         (lambda log: log.write_text(""), "the run wrote no samples"),
         (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
@@ -217,14 +92,15 @@ def test_occupations_from_the_sample_log(tmp_path):
         (lambda log: log.write_bytes(b"\xff" + log.read_bytes()), "not UTF-8"),
     ],
 )
-def test_sample_logs_that_cannot_be_read_are_named(tmp_path, damage, reason):
+def test_occupations_come_from_the_sample_log_or_it_is_named(tmp_path, damage, reason):
     folder = harness_folder(tmp_path / "h")
-    damage(next((tmp_path / "h").rglob("samples_*.jsonl")))
+    if damage:
+        damage(next((tmp_path / "h").rglob("samples_*.jsonl")))
     found = check_closed(made([folder], tmp_path))
-    assert "r1t1-occupations-title" not in found.values("id")
-    said = "".join(found.text)
-    assert "occugender_explicit: not shown, " in said
-    assert reason in said
+    assert ("r1t1-occupations-title" in found.values("id")) is not bool(damage)
+    assert reason in found.said
+    # the most female-dominated occupation of Table 5 is named in figure and table
+    assert damage or found.said.count("skincare specialist") >= 3
 
 
 def test_good_runs_are_reported_beside_bad_ones(tmp_path, capsys):
@@ -235,21 +111,14 @@ def test_good_runs_are_reported_beside_bad_ones(tmp_path, capsys):
     write(folder / "partial.json", {"tasks": {}})
     write(folder / "unrelated.json", [1, 2])
     (folder / "samples_stereoset_en_2026-01-02T03-04-05.6.jsonl").write_text("")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    said = "".join(check_closed(made([folder, empty], tmp_path)).text)
+    (tmp_path / "empty").mkdir()
+    said = check_closed(made([folder, tmp_path / "empty"], tmp_path)).said
     errors = capsys.readouterr().err
-    for reason in (
-        "truncated or damaged",
-        "no task of this package",
-        "not a valid run file",
-        "unfinished",
-        "holds no run",
-    ):
-        assert reason in said
-        assert reason in errors
+    for name in ("results_x.json", "results_old.json", "partial.json", "samples_stereoset_en", str(tmp_path / "empty")):
+        assert name in said
+        assert name in errors
     assert "unrelated.json" not in errors
-    assert "Bias report: tiny" in said
+    assert "gg_bbq_names" in said
 
 
 def test_regard_never_without_facets(tmp_path, capsys):
@@ -257,18 +126,18 @@ def test_regard_never_without_facets(tmp_path, capsys):
     scores = content["tasks"]["regard_en"]["scores"]
     content["tasks"]["regard_en"]["scores"] = {k: v for k, v in scores.items() if not k.startswith("sexualization")}
     path = write(tmp_path / "r.json", content)
-    said = "".join(check_closed(made([path], tmp_path)).text)
-    assert "regard alone misleads" in said
-    assert "negative_gap" not in said
+    said = {"html": check_closed(made([path], tmp_path)).said}
     capsys.readouterr()
     for kind in ("md", "csv", "latex"):
         assert main(["report", path, "--format", kind]) == 0
-        out = capsys.readouterr().out
-        assert "gap" in out
-        assert "negative" not in out.replace("(negative, neutral", "")
+        said[kind] = capsys.readouterr().out
+    for kind, text in said.items():
+        assert "gap" in text, kind
+        assert "negative_gap" not in text.replace("\\_", "_"), kind
 
 
-def test_warnings_of_a_run(tmp_path):
+def test_warnings_of_a_run_come_by_weight(tmp_path):
+    """The serious first, the others folded below them; each is of a kind whose words stand in one place."""
     content = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
     content["provenance"] |= {"seeds": [None] * 4, "transformers": None, "chat_template": "abc"}
     tasks = content["tasks"]
@@ -278,26 +147,19 @@ def test_warnings_of_a_run(tmp_path):
     tasks["occugender_implicit"]["scores"]["stereotype_gap"] |= {"interval": [-0.9, 0.9], "dof": 2.0}
     tasks["stereoset_tr"]["scores"]["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
     tasks["stereoset_tr"]["scores"]["ss"]["note"] = "a note of its own"
-    path = write(tmp_path / "w.json", content)
-    found = check_closed(made([path], tmp_path))
-    said = "".join(found.text).replace("Trial run:\n", "Trial run:")
-    for told in (
-        "Low coverage: the word lists cover 5.0%",
-        "words=pronouns",
-        "Trial run: 40 of 1,000 items of occugender_implicit",
-        "covers 90% of its range",
-        "Few independent groups of items (3.0)",
-        "Low LMS, near or below chance (50): lms 55.0 [53.0, 57.0]",
-        "A note of its own",
-        "no version of transformers, no seeds",
-        "The prompts use a chat template",
-        "Labels are weak",
-        "Few texts in the test (3)",
-    ):
+    text = made([write(tmp_path / "w.json", content)], tmp_path)
+    said = check_closed(text).said
+    # of what was told: the value, option, part or file that it is about
+    for told in ("5.0%", "words=pronouns", "40 of 1,000 items", "90% of its range", "(3.0)", "55.0% [53.0, 57.0]",
+                 "transformers", "chat template", "abels are weak", "(3)"):  # fmt: skip
         assert told in said, told
+    section = text[text.index('<section aria-labelledby="conclude">') :].partition("</section>")[0]
+    places = [section.index(part) for part in ("Low coverage", "<details>", "no version of", "A note of its own")]
+    assert places == sorted(places)
+    assert "stereotypes preferred" in section  # the note's score, by the name that people know
 
 
-def test_a_sound_run_has_no_warnings_but_the_classifier_s(tmp_path):
+def test_a_sound_run_has_no_warnings(tmp_path):
     content = run_file(tasks=["gg_bbq_names", "regard_en"])
     content["tasks"]["regard_en"]["metadata"]["classifier_used"] = {**CLASSIFIER, "name": "sbert", "warning": ""}
     scores = content["tasks"]["regard_en"]["scores"]
@@ -314,100 +176,39 @@ def test_a_sound_run_has_no_warnings_but_the_classifier_s(tmp_path):
         inputs = {"documents": "0" * 64, "files": sources.hashes(entry.data)}
         task |= {"version": entry.metadata["version"], "metadata": {**task["metadata"], "inputs": inputs}}
     content["provenance"]["seeds"] = [0, 1234, 1234, 1234]
-    path = write(tmp_path / "s.json", content)
-    text = made([path], tmp_path)
+    text = made([write(tmp_path / "s.json", content)], tmp_path)
     assert 'class="warning"' not in text
-    assert 'href="#warnings"' not in text
+    assert 'class="beware"' not in text
 
 
-def test_name(tmp_path, capsys):
-    one = write(tmp_path / "a.json", run_file(tasks=["gg_bbq_names"]))
-    assert "Bias report: My &lt;model&gt;" in made([one], tmp_path, "--name", "My <model>")
-    other = write(tmp_path / "b.json", run_file(tasks=["gg_bbq_names"], shift=1))
-    assert main(["report", one, other, "--name", "x", "--format", "csv"]) == 2
-    assert "--name is for a single run, but there are 2" in capsys.readouterr().err
+def _picture(text, label):
+    """The marks of the picture's row with that label: places of values, intervals and the chance mark."""
+    row = re.search(rf'aria-label="{re.escape(label)}">(.*?)</svg>', text, re.S)[1]
+    marks = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', row)]
+    bars = [tuple(map(float, b)) for b in re.findall(r'<line x1="([\d.]+)%" x2="([\d.]+)%"', row)]
+    neutral = re.search(r'class="neutral"[^>]*x1="([\d.]+)%"', row)
+    return marks, bars, neutral and float(neutral[1])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["RUN"], "needs a file"),
-        (["RUN", "-o", "x.pdf"], "no format goes with .pdf"),
-        (["RUN", "-o", "nowhere/x.html"], "cannot be written"),
-        (["nothing", "-o", "x.html"], "no such file or folder"),
-        (["EMPTY", "-o", "x.html"], "no run found"),
-    ],
-)
-def test_errors_are_one_line(a_run, tmp_path, capsys, monkeypatch, arguments, reason):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").mkdir()
-    places = {"RUN": a_run, "EMPTY": str(tmp_path / "empty")}
-    assert main(["report", *(places.get(argument, argument) for argument in arguments)]) == 2
-    errors = capsys.readouterr().err
-    assert reason in errors
-    assert errors.startswith("lm-eval-bias: error: ")
-    assert errors.count("\n") == 1
-    assert not (tmp_path / "x.html").exists()
-
-
-def _luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _contrast(one, other):
-    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("theme", [0, 1, 2])
-def test_contrast_of_the_palette(theme):
-    blocks = re.findall(r":root \{(.*?)\}", templates._resource("page.css"), re.S)
-    assert len(blocks) == 3
-    # paper has its own ground, and the light theme's marks
-    colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[0] + blocks[theme]))
-    for ground in ("ground", "raised"):
-        for text in ("ink", "muted", "link"):
-            assert _contrast(colour[text], colour[ground]) >= 4.5
-        for mark in pen.SERIES:
-            assert _contrast(colour[mark], colour[ground]) >= 3
-    assert _contrast(colour["warn-ink"], colour["warn-ground"]) >= 4.5
-    for segment in pen.SEGMENTS:
-        assert _contrast(colour[f"on-{segment}"], colour[segment]) >= 4.5
-
-
-def test_warnings_come_by_weight_and_the_light_ones_are_folded(tmp_path):
-    content = run_file(tasks=["stereoset_tr"])
-    content["provenance"] |= {"transformers": None}
-    scores = content["tasks"]["stereoset_tr"]["scores"]
-    scores["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
-    scores["ss"]["note"] = "a note of its own"
-    text = made([write(tmp_path / "w.json", content)], tmp_path)
-    section = text[text.index('<section aria-labelledby="conclude">') :]
-    section = section[: section.index("</section>")]
-    places = [
-        section.index(part) for part in ("Low LMS", "<details>", "no version of transformers", "A note of its own")
-    ]
-    assert places == sorted(places)
-    assert "stereotypes preferred" in section  # the note's score, by the name that people know
-
-
-def test_the_verdict_says_what_a_score_can_bear(tmp_path):
+def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_path):
     content = run_file(tasks=["stereoset_en", "gg_bbq_names"])
-    scores = content["tasks"]["stereoset_en"]["scores"]
+    scores, answers = (content["tasks"][task]["scores"] for task in ("stereoset_en", "gg_bbq_names"))
     scores["lms"] |= {"value": 90.0, "interval": [88.0, 92.0]}
     scores["ss"] |= {"value": 60.0, "interval": [55.0, 65.0]}
     for name in ("diff_bias_amb", "diff_bias_disamb"):
-        content["tasks"]["gg_bbq_names"]["scores"][name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
-    content["tasks"]["gg_bbq_names"]["scores"]["unanswered"] |= {"value": 0.0, "interval": None}
-    content["tasks"]["gg_bbq_names"]["scores"]["acc_disamb"] |= {"value": 0.9, "interval": [0.8, 0.95]}
+        answers[name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
+    answers["unanswered"] |= {"value": 0.0, "interval": None}
+    answers["acc_disamb"] |= {"value": 0.9, "interval": [0.8, 0.95]}
     text = made([write(tmp_path / "v.json", content)], tmp_path)
     verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
     assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]
-    assert "60.0 [55.0, 65.0], neutral 50" in text
-    assert "90.0 [88.0, 92.0], best 100" in text
-    assert ("against stereotypes" in text) == ("towards stereotypes" in text) == ("worst" in text) is True
+    # the furthest end, 65, is 30% of the way from 50 to 100: the half width stands for half of that way
+    assert _picture(text, "stereotypes preferred") == ([70.0], [(60.0, 80.0)], 50.0)
+    assert _picture(text, "bias in ambiguous contexts") == ([51.0], [(40.0, 62.0)], 50.0)
+    # abilities lie between worst and best, beside what guessing gives
+    assert _picture(text, "sense preferred to nonsense") == ([90.0], [(88.0, 92.0)], 50.0)
+    assert _picture(text, "accuracy in disambiguated contexts") == ([90.0], [(80.0, 95.0)], 33.33)
+    assert _picture(text, "accuracy in ambiguous contexts")[2] == 33.33
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
     text = made([write(tmp_path / "v.json", content)], tmp_path)
@@ -415,6 +216,38 @@ def test_the_verdict_says_what_a_score_can_bear(tmp_path):
     # what unmakes a verdict stands in front of it, and it isn't bold then
     assert '<span class="beware">chance level</span>: no verdict without an interval.' in verdicts
     assert verdicts.count("<strong>") == 1
+    assert _picture(text, "stereotypes preferred") == ([10.0], [], 50.0)
+
+
+def test_name(tmp_path, capsys):
+    one = write(tmp_path / "a.json", run_file(tasks=["gg_bbq_names"]))
+    assert "My &lt;model&gt;" in made([one], tmp_path, "--name", "My <model>")
+    other = write(tmp_path / "b.json", run_file(tasks=["gg_bbq_names"], shift=1))
+    assert main(["report", one, other, "--name", "x", "--format", "csv"]) == 2
+    assert "--name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["RUN"], "-o"),
+        (["RUN", "-o", "x.pdf"], ".pdf"),
+        (["RUN", "-o", "nowhere/x.html"], "nowhere"),
+        (["nothing", "-o", "x.html"], "nothing"),
+        (["EMPTY", "-o", "x.html"], "empty"),
+        (["RUN", "-o", "x.html", "--items", "-1"], "--items -1"),
+    ],
+)
+def test_errors_are_one_line(a_run, tmp_path, capsys, monkeypatch, arguments, named):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    places = {"RUN": a_run, "EMPTY": str(tmp_path / "empty")}
+    assert main(["report", *(places.get(argument, argument) for argument in arguments)]) == 2
+    errors = capsys.readouterr().err
+    assert named in errors
+    assert errors.startswith("lm-eval-bias: error: ")
+    assert errors.count("\n") == 1
+    assert not (tmp_path / "x.html").exists()
 
 
 def test_the_demo_ends_with_its_page():
@@ -422,34 +255,23 @@ def test_the_demo_ends_with_its_page():
     assert demo.splitlines()[-1].endswith("lm-eval-bias report demo-results -o demo-results/report.html")
 
 
-def _hundred(folder, tasks):
+def _many(folder, tasks, number):
     paths = [
-        write(folder / f"{number:03}.json", run_file(f"organisation-{number % 7}/model-{number}b", tasks, shift=number))
-        for number in range(100)
+        write(folder / f"{i:03}.json", run_file(f"organisation-{i % 7}/model-{i}b", tasks, shift=i))
+        for i in range(number)
     ]
     return check_closed(made([*paths, "--items", "0"], folder)), (folder / "out.html").stat().st_size
 
 
-def test_a_hundred_models_are_readable(tmp_path):
-    found, size = _hundred(tmp_path, ["occugender_explicit"])
+def test_many_models_are_a_table_without_pictures(tmp_path):
+    found, size = _many(tmp_path, ["occugender_explicit"], 30)
     assert size < 1_000_000
-    said = " ".join(" ".join(found.text).split())
-    assert "occugender_explicit: leans against stereotypes (" in said  # counted, and model by model below
-    assert "Models are ordered by their values." in said
-    # every mark of the picture has a lane of its own, and every lane room for it
-    page = (tmp_path / "out.html").read_text()
-    strip = re.search(
-        r'<svg class="strip" height="(\d+)"[^>]*aria-label="gap towards the stereotype">(.*?)</svg>', page, re.S
-    )
-    lanes = [float(y) for y in re.findall(r'<use [^>]* y="([\d.]+)"', strip[2])]
-    assert len(set(lanes)) == len(lanes) == 100
-    assert min(b - a for a, b in zip(lanes, lanes[1:], strict=False)) >= 5
-    assert int(strip[1]) >= 500
-    places = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', strip[2])]
-    assert places == sorted(places)
+    assert not [value for _, name, value in found.attributes if (name, value) == ("class", "strip")]
+    (table,) = (table for table in found.tables if table[0][:2] == ["Task", "Score"] and len(table[0]) == 5)
+    assert len(table) == 1 + 30 * 5  # main scores
 
 
 @pytest.mark.slow
 def test_a_page_of_a_hundred_models_and_every_benchmark_stays_small(tmp_path):
-    _, size = _hundred(tmp_path, TASKS)
+    _, size = _many(tmp_path, TASKS, 100)
     assert size < 3_000_000

@@ -76,19 +76,12 @@ def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():
     ]
 
 
-def test_one_other_score_is_one():
-    task = run_of("one", acc_amb=Value("acc_amb", 0.5), unanswered=Value("unanswered", math.nan, note="no items"))
-    said = "1 other score has no value or no interval (--table all says why)"
-    assert run_output.notes([task], False, "").splitlines() == [said]
-
-
 def test_main_scores_stand_with_interval_and_neutral_value():
-    value = Value("acc_amb", 0.5, 0.1, (0.3, 0.7), low=0.0, high=1.0, neutral=1.0, direction="higher is better")
+    value = Value("acc_amb", 0.5, 0.1, (0.3, 0.7), low=0.0, high=1.0, neutral=1.0, unit="proportion")
     bias = Value("diff_bias_amb", -0.1, 0.1, (-0.3, 0.1), low=-1.0, high=1.0, neutral=0.0)
     lines = run_output.main_scores([run_of("one", acc_amb=value, diff_bias_amb=bias), run_of("two", acc_amb=value)])
     cells = [line.split() for line in lines.splitlines()]
     assert cells[0] == ["Task", "Items", "acc_amb", "diff_bias_amb"]
-    assert cells[2] == ["one", "4", "0.500", "[0.300,", "0.700]", "-0.100", "[-0.300,", "0.100]"]
-    assert cells[3] == ["two", "4", "0.500", "[0.300,", "0.700]", "–"]
-    assert cells[4] == ["(neutral,", "or", "best)", "1", "0"]
-    assert lines.splitlines()[5] == "acc_amb: 0 to 1, higher is better | diff_bias_amb: -1 to 1"
+    assert cells[2] == ["one", "4", "50.0%", "[30.0,", "70.0]", "-0.100", "[-0.300,", "0.100]"]
+    assert cells[3] == ["two", "4", "50.0%", "[30.0,", "70.0]", "–"]
+    assert cells[4] == ["(neutral,", "or", "best)", "100%", "0"]

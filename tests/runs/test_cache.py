@@ -1,9 +1,6 @@
 """The files of --use_cache know whose answers they hold."""
 
 import os
-import sqlite3
-import subprocess
-import sys
 
 import pytest
 
@@ -56,38 +53,6 @@ def test_weights_of_the_same_size_are_told_by_their_time(name, tmp_path):
         os.utime(path, (time, time))
         identities.add(provenance.identity("hf", given))
     assert len(identities) == 2
-
-
-def test_every_rank_has_its_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("RANK", "1")
-    provenance.claim_cache(str(tmp_path / "c"), "hf", {})
-    assert [path.name for path in tmp_path.iterdir()] == ["c_rank1.db"]
-
-
-KILLED = """
-import os, signal, sqlite3, sys
-database = sqlite3.connect(sys.argv[1], isolation_level=None)
-database.execute("PRAGMA cache_size=1")  # what doesn't fit is written before the end of the transaction
-database.execute("BEGIN")
-database.executemany("INSERT INTO unnamed VALUES (?, ?)", ((str(i), bytes(4000)) for i in range(200)))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_transaction_that_a_kill_broke_off_is_no_hindrance(tmp_path):
-    path, file = str(tmp_path / "c"), tmp_path / "c_rank0.db"
-    provenance.claim_cache(path, "hf", {"pretrained": "a"})
-    with sqlite3.connect(file) as database:
-        database.execute("CREATE TABLE unnamed (key TEXT PRIMARY KEY, value BLOB)")
-        database.execute("INSERT INTO unnamed VALUES ('kept', 1)")
-    database.close()
-    subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
-    assert (tmp_path / "c_rank0.db-journal").stat().st_size > 0
-    provenance.claim_cache(path, "hf", {"pretrained": "a"})
-    with pytest.raises(BiasError, match="another model"):
-        provenance.claim_cache(path, "hf", {"pretrained": "b"})
-    with sqlite3.connect(file) as database:
-        assert database.execute("SELECT key FROM unnamed").fetchall() == [("kept",)]
 
 
 def test_what_is_no_cache_is_one_line(tmp_path, capsys):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 
 from lm_eval_bias.comparing import pairing
-from lm_eval_bias.comparing.findings import Choice, find
-from lm_eval_bias.core import catalog
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.runs import rescoring, sample_logs
-from lm_eval_bias.tasks.occugender import hooks, inputs
 
 DATE = "2026-01-01T00-00-00.000000"
 LONG = "ä" * 10_000
@@ -74,52 +69,9 @@ def side(name, path):
     return pairing.Side(name, Run(name, path, {}, "", {task.task: task}), task)
 
 
-def test_a_file_is_read_once_and_forgotten_after_its_comparison(tmp_path, monkeypatch):
-    runs = [side(name, log(tmp_path / name, 40, shift)).run for shift, name in enumerate("abcd")]
-    pairs = pairing.pairs(runs)
-    read, held = [], []
-    plain = sample_logs._samples
-
-    def watched(path):
-        read.append(path.parent.name)
-        held.append(sum("records" in vars(own) for pair in pairs for own in (pair, pair.other)))
-        return plain(path)
-
-    monkeypatch.setattr(sample_logs, "_samples", watched)
-    found = find(pairs, Choice())
-    assert len(found) == 3 * 4
-    assert sorted(read) == list("abcd")
-    assert held == [0] * 4
-
-
-def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path, monkeypatch):
-    entry = catalog.entries()["gg_bbq_group_terms"]
-    of_the_harness = {"gg_bbq_group_terms": replace(entry, path=None)}
-    monkeypatch.setattr(catalog, "entries", lambda: {**catalog.packaged(), **of_the_harness})
+def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path):
     path = tmp_path / f"samples_gg_bbq_group_terms_{DATE}.jsonl"
     path.write_text("\n".join(line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))))
     parts = list(sample_logs.collect(sample_logs.samples(path)).values())
     assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [("x", [0, 1]), ("y", [0, 1])]
     assert [(one.part.filter, one.documents) for one in rescoring.rescore([str(path)])] == [("x", 2), ("y", 2)]
-
-
-def test_a_damaged_byte_is_named_by_its_place_in_the_file(tmp_path):
-    path = log(tmp_path, 3)
-    raw = path.read_bytes()
-    at = raw.rindex("ä".encode())
-    path.write_bytes(raw[:at] + b"\xff" + raw[at + 1 :])
-    with pytest.raises(BiasError, match="not UTF-8 after line"):
-        rescoring.rescore([str(path)])
-
-
-def test_a_word_set_is_read_once_for_all_documents(monkeypatch):
-    read = []
-    plain = inputs.words
-    monkeypatch.setattr(inputs, "words", lambda *which: (read.append(which), plain(*which))[1])
-    hooks.genders_of_set.cache_clear()
-    docs = hooks.documents("explicit")[:3]
-    read.clear()
-    for doc in docs:
-        changed, answers = hooks.rewrite(doc, [(-1.0, False)] * len(doc["words"]), "authors_code")
-        assert len(changed["words"]) == len(answers) < len(doc["words"])
-    assert read == [("authors_code", "explicit")]

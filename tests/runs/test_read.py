@@ -10,7 +10,6 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
@@ -74,6 +73,8 @@ def test_the_command_repeats_the_run(folder, tmp_path):
     words[words.index("OUT")] = str(tmp_path / "again")
     assert main(words[1:]) == 0
     again = read([tmp_path / "again"])[0][0]
+    facts = [{key: str(value) for key, value in r.provenance.items() if key != "date"} for r in (run, again)]
+    assert facts[0] == facts[1]
     before, after = (r.tasks["occugender_debias_implicit_none"].scores for r in (run, again))
     assert {n: v.value for n, v in before.items() if v.value == v.value} == {
         n: v.value for n, v in after.items() if v.value == v.value
@@ -108,15 +109,6 @@ def test_one_run_by_several_paths_counts_once(folder):
         assert not problems
 
 
-def test_a_log_by_several_paths_is_rescored_once(folder, capsys):
-    (folder / "link").symlink_to(folder / "two")
-    capsys.readouterr()
-    (log,) = (folder / "two").rglob("samples_*")
-    for paths in ([folder / "two", folder / "link"], [log, folder / "link"], [folder / "link", log]):
-        assert main(["rescore", *map(str, paths), "--json"]) == 0
-        assert len(json.loads(capsys.readouterr().out)) == 1
-
-
 @pytest.mark.parametrize("rewritten", [False, True])
 def test_a_copy_counts_once_and_is_named(rewritten, folder):
     (copy,) = _results(shutil.copytree(folder / "two", folder / "three"))
@@ -134,37 +126,11 @@ def test_a_copy_counts_once_and_is_named(rewritten, folder):
     assert [run.path for run in read([copy])[0]] == [copy]
 
 
-def test_a_run_file_beside_the_results_that_it_was_made_of(folder, capsys):
-    capsys.readouterr()
-    assert main(["report", str(folder / "two"), "--format", "json"]) == 0
-    (made := folder / "made.json").write_text(capsys.readouterr().out)
-    runs, (problem,) = read([folder / "two", made])
-    assert len(runs) == 1
-    assert (problem.path, problem.is_copy) == (made, True)
-    made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
-    assert len(read([folder / "two", made])[0]) == 2
-
-
-def test_another_model_or_other_scores_are_no_copy(folder):
-    (path,) = _results(shutil.copytree(folder / "two", folder / "three"))
-    content = json.loads(path.read_text())
-    content["config"]["model_args"] = {"seed": 6}
-    path.write_text(json.dumps(content))
-    runs, problems = read([folder / "two", folder / "three"])
-    assert [run.name for run in runs] == ["bias-chance (seed=5)", "bias-chance (seed=6)"]
-    assert not problems
-
-
 def test_damaged_files_are_named_and_the_rest_is_read(folder):
     broken = folder / "broken"
     broken.mkdir()
-    good = json.loads(_results(folder / "two")[0].read_text())
     (broken / "results_1.json").write_text("")
     (broken / "results_2.json").write_text('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}')
-    old = json.loads(json.dumps(good))
-    for entry in old["configs"]["occugender_debias_implicit_none"]["metric_list"]:
-        del entry["range"]
-    (broken / "results_3.json").write_text(json.dumps(old))
     (broken / "results_4.json").write_text('{"results": 3}')
     (broken / "run.json").write_text('{"model": "x", "tasks": {}}')
     (broken / "notes.json").write_text("[1, 2]")  # somebody else's, not meant for us
@@ -173,30 +139,23 @@ def test_damaged_files_are_named_and_the_rest_is_read(folder):
     runs, problems = read([folder])
     assert len(runs) == 2
     said = {problem.path.name: problem.reason for problem in problems}
-    assert set(said) == {*(f"results_{i}.json" for i in range(1, 5)), "run.json", name}
+    assert set(said) == {*(f"results_{i}.json" for i in (1, 2, 4)), "run.json", name}
     assert "truncated or damaged" in said["results_1.json"]
     assert "no task of this package (it has mmlu)" in said["results_2.json"]
-    assert "too old" in said["results_3.json"]
     assert "not the results of a harness run" in said["results_4.json"]
     assert "not a valid run file" in said["run.json"]
     assert "the run is unfinished" in said[name]
 
 
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(BiasError, match="no run found: .*holds no run"):
-        read([tmp_path])
-    with pytest.raises(BiasError, match="no such file or folder"):
-        read([tmp_path / "nowhere"])
-    (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(BiasError, match="a run file of this package"):
-        read([tmp_path / "a.json"])
-
-
-def test_a_run_file_tells_the_same(folder, tmp_path):
+def test_a_run_file_tells_the_same(folder):
     run = read([folder / "two"])[0][0]
     data = run_file.as_data(run)
     run_file.check(data)
-    (tmp_path / "run.json").write_text(json.dumps(data), encoding="utf-8")
-    again = read([tmp_path / "run.json"])[0][0]
+    (made := folder / "made.json").write_text(json.dumps(data), encoding="utf-8")
+    again = read([made])[0][0]
     assert run_file.as_data(again) == data
     assert (again.name, again.command) == (run.name, run.command)
+    _, (problem,) = read([folder / "two", made])  # of the same run
+    assert (problem.path, problem.is_copy) == (made, True)
+    made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
+    assert len(read([folder / "two", made])[0]) == 2

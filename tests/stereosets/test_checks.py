@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from lm_eval_bias.tasks.stereoset import released_sets
+from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import set_checks
 from tests.support.example_items import DUTCH, ENGLISH, item
 
@@ -19,72 +19,54 @@ def problems(own, source=None, language="nl"):
 
 
 def changed(number, **more):
-    return copy.deepcopy(DUTCH[number]) | more
+    """A Dutch item with other fields, or texts of candidates (``sentence0``, ``word1``)."""
+    own = copy.deepcopy(DUTCH[number])
+    for key, value in more.items():
+        (own["candidates"][int(key[-1])] if key[-1].isdigit() else own)[key.rstrip("012")] = value
+    return own
 
 
 def test_good_items_have_no_findings():
     for own, source in zip(DUTCH, ENGLISH, strict=True):
-        assert found(own, source) == set()
-        assert found(own) == set()
-    assert set_checks.check_set(DUTCH, ENGLISH, "nl") == {}
-    assert set_checks.check_set(DUTCH, None, "nl") == {}
+        assert found(own, source) == found(own) == set()
+    assert set_checks.check_set(DUTCH, ENGLISH, "nl") == set_checks.check_set(DUTCH, None, "nl") == {}
     assert found(ENGLISH[0], ENGLISH[0], "en") == set()  # an English set can be a corrected one
 
 
 @pytest.mark.parametrize(
     ("context", "code"),
-    [
-        ("De tuinman was vandaag heel.", "blank"),
-        ("De tuinman was vandaag heel blank.", "blank"),
-        ("De tuinman was vandaag heel BLANK BLANK.", "doubled"),
-        ("De tuinman was vandaag heel BLANKe.", "glued"),
-        ("De tuinman was vandaag onBLANK.", "glued"),
-    ],
+    [("heel.", "blank"), ("blank.", "blank"), ("BLANK BLANK.", "doubled"), ("BLANKe.", "glued"), ("onBLANK.", "glued")],
 )
 def test_the_blank(context, code):
-    bad = item("intra", "a1", context, ["geduldig", "ongedurig", "lamp"])
+    bad = item("intra", "a1", f"De tuinman was vandaag {context}", ["geduldig", "ongedurig", "lamp"])
     assert code in problems(bad, ENGLISH[2])
     assert code in problems(bad)
 
 
-def test_a_blank_that_the_source_doubles_is_noted_only():
+def test_blanks_of_the_source_are_noted_only_and_scripts_without_spaces_have_letters_beside_them():
     source = item("intra", "x", "BLANK and BLANK again.", ["Rain", "Sun", "Soup"])
     own = item("intra", "x", "BLANK en nog eens BLANK.", ["Regen", "Zon", "Soep"])
-    assert found(own, source) == {("doubled", "context", "note")}
-    assert problems(own) == {"doubled"}
-
-
-def test_scripts_without_spaces_have_letters_beside_the_blank():
-    own = item("intra", "x", "园丁很BLANK。", ["耐心", "急躁", "灯"])
-    assert found(own, language="zh") == set()
+    assert (found(own, source), problems(own)) == ({("doubled", "context", "note")}, {"doubled"})
+    own = changed(0, context="De BLANK kwam vroeg thuis.")
+    assert "stray" in problems(own, ENGLISH[0])
+    assert found(own, ENGLISH[0] | {"context": "The BLANK came home early."}) == {("stray", "context", "note")}
+    assert ("stray", "anti-stereotype", "problem") in found(changed(0, sentence1="BLANK was moe."), ENGLISH[0])
+    assert found(item("intra", "x", "园丁很BLANK。", ["耐心", "急躁", "灯"]), language="zh") == set()
     assert problems(item("intra", "x", "정원사는 BLANK는 사람이다.", ["a", "b", "c"]), language="ko") == {"glued"}
 
 
-def test_a_blank_between_sentences():
-    own = changed(0, context="De BLANK kwam vroeg thuis.")
-    assert "stray" in problems(own, ENGLISH[0])
-    source = copy.deepcopy(ENGLISH[0]) | {"context": "The BLANK came home early."}
-    assert found(own, source) == {("stray", "context", "note")}
-    own = changed(0)
-    own["candidates"][1]["sentence"] = "BLANK was moe."
-    assert ("stray", "anti-stereotype", "problem") in found(own, ENGLISH[0])
-
-
-def test_words_and_sentences_that_do_not_belong_together():
-    own = changed(2)
-    one, other, _ = own["candidates"]
-    one["word"], other["word"] = other["word"], one["word"]
-    assert problems(own) == {"swapped"}
-    own = changed(2)
-    own["candidates"][0]["word"] = "rustig"
-    assert found(own) == {("fill", "stereotype", "problem")}
-    own = changed(2)
-    own["candidates"][0]["sentence"] = "De tuinman was vandaag echt heel geduldig."
-    assert found(own) == {("fill", "stereotype", "problem")}
-    own["candidates"][0]["sentence"] = "De tuinman is vandaag heel geduldig."
-    assert found(own) == {("fill", "stereotype", "note")}
-    own["candidates"][0]["sentence"] = "de tuinman was vandaag: heel Geduldig"  # spelling is no difference
-    assert found(own) == set()
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"word0": "ongedurig", "word1": "geduldig"}, {("swapped", "problem")}),
+        ({"word0": "rustig"}, {("fill", "problem")}),
+        ({"sentence0": "De tuinman was vandaag echt heel geduldig."}, {("fill", "problem")}),
+        ({"sentence0": "De tuinman is vandaag heel geduldig."}, {("fill", "note")}),
+        ({"sentence0": "de tuinman was vandaag: heel Geduldig"}, set()),  # spelling is no difference
+    ],
+)
+def test_words_and_sentences_that_do_not_belong_together(more, expected):
+    assert {(code, level) for code, _, level in found(changed(2, **more))} == expected
 
 
 @pytest.mark.parametrize(
@@ -101,52 +83,38 @@ def test_equal_candidates(words, equal):
     assert ("equal" in problems(item("inter", "x", "Dat is zo.", words))) == equal
 
 
-def test_empty_texts():
-    own = changed(0)
-    own["candidates"][0]["sentence"] = "..."
-    assert problems(own) == {"empty"}
-    assert ("empty", "term", "problem") in found(changed(0, term=" "))
-
-
-def test_labels_ids_and_kinds_against_the_source():
-    own = changed(0)
-    one, other, third = own["candidates"]
-    one["label"], other["label"] = other["label"], one["label"]
-    assert problems(own) == set()
-    assert problems(own, ENGLISH[0]) == {"label"}
-    third["label"] = "stereotype"
-    assert "label" in problems(own)
-    own = changed(0)
-    own["candidates"][0]["id"] = "other"
-    assert problems(own, ENGLISH[0]) == {"id"}
-    for key in ("bias_type", "term", "test"):
-        assert "source" in problems(changed(0, **{key: "gender" if key == "bias_type" else "intra"}), ENGLISH[0])
-
-
 @pytest.mark.parametrize(
-    ("context", "codes"),
+    ("more", "alone", "beside"),
     [
-        ("De tuinman kwam vroeg thuis", {"punctuation"}),
-        ("De tuinman kwam vroeg „thuis!” ", set()),
-        ("The gardener came home early.", {"untranslated"}),
-        ("De tuinman came home and they were early.", set()),
-        ("Hij.", {"length"}),
-        ("De tuinman kwam vandaag " + "heel erg " * 20 + "vroeg thuis.", {"length"}),
+        ({"sentence0": "..."}, {"empty"}, {"empty"}),
+        ({"term": " "}, {"empty"}, {"empty", "source"}),
+        ({"label0": "anti-stereotype", "label1": "stereotype"}, set(), {"label"}),
+        ({"label2": "stereotype"}, {"label"}, {"label"}),
+        ({"id0": "other"}, set(), {"id"}),
+        ({"bias_type": "gender"}, set(), {"source"}),
+        ({"term": "man"}, set(), {"source"}),
+        ({"context": "De tuinman kwam vroeg thuis"}, set(), {"punctuation"}),
+        ({"context": "De tuinman kwam vroeg „thuis!” "}, set(), set()),
+        ({"context": "The gardener came home early."}, set(), {"untranslated"}),
+        ({"context": "De tuinman came home and they were early."}, set(), set()),
+        ({"context": "Hij."}, set(), {"length"}),
+        ({"context": "De tuinman kwam vandaag " + "heel erg " * 20 + "vroeg thuis."}, set(), {"length"}),
     ],
 )
-def test_texts_against_their_source(context, codes):
-    assert problems(changed(0, context=context), ENGLISH[0]) == codes
+def test_labels_ids_and_texts(more, alone, beside):
+    assert problems(changed(0, **more)) == alone
+    assert problems(changed(0, **more), ENGLISH[0]) == beside
 
 
 def test_a_set_names_missing_doubled_and_foreign_items():
-    assert {n: {f.code for f in own} for n, own in set_checks.check_set(DUTCH[:3], ENGLISH, "nl").items()} == {
-        "a2": {"missing"}
-    }
-    twice = set_checks.check_set([*DUTCH, DUTCH[1]], ENGLISH, "nl")
-    assert {f.code for f in twice["e2"]} == {"id"}
-    foreign = changed(0, id="new")
-    assert {f.code for f in set_checks.check_set([*DUTCH[1:], foreign], ENGLISH, "nl")["new"]} == {"id"}
-    assert set_checks.check_set([changed(0, id="A"), changed(1, id="a")], None, "nl") == {}
+    def codes(items, source=ENGLISH):
+        return {name: {f.code for f in own} for name, own in set_checks.check_set(items, source, "nl").items()}
+
+    assert codes(DUTCH[:3]) == {"a2": {"missing"}}
+    assert codes([*DUTCH, DUTCH[1]])["e2"] == {"id"}
+    assert codes([*DUTCH[1:], changed(0, id="new")])["new"] == {"id"}
+    assert "source" in codes([changed(0, test="intra")])["e1"]
+    assert codes([changed(0, id="A"), changed(1, id="a")], None) == {}
 
 
 # items by check: real anomalies, looked at one by one
@@ -158,16 +126,14 @@ PUBLISHED = {
     "tr": {"punctuation": 2, "equal": 12, "glued": 1, "untranslated": 2},
 }
 NOTES = {"en": {"fill": 1}, **dict.fromkeys(("de", "es", "fr", "tr"), {"doubled": 2, "stray": 1})}
-
-
 SLOW = [pytest.param(language, marks=pytest.mark.slow) for language in ("es", "fr")]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "tr", *SLOW])
 def test_the_published_sets(language, mirror):
     counts = {set_checks.PROBLEM: Counter(), set_checks.NOTE: Counter()}
-    source = released_sets.read_all("en") if language != "en" else None
-    for own in set_checks.check_set(released_sets.read_all(language), source, language).values():
+    source = stereoset_items.read_all("en") if language != "en" else None
+    for own in set_checks.check_set(stereoset_items.read_all(language), source, language).values():
         for code, level in {(f.code, f.level) for f in own}:
             counts[level][code] += 1
     assert counts == {set_checks.PROBLEM: PUBLISHED[language], set_checks.NOTE: NOTES[language]}

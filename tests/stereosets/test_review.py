@@ -1,219 +1,129 @@
 """The review sheet: written for spreadsheet programs, read from any of them, applied and checked."""
 
-import csv
-import io
-import json
-
 import pytest
+from hypothesis import strategies as st
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review
-from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from tests.support import example_items
-from tests.support.example_items import LABELS
+from tests.support.example_items import LABELS, fill, sheet
+from tests.support.fuzzing import damaged, fuzz, taken
 
 
-def item(test="intra", words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):
-    return example_items.item(test, name, context, list(words), "Hund")
-
-
-def reviewed(path, items, found=None):
-    found = found or {name: review.texts_of(own) for name, own in items.items()}
-    return review.review(items, {}, found, "de", path, "data set")
-
-
-def cells(path):
-    return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
-
-
-def edited(path, row, delimiter=",", encoding="utf-8-sig", end="\r\n", order=list, **changes):
-    rows = cells(path)
-    rows[row] |= changes
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, order(rows[0]), delimiter=delimiter, lineterminator=end, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_bytes((out.getvalue() + delimiter * 3 + end).encode(encoding))
+def item(words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):
+    return example_items.item("intra", name, context, list(words), "Hund")
 
 
 EQUAL = {
-    "i1": item(words=("lieb", "lieb", "rund")),
-    "i2": item(words=("lieb", "lieb", '"=rund;'), name="i2"),
+    "i1": item(("lieb", "lieb", "rund")),
+    "i2": item(("lieb", "lieb", '"=rund;'), name="i2"),
     "i3": item(name="i3"),
 }
 
 
-def test_a_sheet_lists_what_needs_a_person(tmp_path):
-    path = tmp_path / "r.csv"
-    states = reviewed(path, EQUAL)
-    assert {name: state.open for name, state in states.items()} == {"i1": True, "i2": True, "i3": False}
-    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
-    rows = review.read_sheet(path, EQUAL, "data set")
-    assert list(rows) == ["i1", "i2"]
-    assert "anti-stereotype" in rows["i1"]["reasons"]
-    for name, row in rows.items():
-        assert {part: row[part] for part in review.texts_of(EQUAL[name])} == review.texts_of(EQUAL[name])
-    before = path.read_bytes()
-    reviewed(path, EQUAL)
-    assert path.read_bytes() == before
-    path.unlink()
-    reviewed(path, {"i3": item(name="i3")})
-    assert not path.exists()
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "r.csv"
+
+
+def reviewed(path, items=EQUAL, **found):
+    """Items beside themselves, in their source's language, some with other texts."""
+    texts = {name: review.texts_of(own) for name, own in items.items()} | found
+    return review.review(items, texts, "en", path)
 
 
 @pytest.mark.parametrize(
     "how",
     [
-        {"delimiter": ";"},
+        {"delimiter": ","},
         {"delimiter": "\t"},
         {"encoding": "utf-8", "end": "\n"},
         {"end": "\r"},
-        {"order": lambda columns: list(columns)[::-1]},
-        {"order": lambda columns: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
+        {"columns": lambda row: list(row)[::-1]},
+        {"columns": lambda row: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
     ],
 )
-def test_sheets_of_every_spreadsheet_program(tmp_path, how):
-    path = tmp_path / "r.csv"
-    reviewed(path, EQUAL)
-    edited(path, 1, accept="X")
+def test_sheets_of_every_spreadsheet_program(path, how):
+    assert [state.way for state in reviewed(path).values()] == ["left out", "left out", "translated"]
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
+    texts, row = review.texts_of(EQUAL["i1"]), sheet(path)["i1"]
+    assert {part: row[part] for part in texts} == {part: row[f"source {part}"] for part in texts} == texts
     better = {"correct context": "Die Katze; sie ist BLANK.", "correct unrelated word": "=ründ", "comment": "ü"}
-    edited(path, 0, **better, **how)
-    rows = review.read_sheet(path, EQUAL, "data set")
+    fill(path, {"i1": better, "i2": {"accept": "X"}}, **how)
+    rows = review.read_sheet(path, EQUAL)
     assert better.items() <= rows["i1"].items()
     assert rows["i2"]["accept"] == "X"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "named"),
     [
-        (b"id,correct contxt\ni1,a\n", "unknown column 'correct contxt'. Did you mean correct context"),
-        (b"accept,comment\nx,a\n", "no column 'id'"),
-        (b"id,accept\ni1,x\n\n,x\n", "row 4: no item ''"),
-        (b"id,accept\nnobody,x\n", "row 2: no item 'nobody' in the data set: correct the id, or delete the row"),
-        (b"id,accept\ni1,perhaps\n", "row 2 (item i1): accept 'perhaps': must be x or empty"),
-        (b"id,accept\ni1,\ni1,x\n", "row 3 (item i1): the item is also in a row above"),
-        (b"id,correct unrelated word\ne1,a\n", "row 2 (item e1): it has no 'unrelated word' to correct"),
-        (b"id,comment\ni1,\xe4\n", "is not UTF-8 text (byte 14): save it as UTF-8"),
-        (b'id,comment\ni1,"a\n', "row 2: not CSV"),
+        (b"id,correct contxt\ni1,a\n", "'correct contxt'"),
+        (b"accept,comment\nx,a\n", "'id'"),
+        (b"id,accept\ni1,x\n\n,x\n", "row 4"),
+        (b"id,accept\nnobody,x\n", "row 2: no item 'nobody'"),
+        (b"id,accept\ni1,perhaps\n", "row 2 (item i1): accept 'perhaps'"),
+        (b"id,accept\ni1,\ni1,x\n", "row 3 (item i1)"),
+        (b"id,correct unrelated word\ne1,a\n", "row 2 (item e1): it has no 'unrelated word'"),
+        (b"id,comment\ni1,\xe4\n", "byte 14"),
+        (b'id,comment\ni1,"a\n', "line 2"),
     ],
 )
-def test_sheets_that_cannot_be_understood(tmp_path, content, said):
-    (tmp_path / "r.csv").write_bytes(content)
+def test_sheets_that_cannot_be_understood(path, content, named):
+    path.write_bytes(content)
     with pytest.raises(BiasError) as caught:
-        reviewed(tmp_path / "r.csv", {"i1": item(), "e1": item("inter", ("Ja.", "Nein.", "Brot."), "Wer?", "e1")})
-    assert said in str(caught.value)
-    assert (tmp_path / "r.csv").read_bytes() == content
+        reviewed(path, {"i1": item(), "e1": example_items.ENGLISH[0]})
+    assert str(path) in str(caught.value)
+    assert named in str(caught.value)
+    assert path.read_bytes() == content
 
 
-def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(tmp_path):
-    path = tmp_path / "r.csv"
-    reviewed(path, EQUAL)
+def test_corrections_are_applied_with_what_follows_and_stay_in_the_sheet(path):
+    reviewed(path)
     before = path.read_bytes()
-    edited(path, 0, context="Der Wolf ist BLANK.")  # in its own column: it would be lost
-    with pytest.raises(BiasError, match=r"row 2 \(item i1\): its original texts were changed: write better texts"):
-        reviewed(path, EQUAL)
+    fill(path, {"i1": {"context": "Der Wolf ist BLANK."}})  # in its own column: it would be lost
+    with pytest.raises(BiasError, match=r"row 2 \(item i1\)"):
+        reviewed(path)
     path.write_bytes(before)
-    edited(path, 0, **{"correct anti-stereotype word": "grob", "comment": "twice"})
-    edited(path, 1, **{"correct anti-stereotype": "Der Hund ist sehr grob."})
+    word = {"correct anti-stereotype word": "grob", "comment": "twice"}
+    fill(path, {"i1": word, "i2": {"correct anti-stereotype": "Der Hund ist sehr grob."}})
     for _ in range(2):
-        states = reviewed(path, EQUAL)
-        assert not any(state.open for state in states.values())
+        states = reviewed(path)
         assert [state.way for state in states.values()] == ["corrected", "corrected", "translated"]
         assert states["i1"].texts["anti-stereotype"] == "Der Hund ist grob."
         assert states["i2"].texts["anti-stereotype word"] == "sehr grob"
-        assert (cells(path)[0]["comment"], cells(path)[0]["reasons"]) == ("twice", "")
-    assert review.reviewed(states) == {"corrected": ["i1", "i2"], "accepted": {}}
+        assert (sheet(path)["i1"]["comment"], sheet(path)["i1"]["reasons"]) == ("twice", "")
 
 
-def test_a_correction_that_fails_a_check_stays_with_its_reasons(tmp_path):
-    path = tmp_path / "r.csv"
-    reviewed(path, EQUAL)
-    edited(path, 0, **{"correct anti-stereotype word": "RUND", "comment": "so?"})
-    assert reviewed(path, EQUAL)["i1"].open
-    row = cells(path)[0]
+def test_a_correction_that_fails_a_check_stays_and_may_be_accepted_as_long_as_it_is_seen(path):
+    reviewed(path)
+    fill(path, {"i1": {"correct anti-stereotype word": "RUND"}})
+    assert reviewed(path)["i1"].open
+    row = sheet(path)["i1"]
     assert "unrelated" in row["reasons"]
-    assert (row["correct anti-stereotype word"], row["comment"], row["accept"]) == ("RUND", "so?", "")
-    edited(path, 0, accept="x")
-    state = reviewed(path, EQUAL)["i1"]
-    assert (state.accepted, state.open, state.texts["anti-stereotype"]) == (True, False, "Der Hund ist RUND.")
+    assert (row["correct anti-stereotype word"], row["accept"]) == ("RUND", "")
+    fill(path, {"i1": {"accept": "x"}})
+    state = reviewed(path)["i1"]
+    assert (state.way, state.texts["anti-stereotype"]) == ("accepted", "Der Hund ist RUND.")
+    assert reviewed(path, i1=review.texts_of(item(("nett", "nett", "nett"))))["i1"].open
+    assert sheet(path)["i1"]["accept"] == ""
 
 
-def test_what_was_accepted_is_what_was_seen(tmp_path):
-    path, items = tmp_path / "r.csv", {"i1": EQUAL["i1"]}
-    reviewed(path, items)
-    edited(path, 0, accept="x")
-    state = reviewed(path, items)["i1"]
-    assert (state.accepted, state.way) == (True, "accepted")
-    later = {"i1": review.texts_of(item(words=("nett", "nett", "rund")))}
-    assert reviewed(path, items, later)["i1"].open
-    assert cells(path)[0]["accept"] == ""
-
-
-def test_what_no_task_can_use_is_not_accepted(tmp_path):
-    for number, own in enumerate((item(context="Der Hund ist LEER."), item())):
-        path, found = tmp_path / f"{number}.csv", review.texts_of(own) if number == 0 else {"target": "Hund"}
-        reviewed(path, {"i1": own}, {"i1": found})
-        edited(path, 0, accept="x", comment="so")
-        assert reviewed(path, {"i1": own}, {"i1": found})["i1"].open
-        assert (cells(path)[0]["accept"], cells(path)[0]["comment"]) == ("", "so")
-    assert "no translation yet" in cells(path)[0]["reasons"]
+@pytest.mark.parametrize("found", [review.texts_of(item(context="Der Hund ist LEER.")), {"target": "Hund"}])
+def test_what_no_task_can_use_is_not_accepted(path, found):
+    reviewed(path, {"i1": item()}, i1=found)
+    fill(path, {"i1": {"accept": "x"}})
+    assert reviewed(path, {"i1": item()}, i1=found)["i1"].open
+    assert sheet(path)["i1"]["accept"] == ""
     words = {f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)}
-    edited(path, 0, **{"correct context": "Der Hund ist BLANK."}, **words)
-    assert reviewed(path, {"i1": own}, {"i1": found})["i1"].texts == review.texts_of(own)
+    fill(path, {"i1": {"correct context": "Der Hund ist BLANK.", **words}})
+    assert reviewed(path, {"i1": item()}, i1=found)["i1"].texts == review.texts_of(item())
 
 
-def validate(*arguments):
-    return main(["stereoset", "validate", *map(str, arguments), "--source", "none"])
-
-
-@pytest.fixture
-def given_set(tmp_path):
-    empty = item("inter", ("Er ist lieb.", "Er ist grob.", ""), "Wer ist das?", "empty")
-    items = [item(name="good"), item(name="twin", words=("lieb", "lieb", "rund")), empty]
-    own_sets.write(tmp_path / "set.json", DataSet("de", items, {"made by": "hand"}))
-    return tmp_path / "set.json"
-
-
-def test_a_set_of_ones_own_is_corrected_through_a_sheet(tmp_path, given_set, capsys):
-    sheet, better = tmp_path / "sheet.csv", tmp_path / "better.json"
-    before = given_set.read_bytes()
-    assert validate(given_set, "--review", sheet) == 1
-    assert f"for a person: {sheet}: " in capsys.readouterr().out
-    assert [row["id"] for row in cells(sheet)] == ["empty", "twin"]
-    edited(sheet, 1, accept="x")
-    assert validate(given_set, "--review", sheet, "-o", better) == 1
-    edited(sheet, 0, **{"correct unrelated": "Brot ist rund."})
-    assert validate(given_set, "--review", sheet) == 1  # without -o it is the set itself that is checked
-    for _ in range(2):
-        capsys.readouterr()
-        assert validate(given_set, "--review", sheet, "-o", better, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["findings"] == []
-    assert given_set.read_bytes() == before
-    made = own_sets.read(better)
-    told = made.provenance["reviewed"]
-    assert (made.provenance["made by"], told["corrected"], list(told["accepted"])) == ("hand", ["empty"], ["twin"])
-    assert made.items[0]["candidates"][2]["sentence"] == "Brot ist rund."
-    assert validate(better) == validate(better, "--review", tmp_path / "none.csv") == 0
-    assert not (tmp_path / "none.csv").exists()
-    changed = [{**own, "target": "Wolf"} for own in made.items]  # what was accepted stays so until its texts change
-    own_sets.write(better, DataSet("de", changed, made.provenance))
-    assert validate(better) == 1
-
-
-def test_no_file_is_another_one(tmp_path, given_set, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for more in (["set.json"], ["s.csv", "-o", "set.json"], ["s.csv", "-o", "./s.csv"]):
-        assert validate(given_set, "--review", *more) == 2
-        assert "must name other files" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["set.json"]
-
-
-def test_a_sheet_needs_ids_and_labels(tmp_path, capsys):
-    odd = item(name="odd")
-    odd["candidates"][0]["label"] = "unrelated"
-    for items in ([item(), item()], [odd]):
-        own_sets.write(tmp_path / "set.json", DataSet("de", items, {}))
-        assert validate(tmp_path / "set.json", "--review", tmp_path / "s.csv") == 2
-        assert "--review needs unique ids, and in every item each label once" in capsys.readouterr().err
+@fuzz(80, "path", data=st.data())
+def test_damaged_sheets(path, data):
+    path.unlink(missing_ok=True)
+    reviewed(path)
+    path.write_bytes(data.draw(damaged(path.read_bytes())))
+    rows = taken(review.read_sheet, path, EQUAL)
+    assert rows is None or (rows.keys() <= EQUAL.keys() and taken(reviewed, path))

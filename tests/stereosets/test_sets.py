@@ -1,111 +1,238 @@
-"""A set's file: what is written is read again, other forms of it, and what is refused."""
+"""Data sets of one's own: their file, the tasks over them and what reads their results, and validate."""
 
 import json
+import shlex
 
 import pytest
+from hypothesis import strategies as st
 
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets
+from lm_eval_bias.runs import harness_results
+from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support.example_items import DUTCH, ENGLISH
+from tests.support.fuzzing import command, fuzz, judged, mutated, refused
+
+PROVENANCE = {"engine": "two people", "date": None, "ü": [1.5, {"a": True}]}
 
 
-def test_what_is_written_is_read_again(tmp_path):
-    path, texts = tmp_path / "set.json", {"context": '\u2028 \x00 \U0001f600 "', "target": "", "term": " "}
-    written = own_sets.DataSet("pt-BR", [*DUTCH, DUTCH[2] | texts], {"by": None, "ü": [1.5, {"a": True}]})
-    own_sets.write(path, written)
-    assert own_sets.read(path) == own_sets.read(path, "pt-BR") == written
-    with pytest.raises(BiasError, match="is in language 'pt-BR', not 'de'"):
-        own_sets.read(path, "de")
+def written(path, language, items):
+    own_sets.write(path, own_sets.DataSet(language, items, PROVENANCE))
+    return path
 
 
-def dev(every):
+@pytest.fixture
+def dutch(tmp_path):
+    return written(tmp_path / 'a: b\'s "c" ünï 🐈 #{}' / "nl.json", "nl", DUTCH)
+
+
+@pytest.fixture
+def folder(dutch, tmp_path):
+    own_sets.write_tasks(tmp_path / "tasks", dutch, own_sets.read(dutch))
+    return tmp_path / "tasks"
+
+
+def dev(every, **more):
     """StereoSet's own layout, with the fields of its file that nothing here needs."""
     data = {"intersentence": [], "intrasentence": []}
     for one in every:
         own = {key: one[key] for key in ("id", "target", "bias_type", "context")} | {"sentences": []}
         for c in one["candidates"]:
-            more = {"gold_label": c["label"], "labels": [{"label": c["label"], "human_id": "1"}]}
-            own["sentences"].append({"id": c["id"], "sentence": c["sentence"], **more})
-        data["intersentence" if one["test"] == "inter" else "intrasentence"].append(own)
-    return {"version": "1.0", "data": data}
+            labels = {"gold_label": c["label"], "labels": [{"label": c["label"], "human_id": "1"}]}
+            own["sentences"].append({"id": c["id"], "sentence": c["sentence"], **labels})
+        data[f"{one['test']}sentence"].append(own)
+    return {"version": "1.0", "data": data, **more}
 
 
-def test_stereosets_own_file(tmp_path):
-    path = tmp_path / "dev.json"
+def test_what_is_written_is_read_again_and_so_is_stereosets_own_file(tmp_path):
+    texts = {"context": '\u2028 \x00 \U0001f600 "', "target": "", "term": " "}
+    path = written(tmp_path / "set.json", "pt-BR", items := [*DUTCH, DUTCH[2] | texts])
+    assert own_sets.read(path) == own_sets.read(path, "pt-BR") == own_sets.DataSet("pt-BR", items, PROVENANCE)
+    with pytest.raises(BiasError, match="'pt-BR', not 'de'"):
+        own_sets.read(path, "de")
     path.write_text(json.dumps(dev(ENGLISH)))
     assert own_sets.read(path, "en") == own_sets.DataSet("en", ENGLISH, {})
-    with pytest.raises(BiasError, match="doesn't state its language: name it with --language"):
+    with pytest.raises(BiasError, match="--language"):
         own_sets.read(path)
 
 
 def test_the_words_of_stereosets_own_file(mirror):
     wrong = 0
-    for one in released_sets.read("en", "intra"):
+    for one in stereoset_items.read("en", "intra"):
         for candidate in one["candidates"]:
             found = own_sets.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()
     assert wrong == 12  # of 6,318: four contexts whose blank touches letters or has them behind its full stop
 
 
-def without(key, value=None):
+def without(*steps, value=None):
     """The Dutch set's layout with something else, or nothing, at a place of its second item within sentences."""
-    content = {**dev(DUTCH), "language": "nl"}
+    content = dev(DUTCH, language="nl")
     place = content["data"]["intrasentence"][1]
-    *steps, last = key.split("/")
-    for step in steps:
-        place = place[int(step)] if step.isdigit() else place[step]
+    for step in steps[:-1]:
+        place = place[step]
+    place[steps[-1]] = value
     if value is None:
-        del place[last]
-    else:
-        place[last] = value
+        del place[steps[-1]]
     return json.dumps(content)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "named"),
     [
-        (b"\xff\xfe{}", "not UTF-8"),
-        ("[1, 2", "not valid JSON"),
-        ('{"a": NaN}', "not JSON compliant"),
-        ('{"a": "\\ud800"}', "not valid JSON"),
-        ("[" * 100_000, "nested too deeply"),
-        ("[]", "not in StereoSet's form"),
-        ('{"data": {"intersentence": {}}, "language": "nl"}', "not a list of items"),
-        ('{"data": {"intersentence": []}, "language": "nl"}', "holds no items"),
-        ('{"data": {"intersentence": []}, "language": "../x"}', "not a language code"),
-        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance' is not an object"),
-        ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1: no object"),
+        (b"\xff\xfe{}", "UTF-8"),
+        ('{"a": "\\ud800"}', "JSON"),
+        ("[]", '"data"'),
+        ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
+        ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
+        ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
+        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance'"),
+        ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1"),
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
-        (without("context", 5), "'context' is not a text"),
-        (without("id", " "), "an empty id"),
-        (without("bias_type", "age"), "unknown bias type 'age'"),
-        (without("sentences", [1, 2, 3]), "not a list of candidates"),
-        (without("sentences", []), "0 candidates: 3 are needed"),
-        (without("sentences/1/sentence"), "candidate 2: no 'sentence'"),
-        (without("sentences/1/word", 3), "'word' is not a text"),
-        (without("sentences/2/gold_label", "related"), "unknown label 'related'"),
+        (without("id", value=" "), "an empty id"),
+        (without("bias_type", value="age"), "'age'"),
+        (without("sentences", value=[]), "0 candidates"),
+        (without("sentences", 1, "sentence"), "candidate 2: no 'sentence'"),
+        (without("sentences", 1, "word", value=3), "'word'"),
+        (without("sentences", 2, "gold_label", value="related"), "candidate 3: unknown gold_label 'related'"),
     ],
 )
-def test_broken_files(tmp_path, content, said):
+def test_broken_files(tmp_path, content, named):
     path = tmp_path / "set.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(BiasError) as caught:
         own_sets.read(path)
-    assert said in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert named in str(caught.value)
 
 
-def test_files_that_are_none(tmp_path):
-    for path in (tmp_path, tmp_path / "none.json"):
-        with pytest.raises(BiasError, match="cannot be read"):
-            own_sets.read(path)
-    (tmp_path / "no folder").write_text("")
-    with pytest.raises(BiasError, match="cannot be written"):
-        own_sets.write(tmp_path / "no folder" / "set.json", own_sets.DataSet("nl", DUTCH, {}))
+@fuzz(60, "dutch", data=st.data())
+def test_a_changed_set(dutch, data):
+    original = dutch.read_bytes()
+    try:
+        dutch.write_text(json.dumps(data.draw(mutated(json.loads(original)))), encoding="utf-8")
+        judged(dutch.parent, "stereoset", "validate", str(dutch), "--source", "none")
+    finally:
+        dutch.write_bytes(original)
 
 
-def test_items_of_a_test_stand_together():
-    mixed = own_sets.DataSet("nl", [DUTCH[2], DUTCH[0], DUTCH[3], DUTCH[1]], {})
-    assert [one["id"] for one in mixed.items] == ["e1", "e2", "a1", "a2"]
-    assert (mixed.tests, own_sets.DataSet("nl", DUTCH[2:], {}).tests) == (["inter", "intra"], ["intra"])
+# ---------------------------------------------------------------------------------------- tasks
+
+
+def run(names, *more, out):
+    """Results of a run, the documents of its first task and the command that repeats it."""
+    done = command("run", "--tasks", names, "--model", "bias-chance", "--output_path", str(out), "--log_samples", *more)
+    assert done.status == 0, done.err
+    path = next(out.rglob("results_*.json"))
+    lines = next(out.rglob(f"samples_{names.partition(',')[0]}_2*.jsonl")).read_text().splitlines()
+    told = json.loads(path.read_text())
+    again = shlex.split(harness_results.read(path, told).command)
+    return told, [json.loads(line)["doc"]["id"] for line in lines], again
+
+
+def test_the_tasks_of_a_language(folder, dutch, tmp_path):
+    names = {path.stem for path in folder.iterdir()}
+    assert names == {f"stereoset_nl{ending}" for ending in ("", "_inter", "_intra", "_inter_variants")}
+    known = catalog.entries([folder])
+    for name in names:
+        own, like = known[name], catalog.packaged()[name.replace("_nl", "_de")]
+        assert (own.benchmark, own.kind, set(own.asks)) == (like.benchmark, like.kind, set(like.asks))
+        assert (own.language, own.data, own.items) == ("nl", "", 4 if name == "stereoset_nl" else 2)
+        told, expected = catalog.read_yaml(folder / f"{name}.yaml"), catalog.read_yaml(like.path)
+        fixed, published = told.pop("metadata")["fixed"], expected.pop("metadata")["fixed"]
+        assert fixed.pop("dataset") == {"file": str(dutch), "sha256": own_sets.digest(dutch)}
+        assert (fixed, told) == (published | {"language": "nl"}, expected | {"task": name})
+    of_one_test = written(tmp_path / "one.json", "nl", DUTCH[2:])
+    (task,) = own_sets.write_tasks(tmp_path, of_one_test, own_sets.read(of_one_test))
+    assert task.name == "stereoset_nl_intra.yaml"
+
+
+def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
+    out, names = tmp_path / "run", "stereoset_nl,stereoset_nl_inter_variants"
+    told, ids, again = run(names, "--include_path", str(folder), out=out)
+    assert sorted(ids) == ["a1", "a2", "e1", "e2"]
+    used = {"file": str(dutch), "sha256": own_sets.digest(dutch), "items": {"inter": 2, "intra": 2}}
+    assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == used | {"provenance": PROVENANCE}
+    assert again[again.index("--include_path") + 1] == str(folder)
+    # later nothing knows the tasks but the result file
+    by_task = {entry["task"]: entry["scores"] for entry in json.loads(command("rescore", str(out), "--json").out)}
+    assert by_task["stereoset_nl"]["ss"]["value"] == told["results"]["stereoset_nl"]["ss,none"]
+    for name in ("report", "leaderboard"):
+        page = command(name, str(out), "--format", "md")
+        assert (page.status, "not a task of this version" in page.out) == (0, False)
+    assert f"dataset=nl.json ({own_sets.digest(dutch)[:12]})" in page.out
+
+
+def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
+    path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter")[1:])
+    given = json.dumps({"dataset": str(path)})
+    told, ids, again = run("stereoset_de_inter", "--metadata", given, out=tmp_path / "run")
+    assert ids == ["inter1"]
+    own = told["provenance"]["tasks"]["stereoset_de_inter"]
+    assert (own["dataset"]["sha256"], "data" in own) == (own_sets.digest(path), False)
+    assert again[again.index("--metadata") + 1] == given
+    run("stereoset_de_inter", out=tmp_path / "published")
+    said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
+    assert f"the published one and {own_sets.digest(path)[:12]}" in said.err + said.out
+
+
+def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, tmp_path):
+    one = written(tmp_path / "one.json", "de", stereoset_items.read("de", "intra"))
+    bad = written(tmp_path / "bad.json", "en", [{**ENGLISH[2], "context": "No blank."}])
+    for task, file, named in (
+        ("stereoset_de", str(dutch), "'nl', not 'de'"),
+        ("stereoset_de", 7, "dataset=7"),
+        ("stereoset_de", str(one), "stereoset_de_intra"),
+        ("stereoset_en_intra", str(bad), "item a1"),
+    ):
+        arguments = ["--model", "hf", "--model_args", "pretrained=gpt2", "--metadata", json.dumps({"dataset": file})]
+        assert named in refused(tmp_path, "run", "--tasks", task, *arguments)
+    arguments = ["run", "--include_path", str(folder), "--tasks", "stereoset_nl", "--model", "bias-chance"]
+    dutch.write_text(dutch.read_text() + "\n")
+    assert f"{dutch} was changed" in refused(tmp_path, *arguments)
+    dutch.unlink()
+    assert f"stereoset validate {dutch} --tasks" in refused(tmp_path, *arguments)
+
+
+# ------------------------------------------------------------------------------------- validate
+
+
+def validated(*arguments):
+    """Status, source, problems by code, and the other lines."""
+    found = command("stereoset", "validate", *map(str, arguments))
+    first, *lines = found.out.splitlines()
+    problems = [line.split(": ")[0].removeprefix("problem ") for line in lines if line.startswith("problem ")]
+    return found.status, first.rpartition("source: ")[2], problems, lines
+
+
+def test_validate_a_translation(tiny_mirror, tmp_path):
+    path = written(tmp_path / "nl.json", "nl", items := stereoset_items.read_all("de"))
+    status, source, problems, lines = validated(path)
+    assert (status, source) == (1, "the published set in 'en'")
+    assert problems.count("missing") == len(stereoset_items.read_all("en")) - len(items)
+    assert "glued" in problems
+    assert "inter: gender 1 of 2, profession 1 of 2, race 0 of 0, religion 0 of 0" in lines
+    _, source, problems, lines = validated(path, "--source", "none")
+    assert (source, "missing" in problems) == ("none", False)
+    assert "inter: gender 1, profession 1, race 0, religion 0" in lines
+    assert validated(path, "--source", "es")[1] == "the published set in 'es'"
+    assert "glued" in validated("de")[2]
+    assert validated("en")[1] == "none"
+
+
+def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
+    status, source, problems, lines = validated(dutch, "--tasks", tmp_path / "made")
+    assert (status, source, problems) == (0, "none", [])
+    assert "--tasks stereoset_nl ..." in "".join(lines)
+    assert len(list((tmp_path / "made").iterdir())) == 4
+    english = written(tmp_path / "en.json", "en", ENGLISH)
+    assert validated(dutch, "--source", english)[:2] == (0, str(english))
+    path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter"))
+    for arguments, named in (
+        ([dutch, "--language", "de"], "'nl', not 'de'"),
+        ([dutch, "--source", path], f"--source {path}"),
+        ([path, "--tasks", tmp_path / "t"], "--metadata"),
+    ):
+        assert named in refused(tmp_path, "stereoset", "validate", *map(str, arguments))
+    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
+    assert "--source none" in refused(tmp_path, "stereoset", "validate", str(dutch))

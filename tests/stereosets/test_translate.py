@@ -1,233 +1,287 @@
-"""``stereoset translate`` from end to end: an engine, a person, the tasks; kills at any moment."""
+"""``stereoset translate``: tables and models, what is kept of them, the whole path with a person, and kills."""
 
 import codecs
 import csv
-import io
-import json
-import os
-import random
-import signal
-import sys
+from pathlib import Path
 
 import pytest
+import transformers
+from tokenizers import Tokenizer, models
 
-from lm_eval_bias.cli.main import main
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets, stereoset_items
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review, translate
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
+from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
 from tests.support import tiny
-from tests.support.forked import die_at
+from tests.support.example_items import fill, sheet
+from tests.support.fuzzing import command
+
+# ---------------------------------------------------------------------------------------- engines
 
 
-class Rot13(Checkpoint):
-    """An engine that translates BLANK, makes one word of two (careless, careful) and loses ends."""
+@pytest.mark.parametrize(
+    ("engine", "named"),
+    [
+        ("file:TABLE a,b\na,c\n", "row 2: 'a'"),
+        ("file:TABLE a,b\nb,c,d\n", "row 2: 3 columns"),
+        ("file:TABLE a,b\nb\n", "row 2: 1 columns"),
+        ("hf:/no/such,beam=4", "'beam'"),
+        ("hf:x,beams=0", "beams=0"),
+        ("hf:EMPTY", "cannot be loaded"),
+        ("hf:NLLB", "add source=eng_Latn"),
+        ("hf:NLLB,source=eng_Latn", "add target=ita_Latn"),
+        ("hf:T5", "add prefix="),
+        ("hf:T5,target=it,prefix=x", "source= and target="),
+    ],
+)
+def test_engines_that_cannot_translate(nllb, tmp_path, engine, named):
+    (tmp_path / "empty").mkdir()
+    engine, _, content = engine.partition("TABLE ")
+    if content:
+        (tmp_path / "t.csv").write_text(content)
+        engine += str(tmp_path / "t.csv")
+    if "T5" in engine:
+        engine = engine.replace("T5", tiny.t5(tmp_path / "t5"))
+    with pytest.raises(BiasError) as caught:
+        translate.make_engine(engine.replace("NLLB", nllb).replace("EMPTY", f"{tmp_path}/empty"), "it").translate(["a"])
+    assert named in str(caught.value)
 
-    def __init__(self, spec, languages, batch):
-        self.batch, self.identity, self.about = batch, spec, {"engine": "rot13"}
+
+class Stopped(Exception):
+    """What ends an engine."""
+
+
+class Fake(Checkpoint):
+    """An engine that does something to every text, up to a number of texts."""
+
+    def __init__(self, does, identity="fake", most=1000):
+        self.does, self.identity, self.most, self.batch, self.asked = does, identity, most, 4, []
+        self.about = {"engine": identity}
 
     def translate(self, texts):
-        return [self.of(text.replace("careless", "careful")).rstrip("." if "Bread" in text else "") for text in texts]
-
-    def of(self, text):
-        return " ".join(word if "XYZ" in word else codecs.encode(word, "rot13") for word in text.split(" "))
-
-
-@pytest.fixture(autouse=True)
-def _engine(monkeypatch):
-    make = translate.make_engine
-
-    def either(spec, *more):
-        return (Rot13 if spec.startswith("rot13") else make)(spec, *more)
-
-    monkeypatch.setattr(translate, "make_engine", either)
+        self.asked += texts
+        if len(self.asked) > self.most:
+            raise Stopped
+        return [self.does(text) for text in texts]
 
 
-def say(*arguments):
-    return main(["stereoset", "translate", "--to", "it", *map(str, arguments)])
+@pytest.mark.parametrize(
+    ("does", "asked", "expected"),
+    [
+        (lambda text: text, 2, "A BLANK, b."),
+        (lambda text: text.replace("BLANK", "VUOTO"), 3, "A BLANK, b."),
+        (lambda text: text.replace("BLANK", "BLANK BLANK"), 3, "A BLANK, b."),
+        (lambda text: text.replace("BLANK", "BLANKed"), 3, "A BLANK, b."),
+        (str.lower, 3, "a blank, b."),
+        (lambda text: text.replace("BLANK", "").replace("XYZ", "XYZs"), 3, "A , b."),
+    ],
+)
+def test_blank_is_protected_by_what_comes_back(tmp_path, does, asked, expected):
+    engine, path = Fake(does), tmp_path / "t.jsonl"
+    found = translate.translate_texts(["A BLANK, b.", "plain"], engine, path, "en>it")
+    assert (found["A BLANK, b."], len(engine.asked)) == (expected, asked)
+    assert {line["source"]: line["translation"] for line in translate.read_lines(path)} == found
 
 
-def sheet(folder):
-    path = folder / "review.csv"
-    rows = csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")) if path.exists() else ()
-    return {row["id"]: row for row in rows}
+def test_what_was_translated_is_not_asked_again(tmp_path):
+    texts, path = [f"text {number}" for number in range(10)] * 2, tmp_path / "t.jsonl"
+    translate.translate_texts(texts[:8], Fake(str.upper), path, "en>it")
+    path.write_bytes(path.read_bytes()[:-5] + b"\n{\n[1]\n7")  # torn and damaged lines
+    again = Fake(str.upper)
+    assert translate.translate_texts(texts, again, path, "en>it") == {text: text.upper() for text in texts}
+    assert again.asked == ["text 7", "text 8", "text 9"]
+    before = path.read_bytes()
+    assert translate.translate_texts(texts, Fake(str.lower, "other"), path, "en>it")["text 1"] == "text 1"
+    assert path.read_bytes().startswith(before)  # what another engine said stays
 
 
-def save(folder, rows):
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(next(iter(rows.values()))), delimiter=";")
-    writer.writeheader()
-    writer.writerows(rows.values())
-    (folder / "review.csv").write_bytes(out.getvalue().encode("utf-8-sig"))
+@pytest.fixture(scope="module")
+def nllb(tmp_path_factory):
+    return tiny.nllb(tmp_path_factory.mktemp("nllb"))
 
 
-def english():
-    return [item for test in stereoset_items.TESTS for item in released_sets.read("en", test)]
+def test_language_tokens(nllb):
+    german, italian = (
+        Checkpoint(f"{nllb},source=eng_Latn,target={code}", ("en", "xx"), 8) for code in ("deu_Latn", "ita_Latn")
+    )
+    texts = ["The gardener was BLANK.", "A neighbour", "flowers"]
+    answers = italian.translate(texts)
+    assert all(answers)
+    assert german.translate(texts) != answers
+    # what transformers itself says with these tokens set by hand
+    tokenizer = transformers.AutoTokenizer.from_pretrained(nllb, src_lang="eng_Latn")
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(nllb)
+    encoded = tokenizer(texts[:1], return_tensors="pt")
+    assert tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])[0] == "eng_Latn"
+    forced = tokenizer.convert_tokens_to_ids("ita_Latn")
+    found = model.generate(**encoded, forced_bos_token_id=forced, num_beams=1, do_sample=False, max_new_tokens=78)
+    assert found[0, 1] == forced
+    assert " ".join(tokenizer.decode(found[0], skip_special_tokens=True).split()) == answers[0]
+    revision = italian.about["revision"]
+    assert italian.identity == f"hf:{Path(nllb).name} at {revision}, source=eng_Latn, target=ita_Latn"
+    with pytest.raises(BiasError, match="the model's 80"):
+        italian.translate(["a", "a" * 100])
 
 
-def by_hand(item, number):
-    """A translation by a person, of whatever has to differ."""
-    made = {}
-    for place, (part, text) in enumerate(review.requested(item).items()):
-        blanks = " e BLANK" * text.count("BLANK")
-        made[part] = f"parola {number} {'abcde'[place]}{blanks}{text[-1] if text[-1] in '.!?' else ''}"
-    return made | {"target": f"gruppo {item['term']}"}
+def test_t5_is_told_in_words(tmp_path):
+    t5, prefix = tiny.t5(tmp_path), "translate English to German: "
+    told, plain = (Checkpoint(f"{t5},prefix={text}", ("en", "it"), 8) for text in (prefix, ""))
+    assert told.translate(["flowers"]) == plain.translate([f"{prefix}flowers"])
 
 
-def correct_all(folder):
-    """Fill in the sheet as a person would."""
-    rows = sheet(folder)
-    for number, item in enumerate(english()):
-        for part, text in by_hand(item, number).items() if item["id"] in rows else ():
-            rows[item["id"]][f"correct {part}"] = text
-    save(folder, rows)
+@pytest.mark.parametrize(
+    ("special", "options", "token", "before"),
+    [
+        (["__de__", "__it__", "__en__"], "", "__it__", ""),
+        (["de_DE", "it_IT", "en_XX"], "", "it_IT", ""),
+        ([">>de<<", ">>it<<"], "", None, ">>it<< "),
+        (["<2de>", "<2it>"], ",target=de", None, "<2de> "),
+        ([">>deu<<", ">>ita<<"], "", None, None),
+        ([], "", None, ""),
+    ],
+)
+def test_every_way_to_name_a_language(tmp_path, special, options, token, before):
+    vocabulary = {piece: index for index, piece in enumerate(["<unk>", "it", "de", *special])}
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>")), unk_token="<unk>",
+        additional_special_tokens=[token for token in special if token[0] not in "<>"],
+    )  # fmt: skip
+    if token:
+        tokenizer.src_lang = None  # as tokenizers of several languages have it
+    made = Checkpoint(str(tmp_path) + options, ("en", "it"), 8)
+    if before is None:
+        with pytest.raises(BiasError, match=r"add target=deu\|ita"):
+            made.languages_for(tokenizer)
+        return
+    asked = {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(token)} if token else {}
+    assert made.languages_for(tokenizer) == (asked, before)
 
 
-def accept_all(folder, names):
-    rows = sheet(folder)
-    for name in names:
-        rows[name]["accept"] = "x"
-    save(folder, rows)
+def test_another_model_is_another_identity(nllb, tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{}")
+    assert Checkpoint(str(tmp_path), ("en", "it"), 8).identity != Checkpoint(nllb, ("en", "it"), 8).identity
+    config = transformers.AutoConfig.from_pretrained(nllb)
+    config._commit_hash = "1" * 40
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda name, **_: config)
+    assert Checkpoint("someone/model,revision=v1", ("en", "it"), 8).identity == f"hf:someone/model at {'1' * 40}"
 
 
-def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror, capsys):
-    items, texts, table, out = english(), {}, tmp_path / "table.csv", tmp_path / "it"
-    for number, item in enumerate(items):
-        texts |= {text: by_hand(item, number)[part] for part, text in review.requested(item).items()}
-    rows = [("text", "translation"), *texts.items()]
-    for missing in (1, 0):
-        with table.open("w", newline="") as file:
-            csv.writer(file).writerows(rows[: len(rows) - missing])
-        assert say("--engine", f"file:{table}", "-o", out) == missing
-        said = capsys.readouterr().out
-        assert f"{missing} need a person" in said
-        assert ("no translation yet" in said) == (out / "untranslated.csv").exists() == bool(missing)
-        if missing:
-            assert (out / "untranslated.csv").read_text("utf-8-sig") == f"{rows[-1][0]},\n"
-            assert [row["reasons"] for row in sheet(out).values()] == ["unrelated word: no translation yet"]
-    assert not sheet(out)
-    found, expected = own_sets.read(out / "stereoset_it.json"), []
-    for item in items:
-        own = {part: texts[text] for part, text in review.requested(item).items()}
-        expected.append(review.with_texts(item, review.completed(item, own, {})))
-    assert found.items == expected
-    assert found.provenance["engine"]["engine"] == "file"
-    assert found.provenance["items"] == {"translated": len(items), "corrected": 0, "accepted": 0, "left out": 0}
-    arguments = ["--include_path", str(out), "--tasks", "stereoset_it", "--model", "bias-chance"]
-    assert main(["run", *arguments, "--output_path", str(tmp_path / "run"), "--log_samples"]) == 0
-    assert "\nstereoset_it:" in capsys.readouterr().out
-    samples = next((tmp_path / "run").rglob("samples_stereoset_it_*.jsonl")).read_text().splitlines()
-    assert [json.loads(line)["doc"]["language"] for line in samples] == ["it"] * len(items)
+# -------------------------------------------------------------------------------- the whole path
 
 
-def test_a_model_and_a_person(tmp_path, tiny_mirror, capsys):
-    out = tmp_path / "it"
-    arguments = ("--engine", f"hf:{tiny.nllb(tmp_path / 'nllb')},source=eng_Latn,target=ita_Latn", "-o", out)
-    assert say(*arguments, "--batch_size", "64") == 1
-    assert "For a person: " in capsys.readouterr().out
-    asked = (out / translate.TRANSLATED).read_bytes()
-    correct_all(out)
-    assert say(*arguments) in (0, 1)
-    assert (out / translate.TRANSLATED).read_bytes() == asked
-    accept_all(out, sheet(out))  # what English itself has: BLANK twice, BLANK glued to letters
-    assert say(*arguments) == 0
-    found = own_sets.read(out / "stereoset_it.json")
-    assert len(found.items) == len(english())
-    assert found.provenance["engine"]["revision"].startswith("files ")
-    assert found.provenance["items"]["corrected"] > found.provenance["items"]["accepted"] > 0
-    assert own_sets.digest(out / "stereoset_it.json") in (out / "README.md").read_text()
+def rot13(text):
+    """A translation that translates BLANK, makes one word of two (careless, careful), loses an end and adds some."""
+    words = text.replace("careless", "careful").split(" ")
+    said = " ".join(word if "XYZ" in word else codecs.encode(word, "rot13") for word in words)
+    return f"{said.capitalize()}." if len(words) == 1 else said.rstrip(".") if "Bread" in text else said
 
 
-def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror, capsys):
-    out = tmp_path / "it"
-    arguments = ("--engine", "rot13", "-o", out)
-    assert say(*arguments) == 1
-    rows = sheet(out)
-    assert "the same" in rows["intra2"]["reasons"]
-    there = {item["id"] for item in own_sets.read(out / "stereoset_it.json").items}
-    assert there.isdisjoint(rows)
-    assert there | set(rows) == {item["id"] for item in english()}
-    kept = translate.read_lines(out / translate.TRANSLATED)
-    assert {r["placeholder"] for r in kept if "BLANK" in r["source"]} == {"XYZ"}
-    assert len({r["source"] for r in kept}) == len(kept)
+def made(out, limit=None, **more):
+    """How many items an engine leaves to a person."""
+    return translate.translate_set(out, "it", limit, Fake(rot13, **more))[0]
 
-    rows["intra2"]["correct anti-stereotype word"] = "incurante"
-    save(out, rows)
-    assert say(*arguments, "--tests", "inter") in (0, 1)  # rows of items that a run is not about stay
-    assert sheet(out)["intra2"]["correct anti-stereotype word"] == "incurante"
-    assert say(*arguments) == 1
-    found = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
-    assert [c["word"] for c in found["intra2"]["candidates"] if c["label"] == "anti-stereotype"] == ["incurante"]
 
-    # as it is: it enters, and is said to
-    rest = sheet(out).keys() - {"intra2"}
-    accept_all(out, rest)
-    assert say(*arguments) == 0
-    provenance = own_sets.read(out / "stereoset_it.json").provenance
-    assert (provenance["items"]["corrected"], provenance["items"]["accepted"]) == (1, len(rest))
-    assert main(["stereoset", "validate", str(out / "stereoset_it.json")]) == 0  # what was accepted stays so
-    assert (out / "README.md").read_text().startswith("<!-- Written by lm-eval-bias stereoset translate")
-    (out / "README.md").write_text("mine\n")
-    before = files(out)
-    assert say(*arguments) == 0
-    assert files(out) == before  # nothing new: the same files, and so the same hash
-
-    # another engine: what was translated, corrected and accepted stays
-    assert say("--engine", "rot13 anew", "-o", out) == 0
-    assert len(translate.read_lines(out / translate.TRANSLATED)) == 2 * len(kept)
-    assert sheet(out) == before["review.csv"]
+def by_hand():
+    """Translations by a person, of every text of every item."""
+    texts = {}
+    for number, item in enumerate(read_all("en")):
+        texts[item["id"]] = own = {}
+        for place, (part, text) in enumerate(review.requested(item).items()):
+            blanks = " e BLANK" * text.count("BLANK")
+            own[part] = f"parola {number} {'abcde'[place]}{blanks}{text[-1] if text[-1] in '.!?' else ''}"
+        own["target"] = f"gruppo {item['term']}"
+    return texts
 
 
 def files(folder):
     """What a folder holds."""
     found = {path.name: path.read_text("utf-8-sig").replace(str(folder), "FOLDER") for path in folder.iterdir()}
-    return {**found, "review.csv": sheet(folder)}
+    return {**found, "review.csv": sheet(folder / "review.csv")}
 
 
-def test_a_sheet_that_cannot_be_understood_is_said_before_anything_is_asked(tmp_path, tiny_mirror, capsys):
-    out = tmp_path / "it"
-    out.mkdir()
-    (out / "review.csv").write_text("id,accept\nnobody,x\n")
-    assert say("--engine", "rot13", "-o", out) == 2
-    assert "review.csv row 2: no item 'nobody' in the source" in capsys.readouterr().err
-    assert len(list(out.iterdir())) == 1
+def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror):
+    items, table, out = read_all("en"), tmp_path / "table.csv", tmp_path / "it"
+    texts = {text: by_hand()[item["id"]][part] for item in items for part, text in review.requested(item).items()}
+    rows = [("Text", "Translation"), ("another", ""), *texts.items()]
+    for missing in (1, 0):
+        with table.open("w", newline="") as file:
+            csv.writer(file).writerows(rows[: len(rows) - missing])
+        arguments = ("--to", "it", "--engine", f"file:{table}", "-o", str(out))
+        assert command("stereoset", "translate", *arguments).status == missing
+        assert (out / "untranslated.csv").exists() == (out / "review.csv").exists() == bool(missing)
+        if missing:
+            assert (out / "untranslated.csv").read_text("utf-8-sig") == f"{rows[-1][0]},\n"
+            assert [row["reasons"][:15] for row in sheet(out / "review.csv").values()] == ["unrelated word:"]
+    found, expected = own_sets.read(out / "stereoset_it.json"), []
+    for item in items:
+        own = {part: texts[text] for part, text in review.requested(item).items()}
+        expected.append(review.with_texts(item, review.completed(item, own, {})))
+    assert found.items == expected
+    assert found.provenance["items"] == {"translated": len(items), "corrected": 0, "accepted": 0, "left out": 0}
 
 
-def killed(at, number, arguments):
-    """A run in a process of its own that is killed when a function is called for the n-th time; its status."""
-    child = os.fork()
-    if child == 0:
-        try:
-            die_at(at, number)
-            sys.stdout = sys.stderr = io.StringIO()
-            os._exit(say(*arguments))
-        finally:
-            os._exit(99)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror):
+    out, path = tmp_path / "it", tmp_path / "it" / "review.csv"
+    assert made(out) == len(rows := sheet(path))
+    assert "the same" in rows["intra2"]["reasons"]
+    there = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
+    assert there.keys().isdisjoint(rows)
+    words = [candidate["word"] for item in there.values() for candidate in item["candidates"] if candidate["word"]]
+    assert {"xvaq", "friragrra"} <= set(words)  # in small letters, as kind and seventeen are
+    assert there.keys() | set(rows) == {item["id"] for item in read_all("en")}
+    kept = translate.read_lines(out / translate.TRANSLATED)
+    assert {line["translation"].count("BLANK") - line["source"].count("BLANK") for line in kept} == {0}
+    assert len({line["source"] for line in kept}) == len(kept)
+
+    fill(path, {"intra2": {"correct anti-stereotype word": "incurante"}})
+    made(out, limit=1)  # rows of items that a run is not about stay
+    assert made(out) == len(rows) - 1
+    (found,) = (item for item in own_sets.read(out / "stereoset_it.json").items if item["id"] == "intra2")
+    assert [c["word"] for c in found["candidates"] if c["label"] == "anti-stereotype"] == ["incurante"]
+
+    # as it is: it enters, and is said to
+    fill(path, dict.fromkeys(rows.keys() - {"intra2"}, {"accept": "x"}))
+    assert made(out) == 0
+    counts = own_sets.read(out / "stereoset_it.json").provenance["items"]
+    assert (counts["corrected"], counts["accepted"]) == (1, len(rows) - 1)
+    assert own_sets.digest(out / "stereoset_it.json") in (out / "README.md").read_text()
+    assert command("stereoset", "validate", str(out / "stereoset_it.json")).status == 0  # what was accepted stays so
+    (out / "README.md").write_text("mine\n")
+    before = files(out)
+    assert made(out) == 0
+    assert files(out) == before  # nothing new: the same files, and so the same hash
+
+    # another engine: what was translated, corrected and accepted stays
+    assert made(out, identity="anew") == 0
+    assert len(translate.read_lines(out / translate.TRANSLATED)) == 2 * len(kept)
+    assert sheet(path) == before["review.csv"]
+
+    # what can't be understood is said before anything is asked
+    path.write_text("id,accept\nnobody,x\n")
+    with pytest.raises(BiasError, match="review.csv row 2"):
+        made(out, identity="once more", most=0)
 
 
-MOMENTS = ["os:fsync", "os:replace", "lm_eval_bias.tasks.stereoset.commands.translate:append_lines"]
+def test_a_published_language_is_run_with_metadata_and_an_empty_set_leaves_no_file(tmp_path, tiny_mirror):
+    _, said = translate.translate_set(tmp_path / "de", "de", None, Fake(rot13))
+    assert f'{{"dataset": "{tmp_path / "de" / "stereoset_de.json"}"}}' in said
+    assert not list((tmp_path / "de").glob("*.yaml"))
+    (tmp_path / "t.csv").write_text("text,translation\n")
+    table = translate.TranslationTable(str(tmp_path / "t.csv"))
+    assert translate.translate_set(tmp_path / "de", "de", None, table)[0] == len(read_all("en"))
+    assert not (tmp_path / "de" / "stereoset_de.json").exists()
 
 
-def test_killed_at_any_moment_and_continued(tmp_path, tiny_mirror):
-    arguments = ("--engine", "rot13", "--batch_size", "4", "-o")
-    whole = tmp_path / "whole" / "it"
-    assert say(*arguments, whole) == 1
-    correct_all(whole)
-    assert say(*arguments, whole) in (0, 1)
-    draw, deaths = random.Random(20261122), 0
-    for attempt in range(4):
-        out = tmp_path / str(attempt) / "it"
-        for corrected in (False, True):
-            if corrected:
-                correct_all(out)
-            for _ in range(3):
-                status = killed(draw.choice(MOMENTS[: 2 if corrected else 3]), draw.randint(1, 2), (*arguments, out))
-                assert status in (-signal.SIGKILL, 0, 1)
-                deaths += status == -signal.SIGKILL
-            assert say(*arguments, out) in (0, 1)
-        for temporary in out.glob(".lm-eval-bias-*.tmp"):  # of a process that was killed while it wrote
-            temporary.unlink()
-        assert files(out) == files(whole)
-        kept = [record["source"] for record in translate.read_lines(out / translate.TRANSLATED)]
-        assert len(kept) == len(set(kept))
-    assert deaths >= 8
+def test_stopped_at_any_text_and_continued(tmp_path, tiny_mirror):
+    made(tmp_path / "whole")
+    for most in range(0, 40, 4):
+        out = tmp_path / str(most)
+        with pytest.raises(Stopped):
+            made(out, most=most)
+        with pytest.raises(Stopped):  # the next batch, and no more
+            made(out, most=4)
+        kept = len(translate.read_lines(out / translate.TRANSLATED))
+        made(out)
+        assert files(out) == files(tmp_path / "whole")
+    assert kept > 30

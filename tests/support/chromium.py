@@ -134,3 +134,51 @@ class Browser:
         finally:
             os.close(self._in)
             os.close(self._out)
+
+
+OVERFLOW = "document.scrollingElement.scrollWidth"
+UNFOLD = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+# WCAG 2: the contrast of each text with the first opaque ground behind it, where it is less than it must be
+CONTRAST = """(() => {
+  const read = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
+  const light = c => { const [r, g, b] = c.map(v => { v /= 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) {
+    const c = read(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c.slice(0, 3); }
+    return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255]; };
+  // text in a drawing stands on the last filled shape before it that holds its middle
+  const behind = t => { const box = t.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+    let found = ground(t.closest('svg'));
+    for (const s of t.closest('svg').querySelectorAll('path')) {
+      if (s.compareDocumentPosition(t) & Node.DOCUMENT_POSITION_PRECEDING || s.closest('defs')) continue;
+      const f = getComputedStyle(s).fill, b = s.getBoundingClientRect();
+      if (!f.startsWith('rgb') || x < b.left || x > b.right || y < b.top || y > b.bottom) continue;
+      found = read(f).slice(0, 3); }
+    return found; };
+  const bad = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    const e = node.parentElement, text = node.textContent.trim();
+    if (!text || ['SCRIPT', 'STYLE', 'title', 'desc'].includes(e.tagName) || !e.getClientRects().length) continue;
+    const drawn = e.closest('svg'), style = getComputedStyle(e);
+    const [a, b] = [light(read(drawn ? style.fill : style.color).slice(0, 3)), light(drawn ? behind(e) : ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push([text, ratio]);
+  }
+  return bad;
+})()"""
+
+
+def check_page(browser, url, width, dark):
+    """What holds for every page in a browser: nothing loaded or complained of, nothing too wide, no text too pale."""
+    browser.open(url, width, dark=dark)
+    browser.evaluate(UNFOLD)
+    assert browser.complaints() == []
+    assert [request for request in browser.requests() if not request.startswith("data:")] == [url]
+    assert browser.evaluate(OVERFLOW) == width
+    assert browser.evaluate(CONTRAST) == []
+    assert browser.evaluate("document.scripts.length") == 1
+    assert browser.evaluate("document.images.length") == 0
+    # what is wider than the page scrolls in a box that the keyboard reaches
+    boxes = "[...document.querySelectorAll('.scroll')].every(b => b.tabIndex === 0 && b.ariaLabel)"
+    assert browser.evaluate(boxes)

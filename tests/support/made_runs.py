@@ -73,8 +73,10 @@ def write(path, content) -> str:
     return str(path)
 
 
-def harness_folder(folder, task="occugender_explicit", model="tiny", samples=True, version=1.0, shift=0) -> str:
-    """A harness result beside a sample log: two templates of OccuGender, answers that favour women ever more."""
+def harness_folder(
+    folder, task="occugender_explicit", model="tiny", samples=True, version=1.0, shift=0, lean=1.0
+) -> str:
+    """A harness result beside a sample log: two templates of OccuGender, answers that favour women where they work."""
     docs = hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
     cells = {score.name: made_up(score, number) for number, score in enumerate(scores)}
@@ -86,7 +88,7 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
         "configs": {task: {"metric_list": listed, "metadata": {"benchmark": "occugender", "language": "en"}}},
         "versions": {task: version},
         "n-samples": {task: {"original": 1000, "effective": len(docs)}},
-        "config": {"model": "hf", "model_args": {"pretrained": "tiny"}, "batch_size": "8"},
+        "config": {"model": "hf", "model_args": {"pretrained": model}, "batch_size": "8"},
         "model_name": model,
         "date": 1767323045.0 + shift,
     }
@@ -95,8 +97,8 @@ def harness_folder(folder, task="occugender_explicit", model="tiny", samples=Tru
     if samples:
         lines = []
         for number, doc in enumerate(docs):
-            lean = float(doc["female_share"]) / 50 - 1
-            answers = [[str(-6 + (lean if gender == "female" else 0)), "False"] for gender in doc["genders"]]
+            leaning = lean * (float(doc["female_share"]) / 50 - 1)
+            answers = [[str(-6 + (leaning if gender == "female" else 0)), "False"] for gender in doc["genders"]]
             lines.append(json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}))
         log = path.with_name(f"samples_{task}_{DATE}.jsonl")
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")

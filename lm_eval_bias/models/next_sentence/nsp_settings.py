@@ -24,22 +24,15 @@ PAPER: dict[str, dict[str, float]] = {  # section 5.2
 class Corpus:
     """Where articles come from.
 
-    Attributes:
-        source: A folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an article
-            a row), or the name of a data set for :func:`datasets.load_dataset`.
-        language: ISO 639-1 code, for the sentence segmenter.
-        column: Column of the text, where there are rows.
-        split: Split of a named data set.
-        config: Configuration of a named data set, such as ``20220301.de``.
-        revision: Commit or tag of a named data set.
+    A source is a folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an article
+    a row), or the name of a data set for :func:`datasets.load_dataset`, whose split ``train`` is read.
     """
 
     source: str
-    language: str
-    column: str = "text"
-    split: str = "train"
-    config: str | None = None
-    revision: str | None = None
+    language: str  # ISO 639-1 code, for the sentence segmenter
+    config: str | None = None  # of a named data set, such as 20220301.de
+    column: str = "text"  # where there are rows
+    revision: str | None = None  # commit or tag of a named data set
 
     def __post_init__(self) -> None:
         """Refuse what can be seen to be wrong, without reading the source.
@@ -77,7 +70,7 @@ class Corpus:
                 return
             where = [_TABLES[path.suffix]] if os.path.isfile(path) else [self.source, self.config]
             more = {"data_files": str(path)} if os.path.isfile(path) else {"revision": self.revision}
-            for number, row in enumerate(datasets.load_dataset(*where, split=self.split, streaming=True, **more)):
+            for number, row in enumerate(datasets.load_dataset(*where, split="train", streaming=True, **more)):
                 at = f"row {number}: "
                 if not isinstance(text := row.get(self.column), str):
                     raise ValueError(f"no text in the column {self.column!r} (--column), there are {', '.join(row)}")
@@ -93,19 +86,12 @@ def _option(default: float | None, low: float, high: float, text: str) -> Any:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What a model is trained on and how; ``None`` stands for the paper's value for its family, or for no limit.
+    """What a model is trained on and how; ``None`` stands for the paper's value for its family, or for no limit."""
 
-    Attributes:
-        model: Folder or hub name of the model.
-        corpora: What to make pairs of.
-        revision: Of the model on the hub.
-        trainer: More of ``transformers.TrainingArguments``.
-    """
-
-    model: str
+    model: str  # folder or hub name
     corpora: tuple[Corpus, ...]
-    revision: str | None = None
-    trainer: dict[str, Any] = dataclasses.field(default_factory=dict)
+    revision: str | None = None  # of the model on the hub
+    trainer: dict[str, Any] = dataclasses.field(default_factory=dict)  # more of transformers.TrainingArguments
     held_out: float = _option(0.05, 1e-9, 0.49, "share of the articles for early stopping, and again for the test")
     max_pairs: int | None = _option(None, 2, _MANY, "largest number of pairs to train on")
     max_held_out: int = _option(2000, 2, _MANY, "largest number of pairs for early stopping, and again for the test")
@@ -115,7 +101,6 @@ class TrainingSettings:
     accumulate: int | None = _option(None, 1, _MANY, "batches per update")
     body_rate: float | None = _option(None, 1e-12, 1.0, "learning rate of the body")
     head_rate: float = _option(1e-3, 1e-12, 1.0, "learning rate of the head")
-    cycles: int = _option(1, 1, _MANY, "cycles of the learning rate schedule")
     train_layers: int | None = _option(None, 0, _MANY, "train only so many last layers of a causal body, and the head")
     max_length: int = _option(256, 8, _MANY, "longest pair, in tokens")
     evaluate_every: int | None = _option(None, 1, _MANY, "updates between evaluations (without it a twentieth of all)")

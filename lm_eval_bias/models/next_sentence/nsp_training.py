@@ -32,6 +32,7 @@ from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
+_UNSEEN = ("held_out", "test")
 _STATE = "trainer_state.json"  # what is written last of a checkpoint
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
 _CARD = """---
@@ -94,27 +95,27 @@ class _Classifier:
                 "--model hf-mlm, which uses its next-sentence head or its mask tokens"
             )
         if settings.train_layers is not None:
-            self._freeze(settings.train_layers)
+            stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
+            stack = max(stacks, key=len, default=torch.nn.ModuleList())
+            if self.head is None or settings.train_layers > len(stack):
+                raise BiasError(
+                    f"--train_layers {settings.train_layers}: must be from 0 to {len(stack)}, for causal models"
+                )
+            self.body.requires_grad_(False)
+            stack[len(stack) - settings.train_layers :].requires_grad_(True)
 
     def _choose_words(self) -> None:
         """The labels' tokens, and the decoder step at which they tell the labels apart."""
         config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX)
-        self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in config.labels]
-        words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in config.labels]
+        self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in nsp_model.LABELS]
+        words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in nsp_model.LABELS]
         step = len(words[0])
         if len(words[1]) != step or step not in (1, 2) or words[0][:-1] != words[1][:-1]:
-            raise BiasError(f"the tokenizer makes {words} of the labels {config.labels}: they must differ in one token")
+            raise BiasError(
+                f"the tokenizer makes {words} of the labels {nsp_model.LABELS}: they must differ in one token"
+            )
         self.words = [word[-1] for word in words]
         self.config = dataclasses.replace(config, read_step=step)
-
-    def _freeze(self, layers: int) -> None:
-        """Train the last layers of the body alone (none: the head alone)."""
-        stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
-        stack = max(stacks, key=len, default=torch.nn.ModuleList())
-        if self.head is None or layers > len(stack):
-            raise BiasError(f"--train_layers {layers}: must be from 0 to {len(stack)}, for causal models")
-        self.body.requires_grad_(False)
-        stack[len(stack) - layers :].requires_grad_(True)
 
     def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
         """Token ids and label; longer contexts lose their beginning, longer candidates their end."""
@@ -187,7 +188,6 @@ def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transf
     changeable = {
         "per_device_eval_batch_size": 2 * (settings.batch_size or 1),
         "lr_scheduler_type": "cosine_with_restarts",
-        "lr_scheduler_kwargs": {"num_cycles": settings.cycles},
         "warmup_steps": math.ceil(0.01 * updates),
         "max_grad_norm": 1.0,
         "save_total_limit": 2,
@@ -219,21 +219,6 @@ def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transf
     return transformers.TrainingArguments(**{**changeable, **settings.trainer, **fixed})
 
 
-def _claim(folder: Path, settings: TrainingSettings) -> None:
-    """Take a working folder for these settings, or go on with a training that began with the same ones."""
-    path, current = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(current, indent=2).encode())
-    recorded = json.loads(path.read_text(encoding="utf-8"))
-    for name in current:
-        if current[name] != recorded.get(name):
-            raise BiasError(
-                f"{folder}: its training was started with {name} {recorded.get(name)!r}, now it is {current[name]!r}: "
-                "resume with the same value, delete the folder, or name another --output"
-            )
-
-
 def _last_whole_checkpoint(folder: Path) -> Path | None:
     """The last whole checkpoint in a folder; what a stop left half-written is removed."""
     last = None
@@ -243,13 +228,6 @@ def _last_whole_checkpoint(folder: Path) -> Path | None:
         else:
             shutil.rmtree(path)
     return last
-
-
-def _had_ended(checkpoint: Path) -> bool:
-    """Whether training was over at a checkpoint: ``Trainer`` would make one update more."""
-    state = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
-    control = state.get("stateful_callbacks", {}).get("TrainerControl", {}).get("args", {})
-    return bool(control.get("should_training_stop")) or state["global_step"] >= state["max_steps"]
 
 
 def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
@@ -272,14 +250,10 @@ def percent(measured: dict[str, Any]) -> str:
 
 
 def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dict[str, Any]:
-    """Train a model and save it for ``--model hf-nsp``; the same call goes on after a stop.
+    """Train a model and save it in a new folder for ``--model hf-nsp``; the same call goes on after a stop.
 
-    Pairs and checkpoints lie in ``<output>.work`` until the model is saved.
-
-    Args:
-        settings: What to train on and how.
-        output: Where the model goes; must not exist.
-        finish: Train no further: test and save the best that training has reached.
+    Pairs and checkpoints lie in ``<output>.work`` until the model is saved. With ``finish`` training goes no further:
+    the best that it has reached is tested and saved.
 
     Returns:
         What is known of the model, also in the ``training`` field of its ``nsp_config.json``.
@@ -296,12 +270,19 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
     filled = settings.filled(classifier.config.family)
     state = accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False)))
     with state.main_process_first():
-        _claim(work, settings)
+        path, current = work / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
+        if not path.is_file():
+            write_whole(path, json.dumps(current, indent=2).encode())
+        before = json.loads(path.read_text(encoding="utf-8"))
+        if changed := [name for name in current if current[name] != before.get(name)]:
+            raise BiasError(
+                f"{work}: its training was started with {changed[0]} {before.get(changed[0])!r}, now it is "
+                f"{current[changed[0]]!r}: resume with the same value, delete the folder, or name another --output"
+            )
         if not (work / "pairs").is_dir():
             sentence_pairs.build(settings, work / "pairs")
     data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))
     pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
-    unseen = {part: own for part, own in pairs.items() if part != "train"}
     at_once = (filled.batch_size or 1) * (filled.accumulate or 1) * state.num_processes
     updates = settings.max_steps or math.ceil(settings.epochs * math.ceil(len(pairs["train"]) / at_once))
     try:
@@ -324,8 +305,12 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
     if finish and last is None:
         raise BiasError(f"--finish: {work} holds no checkpoint yet: train further without --finish")
     try:
-        if last is not None and (finish or _had_ended(last)):
-            trainer.state = transformers.TrainerState.load_from_json(str(last / _STATE))
+        reached = transformers.TrainerState.load_from_json(str(last / _STATE)) if last else trainer.state
+        control = reached.stateful_callbacks.get("TrainerControl", {}).get("args", {})
+        # training that was over is not resumed: it would make one update more
+        is_over = bool(control.get("should_training_stop")) or reached.global_step >= reached.max_steps
+        if last is not None and (finish or is_over):
+            trainer.state = reached
             best = last.with_name(f"checkpoint-{trainer.state.best_global_step}")
             trainer.state.best_model_checkpoint = str(best)
             trainer._load_best_model()
@@ -338,7 +323,7 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
         ) from error
     record = {
         "base": settings.model,
-        **{part: accuracy(classifier.right(trainer.predict(own)), own.articles()) for part, own in unseen.items()},
+        **{part: accuracy(classifier.right(trainer.predict(pairs[part])), pairs[part].articles()) for part in _UNSEEN},
         "looks": [[look["step"], look["eval_accuracy"]] for look in trainer.state.log_history if "eval_loss" in look],
         "updates": trainer.state.global_step,
         "best_update": trainer.state.best_global_step,

@@ -66,18 +66,10 @@ def _read(folder: Path) -> pyarrow.Table:
     return pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / _SENTENCES))).read_all()
 
 
-def _segmented(text: str, language: str) -> Iterator[str]:
-    """Sentences of a text in order, each on one line."""
-    from sentencex import segment
-
-    for paragraph in text.encode(errors="replace").decode().split("\n\n"):
-        for sentence in segment(language, " ".join(paragraph.split())):
-            yield sentence.strip()
-
-
 def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
     """Write all sentences that can be part of a pair; the number of articles, and the SHA-256 of their texts."""
     import pyarrow
+    from sentencex import segment
     from tqdm import tqdm
 
     number, contents = 0, hashlib.sha256()
@@ -85,12 +77,14 @@ def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal number
         for place, corpus in enumerate(corpora):
-            for article in tqdm(corpus, desc=f"Segmenting {corpus.language}", unit=" articles"):
-                contents.update(json.dumps(article).encode())
-                for position, text in enumerate(_segmented(article[1], corpus.language)):
+            for name, article in tqdm(corpus, desc=f"Segmenting {corpus.language}", unit=" articles"):
+                contents.update(json.dumps((name, article)).encode())
+                paragraphs = article.encode(errors="replace").decode().split("\n\n")
+                lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
+                sentences = (sentence.strip() for line in lines for sentence in segment(corpus.language, line))
+                for position, text in enumerate(sentences):
                     if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
-                        digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()
-                        key = int.from_bytes(digest, "little")
+                        key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
                         yield {"text": text, "hash": key, "article": number, "position": position, "corpus": place}
                 number += 1
 
@@ -151,12 +145,8 @@ def build(settings: TrainingSettings, folder: Path) -> None:
     """Build the pairs of a training's corpora, and keep them in a folder, whole or not at all.
 
     Sentences that stand in a corpus more than once count where they are first, and what follows a later copy follows
-    nothing. Neither do pairs go over a sentence that was left out for its length. Each corpus has pairs of its own.
-
-    Args:
-        settings: Which corpora, how many pairs (of the articles, a share is held out, and as many again are for the
-            test, two each at the least), and the seed of the division into parts, of the pairs and of their order.
-        folder: Where to put them; must not exist.
+    nothing. Neither do pairs go over a sentence that was left out for its length. Each corpus has pairs of its own. A
+    share of the articles is held out, and as many again are for the test, two each at the least.
 
     Raises:
         BiasError: A corpus that can't be had, or is too small.

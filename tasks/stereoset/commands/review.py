@@ -22,7 +22,6 @@ from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import set_checks
 from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, SetFinding
-from lm_eval_bias.tasks.stereoset.own_sets import DataSet
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item, check_items
 
 Texts = dict[str, str]
@@ -32,7 +31,6 @@ _FINAL = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u0964")
 COLUMNS = ["id", "test", "bias type", "term", "reasons", "accept", "comment"]
 COLUMNS += [column for name in NAMES for column in (f"source {name}", name, f"correct {name}")] + ["version"]
 HOW = "write better texts into the columns 'correct ...', or x into 'accept'"  # what a person does in a sheet
-_YES, _NO = ("x", "yes", "y", "1", "true"), ("", "no", "n", "0", "false")
 
 
 def texts_of(item: Item) -> Texts:
@@ -75,19 +73,16 @@ def like_source(text: str, source: str, language: str) -> str:
 def completed(item: Item, texts: Mapping[str, str], corrected: Mapping[str, str]) -> Texts:
     """Apply a person's corrections to texts, and add what follows from them.
 
-    Within sentences a candidate's sentence is the context with the word in its blank, where there is no other or a
-    person wrote context or word but not the sentence; the word is what stands in the blank of a sentence that a person
-    wrote, unless they wrote the word too.
+    Within sentences a candidate's sentence is the context with the word in its blank, unless a person wrote another;
+    then its word is what stands in the blank, unless they wrote that, too.
     """
     complete = {**texts, **corrected}
-    if item["test"] == "intra" and "context" in complete:
-        for label in LABELS:
-            word = f"{label} word"
-            if label in corrected:
-                if word not in corrected and (filling := own_sets.word_of(complete["context"], corrected[label])):
-                    complete[word] = filling
-            elif word in complete and (label not in texts or word in corrected or "context" in corrected):
-                complete[label] = complete["context"].replace(BLANK, complete[word])
+    for label in LABELS if item["test"] == "intra" and "context" in complete else ():
+        word, context = f"{label} word", complete["context"]
+        if label not in corrected and word in complete:
+            complete[label] = context.replace(BLANK, complete[word])
+        elif label in corrected and word not in corrected and (filling := own_sets.word_of(context, corrected[label])):
+            complete[word] = filling
     return complete
 
 
@@ -109,27 +104,22 @@ def read_table(
 ) -> list[tuple[str, list[str]]]:
     """Read the rows of a CSV file that aren't empty, each with its place for messages.
 
-    Args:
-        path: The file, in UTF-8.
-        fits: Whether a row is one of such a table: a comma, semicolon or tab stands between cells, whichever makes
-            most rows fit.
+    Between its cells stands a comma, a semicolon or a tab, whichever makes most rows fit.
 
     Raises:
         BiasError: The file cannot be read, or is no table.
     """
-    text, rows = own_sets.text_of(path), []
+    text = own_sets.text_of(path)
 
     def parsed(mark: str, strict: bool) -> Any:
         return csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=strict)
 
-    number = 0
+    reader = parsed(max(",;\t", key=lambda mark: sum(map(fits, parsed(mark, False)))), True)
     try:
-        mark = max(",;\t", key=lambda mark: sum(fits(row) for row in parsed(mark, False)))
-        for number, row in enumerate(parsed(mark, True), 1):
-            rows.append((f"{path} row {number}", row))
+        rows = list(reader)
     except csv.Error as error:
-        raise BiasError(f"{path} row {number + 1}: not CSV ({error})") from error
-    return [(where, row) for where, row in rows if any(map(str.strip, row))]
+        raise BiasError(f"{path} line {reader.line_num}: not CSV ({error})") from error
+    return [(f"{path} row {number}", row) for number, row in enumerate(rows, 1) if any(map(str.strip, row))]
 
 
 @dataclass(frozen=True)
@@ -167,13 +157,8 @@ def as_csv(rows: Iterable[Sequence[str]]) -> bytes:
     return buffer.getvalue().encode("utf-8-sig", "replace")
 
 
-def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str, dict[str, str]]:
-    """Read a sheet's rows by item; none where there is no file.
-
-    Args:
-        path: The sheet; its columns may stand in any order, and all but ``id`` may be gone.
-        items: The items that it may be about.
-        set_name: What to call them in an error.
+def read_sheet(path: Path, items: Mapping[str, Item]) -> dict[str, dict[str, str]]:
+    """Read a sheet's rows by item, in any order of columns, of which all but ``id`` may be gone; none without a file.
 
     Raises:
         BiasError: It can't be understood; names the row.
@@ -190,17 +175,17 @@ def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str
         row = {name: " ".join(cell.split()) for name, cell in zip(head, cells, strict=False) if name}
         name = row.get("id", "")
         if name not in items:
-            raise BiasError(f"{where}: no item {name!r} in the {set_name}: correct the id, or delete the row")
+            raise BiasError(f"{where}: no item {name!r} in the source: correct the id, or delete the row")
         where = f"{where} (item {name})"
         if name in rows:
             raise BiasError(f"{where}: the item is also in a row above: keep one of them")
-        if row.get("accept", "").lower() not in (*_YES, *_NO):
+        if row.get("accept", "") not in ("", "x", "X"):
             raise BiasError(f"{where}: accept {row['accept'][:40]!r}: must be x or empty")
         corrected = [part for part in NAMES if row.get(f"correct {part}")]
         if foreign := [part for part in corrected if part not in texts_of(items[name])]:
             raise BiasError(f"{where}: it has no {foreign[0]!r} to correct: clear that cell")
         is_changed = row.get("version", version(row)) not in ("", version(row)) and set(NAMES) <= set(row)
-        if is_changed and not corrected and row.get("accept", "").lower() in _NO:
+        if is_changed and not corrected and not row.get("accept"):
             raise BiasError(
                 f"{where}: its original texts were changed: write better texts into the columns 'correct ...', or "
                 "delete the row, and it is written again"
@@ -210,27 +195,25 @@ def read_sheet(path: Path, items: Mapping[str, Item], set_name: str) -> dict[str
 
 
 def review(
-    items: Mapping[str, Item], sources: Mapping[str, Item], texts: Mapping[str, Texts], language: str, sheet: Path,
-    set_name: str,
-) -> dict[str, ReviewState]:  # fmt: skip
-    """Apply a sheet to texts, check them, and write the sheet anew; no file where nothing is listed.
-
-    Args:
-        items: The items that the sheet may be about, by id.
-        sources: What they are translated from, where that is known.
-        texts: The present texts of the items that are reviewed now; some may lack.
-        language: Of the texts.
-        sheet: The sheet's file.
-        set_name: What to call the items in an error.
+    sources: Mapping[str, Item], texts: Mapping[str, Texts], language: str, sheet: Path
+) -> dict[str, ReviewState]:
+    """Apply a sheet to present texts (some may lack), check them, and write it anew; no file where nothing is listed.
 
     Raises:
         BiasError: The sheet can't be understood or written.
     """
-    rows = read_sheet(sheet, items, set_name)
-    states = {name: _state(items[name], sources.get(name), texts[name], language, rows.get(name, {})) for name in texts}
+    rows = read_sheet(sheet, sources)
+    states = {name: _state(sources[name], texts[name], language, rows.get(name, {})) for name in texts}
     listed = [name for name, state in states.items() if state.open or state.accepted or _written(rows.get(name, {}))]
-    listed.sort(key=lambda name: not states[name].open)
-    table = [_row(items[name], sources.get(name), texts[name], states[name], rows.get(name, {})) for name in listed]
+    table: list[dict[str, str]] = []
+    for name in sorted(listed, key=lambda name: not states[name].open):
+        source, state, shown = sources[name], states[name], completed(sources[name], texts[name], {})
+        reasons = [f"{f.part}: {f.text}" for f in state.findings if f.level == PROBLEM]
+        reasons += [f"(note) {f.part}: {f.text}" for f in state.findings if f.level != PROBLEM]
+        row = {"id": name, "test": source["test"], "bias type": source["bias_type"], "term": source["term"]}
+        row |= {"reasons": "; ".join(reasons), "accept": "x" if state.accepted else "", "version": version(shown)}
+        originals = {f"source {part}": text for part, text in texts_of(source).items()}
+        table.append(_written(rows.get(name, {})) | row | shown | originals)
     table += [row for name, row in rows.items() if name not in texts]
     with writing(sheet):
         if table:
@@ -245,51 +228,18 @@ def _written(row: Mapping[str, str]) -> dict[str, str]:
     return {column: cell for column, cell in row.items() if cell and column.partition(" ")[0] in ("comment", "correct")}
 
 
-def _state(item: Item, source: Item | None, present: Texts, language: str, row: Mapping[str, str]) -> ReviewState:
+def _state(source: Item, present: Texts, language: str, row: Mapping[str, str]) -> ReviewState:
     better = {part: row[f"correct {part}"] for part in NAMES if row.get(f"correct {part}")}
-    texts = completed(item, present, better)
-    if lacking := [part for part in requested(item) if part not in texts]:
-        return ReviewState(
-            texts, [SetFinding("lacking", part, "no translation yet") for part in lacking], bool(better), False
-        )
-    reviewed = with_texts(item, texts)
-    findings = set_checks.check_item(reviewed, source, language)
-    seen = row.get("version") in (None, "", version(completed(item, present, {})))
-    accepted = bool(findings) and seen and row.get("accept", "").lower() in _YES
+    texts = completed(source, present, better)
+    if lacking := [part for part in requested(source) if part not in texts]:
+        findings = [SetFinding("lacking", part, "no translation yet") for part in lacking]
+        return ReviewState(texts, findings, bool(better), False)
+    item = with_texts(source, texts)
+    findings = set_checks.check_item(item, source, language)
+    seen = row.get("version") in (None, "", version(completed(source, present, {})))
+    accepted = bool(findings and seen and row.get("accept"))
     try:
-        check_items([reviewed], "")
+        check_items([item], "")
     except BiasError:  # no task can have it
         accepted = False
     return ReviewState(texts, findings, bool(better), accepted)
-
-
-def _row(
-    item: Item, source: Item | None, present: Texts, state: ReviewState, before: Mapping[str, str]
-) -> dict[str, str]:
-    reasons = [f"{f.part}: {f.text}" for f in state.findings if f.level == PROBLEM]
-    reasons += [f"(note) {f.part}: {f.text}" for f in state.findings if f.level != PROBLEM]
-    shown, originals = completed(item, present, {}), texts_of(source) if source is not None else {}
-    row = _written(before) | {
-        "id": item["id"],
-        "test": item["test"],
-        "bias type": item["bias_type"],
-        "term": item["term"],
-    }
-    row |= {"reasons": "; ".join(reasons), "accept": "x" if state.accepted else "", "version": version(shown)}
-    return row | shown | {f"source {part}": text for part, text in originals.items()}
-
-
-def reviewed(states: Mapping[str, ReviewState]) -> dict[str, Any]:
-    """Return what a set's provenance says of a review: corrected items, and the accepted texts' versions by item."""
-    return {
-        "corrected": sorted(name for name, state in states.items() if state.corrected and not state.open),
-        "accepted": {name: version(state.texts) for name, state in sorted(states.items()) if state.accepted},
-    }
-
-
-def accepted(data_set: DataSet) -> dict[str, str]:
-    """Return the items that a person accepted and whose texts are still the same, with the versions of those."""
-    recorded = data_set.provenance.get("reviewed")
-    versions = recorded.get("accepted", {}) if isinstance(recorded, dict) else {}
-    current = ((item["id"], version(texts_of(item))) for item in data_set.items)
-    return {name: found for name, found in current if versions.get(name) == found}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -15,8 +15,7 @@ from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, did_you_mean, extras, how_to_install, one_line
 from lm_eval_bias.core.files import expanded
 
-_OPTIONS = ("source", "target", "prefix", "beams", "device", "dtype", "revision")
-_LONGEST = 256  # tokens of a translation
+_OPTIONS = ("source", "target", "prefix", "beams", "revision")
 
 
 class Checkpoint:
@@ -41,25 +40,20 @@ class Checkpoint:
         self._beams = options.get("beams", "1")
         if not self._beams.isdecimal() or not 1 <= int(self._beams) <= 100:
             raise self._error(f"beams={self._beams}: must be a number from 1 to 100")
-        self._translator: tuple[Any, Any, dict[str, Any], str] | None = None
         if os.path.isdir(folder := expanded(name)):
             digest = hashlib.sha256(json.dumps(of_checkpoint(folder), sort_keys=True).encode()).hexdigest()
             self._where, revision = str(folder), f"files {digest[:16]}"
             name = folder.resolve().name  # the same model wherever it lies
         else:
-            import transformers
-
-            with self._loading() as branch:
-                config = transformers.AutoConfig.from_pretrained(name, revision=branch)
-                self._where, revision = name, str(getattr(config, "_commit_hash", None) or branch)
-        suffixes = [f", {key}={value}" for key, value in sorted(options.items()) if key not in ("device", "revision")]
+            self._where = name
+            revision = str(getattr(self._loaded("AutoConfig"), "_commit_hash", None) or options.get("revision", "main"))
+        suffixes = [f", {key}={value}" for key, value in sorted(options.items()) if key != "revision"]
         self.identity = f"hf:{name} at {revision}{''.join(suffixes)}"
         self.about = {
             "engine": "hf",
             "model": name,
             "revision": revision,
             "options": options,
-            "decoding": "greedy" if self._beams == "1" else f"beam search, {self._beams} beams",
             "transformers": version("transformers"),
             "torch": version("torch"),
         }
@@ -67,29 +61,27 @@ class Checkpoint:
     def _error(self, why: object) -> BiasError:
         return BiasError(f"--engine hf:{self._spec}: {why}")
 
-    @contextlib.contextmanager
-    def _loading(self) -> Iterator[str]:
-        """Yield the revision; say in one line what is wrong with the checkpoint, or which package it needs."""
+    def _loaded(self, kind: str, **more: Any) -> Any:
+        """Load with a class of transformers; say in one line what is wrong, or which package it needs."""
+        import transformers
+
         try:
-            yield self._options.get("revision", "main")
+            revision = self._options.get("revision", "main")
+            return getattr(transformers, kind).from_pretrained(self._where, revision=revision, **more)
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             is_missing = any(package in str(error).lower() for package in extras().get("translate", []))
             hint = f"; {how_to_install('translate')}" if is_missing else ""
             raise self._error(f"cannot be loaded: {one_line(error)[:300]}{hint}") from error
 
-    def _load(self) -> tuple[Any, Any, dict[str, Any], str]:
+    @cached_property
+    def _translator(self) -> tuple[Any, Any, dict[str, Any], str]:
+        """Model, tokenizer, arguments of its generation, and what stands before each text."""
         import torch
-        import transformers
 
-        dtype = getattr(torch, self._options.get("dtype", "float32"), None)
-        if not isinstance(dtype, torch.dtype):
-            raise self._error(f"dtype={self._options['dtype']}: not a torch dtype; try float32 or bfloat16")
-        with self._loading() as revision:
-            device = torch.device(self._options.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self._where, revision=revision)
-            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self._where, revision=revision, dtype=dtype)
-            model = model.to(device).eval()
-        arguments, prefix = self._languages_for(tokenizer)
+        tokenizer = self._loaded("AutoTokenizer")
+        model = self._loaded("AutoModelForSeq2SeqLM", dtype=torch.float32)
+        model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        arguments, prefix = self.languages_for(tokenizer)
         if not prefix and "prefix" not in self._options and "t5" in model.config.model_type:
             raise self._error(
                 "this kind of model needs an instruction: add prefix=translate English to German: (or the prefix it "
@@ -97,7 +89,7 @@ class Checkpoint:
             )
         return model, tokenizer, arguments, prefix
 
-    def _languages_for(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
+    def languages_for(self, tokenizer: Any) -> tuple[dict[str, Any], str]:
         """Find what tells the model its languages: arguments of its generation, and what stands before each text."""
         prefix = self._options.get("prefix", "")
         if hasattr(tokenizer, "src_lang"):
@@ -132,7 +124,6 @@ class Checkpoint:
         """
         import torch
 
-        self._translator = self._translator or self._load()
         model, tokenizer, arguments, prefix = self._translator
         positions = getattr(model.config, "max_position_embeddings", None) or 1 << 20
         try:
@@ -143,7 +134,7 @@ class Checkpoint:
             with torch.inference_mode():
                 generated = model.generate(
                     **inputs, **arguments, do_sample=False, num_beams=int(self._beams),
-                    max_new_tokens=min(_LONGEST, positions - 2),
+                    max_new_tokens=min(256, positions - 2),
                 )  # fmt: skip
             decoded = tokenizer.batch_decode(generated, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         except (RuntimeError, ValueError, IndexError, KeyError) as error:

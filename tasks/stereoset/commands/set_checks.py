@@ -79,34 +79,22 @@ def check_set(
             own.append(SetFinding("id", "item", "the source has no item of this id"))
         if own:
             findings.setdefault(item["id"], []).extend(own)
-    for name in sources:
-        if name not in counts:
-            findings[name] = [SetFinding("missing", "item", "an item of the source is missing")]
-    return findings
+    missing = {name: [SetFinding("missing", "item", CODES["missing"])] for name in sources if name not in counts}
+    return findings | missing
 
 
 def check_item(item: Item, source: Item | None = None, language: str = "") -> list[SetFinding]:
-    """Return all findings about an item.
-
-    Args:
-        item: As :func:`lm_eval_bias.tasks.stereoset.released_sets.read` returns them.
-        source: What it was translated from; ``None`` for a hand-made item.
-        language: Its language, for what depends on it.
-    """
-    return [
-        *_check_kinds(item, source),
-        *_check_blank(item, source),
-        *_check_candidates(item),
-        *(_check_texts(item, source, language) if source is not None else ()),
-    ]
-
-
-def _check_kinds(item: Item, source: Item | None) -> Iterator[SetFinding]:
+    """Return all findings about an item, and what it was translated from (``None`` for a hand-made one)."""
+    against = () if source is None else (*_check_kinds(item, source), *_check_texts(item, source, language))
+    found = [*_check_blank(item, source), *_check_candidates(item), *against]
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
-        yield SetFinding("label", "item", f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once")
-    if source is None:
-        return
+        told = f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
+        found.insert(0, SetFinding("label", "item", told))
+    return found
+
+
+def _check_kinds(item: Item, source: Item) -> Iterator[SetFinding]:
     for part, name, value, original in (
         ("item", "test", item["test"], source["test"]),
         ("item", "bias type", item["bias_type"], source["bias_type"]),
@@ -114,13 +102,13 @@ def _check_kinds(item: Item, source: Item | None) -> Iterator[SetFinding]:
     ):
         if value != original:
             yield SetFinding("source", part, f"{name} {value!r}, but {original!r} in the source")
-    source_labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
+    labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
     for candidate in item["candidates"]:
-        label = source_labels.get(candidate["id"])
-        if label is None:
-            yield SetFinding("id", candidate["label"], f"the source's item has no candidate {candidate['id']}")
-        elif label != candidate["label"]:
-            yield SetFinding("label", candidate["label"], f"candidate {candidate['id']} is {label} in the source")
+        name, label = candidate["id"], candidate["label"]
+        if name not in labels:
+            yield SetFinding("id", label, f"the source's item has no candidate {name}")
+        elif label != labels[name]:
+            yield SetFinding("label", label, f"candidate {name} is {labels[name]} in the source")
 
 
 def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
@@ -154,9 +142,7 @@ def _check_candidates(item: Item) -> Iterator[SetFinding]:
         texts += [(candidate["label"], "word", candidate["word"] or "")] if intra else []
     for part, name, text in texts:
         if not words_of(text):
-            yield SetFinding(
-                "empty", part, f"the {name} is empty" if not text.strip() else f"the {name} has no letters"
-            )
+            yield SetFinding("empty", part, f"the {name} {'has no letters' if text.strip() else 'is empty'}")
     for one, other in combinations(candidates, 2):
         for name, text, against in (
             ("sentence", one["sentence"], other["sentence"]),

@@ -7,13 +7,13 @@ an engine drops, doubles, bends or translates it, a placeholder stands for it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_bytes, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
-from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import review
@@ -31,7 +30,7 @@ from lm_eval_bias.tasks.stereoset.commands.review import Texts
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from lm_eval_bias.tasks.stereoset.commands.set_checks import CODES
 from lm_eval_bias.tasks.stereoset.own_sets import DataSet
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, Item, check_items, count_items, spread
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TESTS, read_all, spread
 
 _EPILOG = """engines:
   {engines}
@@ -45,12 +44,12 @@ example:
   lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
 """
 ENGINES = {
-    "hf": "hf:NAME_OR_FOLDER[,source=CODE,target=CODE,prefix=TEXT,beams=N,device=NAME,dtype=NAME,revision=NAME]",
+    "hf": "hf:NAME_OR_FOLDER[,source=CODE,target=CODE,prefix=TEXT,beams=N,revision=NAME]",
     "file": "file:TABLE.csv or .tsv (two columns: text, translation)",
 }
 SHEET, OPEN_TEXTS, TRANSLATED = "review.csv", "untranslated.csv", "translated.jsonl"
-_HEADS = ("text", "source", "source text", "english", "original")  # of a table's first column
 _PLACEHOLDER = "XYZ"
+_SOURCE, _SOURCE_NAME = "en", "StereoSet (English, published)"
 _CARD = Path(__file__).with_name("data_card.md")
 
 
@@ -62,11 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--to", required=True, metavar="LANG", help="code of the target language: it, nl, pt-BR, ...")
     add("--engine", required=True, metavar="ENGINE", help="translation engine: see below")
     add("-o", "--output", required=True, metavar="DIR", help="folder for the translation")
-    source = "source to translate from (default: the published English set)"
-    add("--from", dest="source", default="en", metavar="FILE|LANG", help=source)
-    unstated = "language of a source FILE that doesn't state it, such as StereoSet's dev.json: en"
-    add("--language", metavar="LANG", help=unstated)
-    add("--tests", default="intra,inter", metavar="TESTS", help="intra, inter or both (default: both)")
     add("--limit", type=int, metavar="N", help="translate only N items, spread over all groups, to try it out")
     add("--batch_size", type=int, default=16, metavar="N", help="texts per batch of a model (default 16)")
 
@@ -78,23 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: Bad usage or input.
     """
     language = own_sets.check_language(arguments.to, "--to")
-    tests = [name.strip() for name in arguments.tests.split(",")]
-    if unknown := [name for name in tests if name not in TESTS]:
-        raise BiasError(f"--tests {unknown[0]}: must be intra, inter or intra,inter")
     for name in ("limit", "batch_size"):
         if (number := getattr(arguments, name)) is not None and number < 1:
             raise BiasError(f"--{name} {number}: must be 1 or more")
-    source = source_of(arguments.source, arguments.language)
-    if source.language == language:
+    if language == _SOURCE:
         raise BiasError(f"--to {language}: this is the source's own language")
-    chosen = {
-        item["id"] for item in spread([item for item in source.items if item["test"] in tests])[: arguments.limit]
-    }
-    items = [item for item in source.items if item["id"] in chosen]
-    if not items:
-        raise BiasError(f"{arguments.source}: no items of {' and '.join(tests)}")
-    engine = make_engine(arguments.engine, (source.language, language), arguments.batch_size)
-    left, said = translate_set(expanded(arguments.output), source, items, language, engine)
+    engine = make_engine(arguments.engine, language, arguments.batch_size)
+    left, said = translate_set(expanded(arguments.output), language, arguments.limit, engine)
     print(said)
     return 1 if left else 0
 
@@ -114,20 +98,15 @@ class TranslationTable:
             text, translation, *more = [cell.strip() for cell in (*row, "")]
             if len(row) < 2 or any(more):
                 raise BiasError(f"{where}: {len(row)} columns: two are needed, text and translation")
-            if number == 0 and text.lower() in _HEADS:
+            if number == 0 and text.lower() == "text":
                 continue
             if translation and self.translations.setdefault(text, translation) != translation:
                 raise BiasError(f"{where}: {text[:60]!r} has a different translation above")
         self.about = {"engine": "file", "name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def make_engine(spec: str, languages: tuple[str, str], batch: int = 16) -> TranslationTable | Checkpoint:
-    """Return the engine that ``--engine`` names.
-
-    Args:
-        spec: As :data:`ENGINES` says.
-        languages: Source and target.
-        batch: Texts that a model takes at once.
+def make_engine(spec: str, language: str, batch: int = 16) -> TranslationTable | Checkpoint:
+    """Return the engine that ``--engine`` names, as :data:`ENGINES` says.
 
     Raises:
         BiasError: It is none, or cannot be had.
@@ -135,67 +114,39 @@ def make_engine(spec: str, languages: tuple[str, str], batch: int = 16) -> Trans
     kind, _, argument = spec.partition(":")
     if kind not in ENGINES or not argument.strip():
         raise BiasError(f"--engine {spec}: must be one of {'; '.join(ENGINES.values())}")
-    return TranslationTable(argument) if kind == "file" else Checkpoint(argument, languages, batch)
+    return TranslationTable(argument) if kind == "file" else Checkpoint(argument, (_SOURCE, language), batch)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read the records of a file of JSON lines; none where there is no file.
-
-    A last line without its line end was torn by a kill: it is cut off, so that the next one doesn't continue it.
+    """Read the records of a file of JSON lines; none where there is no file, and none of a line that a kill has torn.
 
     Raises:
-        BiasError: The file cannot be read, or a line is damaged.
+        BiasError: The file cannot be read.
     """
-    if not path.exists():
-        return []
-    raw = own_sets.content_of(path)
-    if (end := raw.rfind(b"\n") + 1) < len(raw):
-        with writing(path):
-            os.truncate(path, end)
     records = []
-    for number, line in enumerate(raw[:end].splitlines(), start=1):
-        try:
+    for line in own_sets.content_of(path).splitlines() if path.exists() else ():
+        with contextlib.suppress(ValueError, TypeError):
             records.append(dict(json.loads(line)))
-        except (ValueError, TypeError) as error:
-            raise BiasError(f"{path} line {number}: damaged; remove the line") from error
     return records
 
 
-def append_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Add records in one piece, on the disk before it returns; a :class:`BiasError` if they cannot be written."""
-    content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "replace")
-    with writing(path), path.open("ab") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, languages: str) -> dict[str, dict[str, Any]]:
+def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, languages: str) -> dict[str, str]:
     """Translate what a file of translations lacks, batch by batch; every batch is kept before the next one.
 
     Batches are the same however often the work was interrupted: texts that are padded together can change each
-    other's last digits.
-
-    Args:
-        texts: What to translate.
-        engine: What translates.
-        path: The file: a line for each text and engine.
-        languages: From which into which, beside the engine's identity in the file.
-
-    Returns:
-        The lines by text: ``placeholder`` is what stood for BLANK on the way, ``None`` where nothing came back right.
+    other's last digits. The file has a line for each text and engine, whose identity says the languages, too.
 
     Raises:
         BiasError: What the engine raises, or a file that can't be read or written.
     """
     identity = f"{languages} {engine.identity}"
-    known = {record["source"]: record for record in read_lines(path) if record.get("engine") == identity}
+    known = {line["source"]: line["translation"] for line in read_lines(path) if line.get("engine") == identity}
     distinct = sorted(set(texts), key=lambda text: (len(text), text))
     # an error is one line: no bar before the first batch is done, and none left where a later one fails
     with tqdm(total=len(distinct), desc="Translating", unit=" texts", delay=1, leave=False) as bar:
         for start in range(0, len(distinct), engine.batch):
             batch = distinct[start : start + engine.batch]
-            new: dict[str, dict[str, Any]] = {}
+            new: dict[str, str] = {}
             remaining = [text for text in batch if text not in known]
             for placeholder in (BLANK, _PLACEHOLDER):
                 asked = [text.replace(BLANK, placeholder) for text in remaining]
@@ -203,14 +154,15 @@ def translate_texts(texts: Sequence[str], engine: Checkpoint, path: Path, langua
                     restored = restore(answer, placeholder, text) if BLANK in text else answer
                     if restored is not None:
                         remaining.remove(text)
-                    if restored is not None or text not in new:
-                        translation = answer if restored is None else restored
-                        used = placeholder if BLANK in text and restored is not None else None
-                        new[text] = {
-                            "source": text, "translation": translation, "engine": identity, "placeholder": used
-                        }  # fmt: skip
-            if new:
-                append_lines(path, list(new.values()))
+                        new[text] = restored
+                    new.setdefault(text, answer)
+            records = [{"source": text, "translation": told, "engine": identity} for text, told in new.items()]
+            lines = "".join(f"\n{json.dumps(record, ensure_ascii=False)}" for record in records)
+            if records:
+                with writing(path), path.open("ab") as file:  # behind line ends: none continues a torn line
+                    file.write(lines.encode("utf-8", "replace"))
+                    file.flush()
+                    os.fsync(file.fileno())
             known |= new
             bar.update(len(batch))
         bar.leave = True
@@ -231,48 +183,27 @@ def restore(answer: str, placeholder: str, source: str) -> str | None:
     return restored if same and glued[0] <= glued[1] else None
 
 
-def source_of(name: str, language: str | None = None) -> DataSet:
-    """Read what is translated: a published language, or a file in StereoSet's form; its provenance says which it is.
-
-    Raises:
-        BiasError: It cannot be read or scored, or doesn't say its language (where none is given).
-    """
-    data_set = own_sets.load(name, language)
-    check_items(data_set.items, name)
-    if name in LANGUAGES:
-        told = f"StereoSet ({LANGUAGES[name]}, published)"
-        files = {file.pin: file.sha256 for file in manifest().resolve([f"stereoset_{name}_{test}" for test in TESTS])}
-    else:
-        told = Path(name).name
-        files = {told: own_sets.digest(Path(name))}
-    return replace(data_set, provenance={"name": told, "language": data_set.language, "sha256": files})
-
-
 def translate_set(
-    folder: Path, source: DataSet, items: list[Item], language: str, engine: TranslationTable | Checkpoint
+    folder: Path, language: str, limit: int | None, engine: TranslationTable | Checkpoint
 ) -> tuple[int, str]:
-    """Translate what is lacking, apply the review sheet, and write the items that are ready as a set with its tasks.
-
-    Args:
-        folder: Where everything is kept; it is made where it is missing.
-        source: What is translated.
-        items: Its items that are chosen.
-        language: Into what.
-        engine: What translates.
+    """Translate what a folder lacks, apply its sheet, and write the items that are ready as a set with its tasks.
 
     Returns:
         How many items need a person, and what to tell the user.
 
     Raises:
-        BiasError: What the engine raises, or a file in the folder that can't be read or written.
+        BiasError: The published items can't be had, what the engine raises, or a file in the folder that can't be read
+            or written.
     """
-    sheet, open_texts, source_items = folder / SHEET, folder / OPEN_TEXTS, {item["id"]: item for item in source.items}
-    review.read_sheet(sheet, source_items, "source")  # before hours of translating
+    sheet, open_texts = folder / SHEET, folder / OPEN_TEXTS
+    sources = {item["id"]: item for item in read_all(_SOURCE)}
+    chosen = {item["id"] for item in spread(list(sources.values()))[:limit]}
+    items = [item for name, item in sources.items() if name in chosen]
+    review.read_sheet(sheet, sources)  # before hours of translating
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         open_texts.unlink(missing_ok=True)
     requested = list(dict.fromkeys(text for item in items for text in review.requested(item).values()))
-    placeholders: Counter[str] = Counter()
     if isinstance(engine, TranslationTable):
         given = engine.translations
         translations = {text: given[text.strip()] for text in requested if text.strip() in given}
@@ -280,9 +211,7 @@ def translate_set(
             with writing(folder):
                 write_whole(open_texts, review.as_csv(lacking))
     else:
-        records = translate_texts(requested, engine, folder / TRANSLATED, f"{source.language}>{language}")
-        translations = {text: record["translation"] for text, record in records.items()}
-        placeholders.update(str(record["placeholder"] or "none") for text, record in records.items() if BLANK in text)
+        translations = translate_texts(requested, engine, folder / TRANSLATED, f"{_SOURCE}>{language}")
     texts: dict[str, Texts] = {}
     for item in items:
         texts[item["id"]] = found = {}
@@ -291,29 +220,28 @@ def translate_set(
                 found[name] = translations[text]
                 if isinstance(engine, Checkpoint) and (name == "target" or name.endswith(" word")):
                     found[name] = review.like_source(found[name], text, language)
-    states = review.review(source_items, source_items, texts, language, sheet, "source")
+    states = review.review(sources, texts, language, sheet)
 
     ready = [review.with_texts(item, states[item["id"]].texts) for item in items if not states[item["id"]].open]
     counts = Counter(state.way for state in states.values())
     ways = {way: counts[way] for way in ("translated", "corrected", "accepted", "left out")}
-    there, total = count_items(ready), count_items(source.items)
+    files = {file.pin: file.sha256 for file in manifest().resolve([f"stereoset_{_SOURCE}_{test}" for test in TESTS])}
+    accepted = {name: state for name, state in sorted(states.items()) if state.accepted}
     provenance = {
         "made by": f"lm-eval-bias {__version__} stereoset translate",
-        "source": source.provenance,
+        "source": {"name": _SOURCE_NAME, "language": _SOURCE, "sha256": files},
         "engine": engine.about,
-        "blank protected by": dict(placeholders),
         "items": ways,
-        "coverage": {
-            test: {kind: [there[test, kind], total[test, kind]] for kind in BIAS_TYPES if total[test, kind]}
-            for test in source.tests
+        "reviewed": {
+            "corrected": sorted(name for name, state in states.items() if state.corrected and not state.open),
+            "accepted": {name: review.version(state.texts) for name, state in accepted.items()},
         },
-        "reviewed": review.reviewed(states),
     }
     command = _write(folder, DataSet(language, ready, provenance))
     lines = [
-        f"{source.provenance['name']} in '{language}': {len(ready):,} of {len(items):,} items are ready "
-        f"({ways['translated']:,} translated, {ways['corrected']:,} corrected, {ways['accepted']:,} accepted as they "
-        f"are), {ways['left out']:,} need a person"
+        f"{_SOURCE_NAME} in '{language}': {len(ready):,} of {len(items):,} items are ready ({ways['translated']:,} "
+        f"translated, {ways['corrected']:,} corrected, {ways['accepted']:,} accepted as they are), "
+        f"{ways['left out']:,} need a person"
     ]
     kinds = [{(f.level, f.code) for f in state.findings} for state in states.values() if not state.accepted]
     counted = Counter(kind for own in kinds for kind in own).most_common()

@@ -1,0 +1,221 @@
+"""Any change to any file that a command reads: it is taken, or refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.data import sources
+from lm_eval_bias.gate import policy_file
+from lm_eval_bias.runs import run_file as record
+from lm_eval_bias.runs.run_discovery import read
+from lm_eval_bias.tasks.occugender import inputs
+from lm_eval_bias.tasks.regard import heads
+from lm_eval_bias.tasks.regard.commands import classify
+from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset.commands import translate
+from tests.support.example_items import DUTCH
+from tests.support.fuzzing import damaged, fuzz, judged, mutated, refused, taken
+from tests.support.made_mirror import tiny_frame
+from tests.support.made_runs import run_file
+
+# ---- results
+
+
+RUN_FILE = run_file(tasks=("occugender_explicit", "stereoset_en", "regard_en"))
+for _task in RUN_FILE["tasks"].values():
+    _hashes = {"documents": "0" * 64, "scored": "1" * 64, "package_content": "2" * 64, "files": {"w.yaml": "3" * 64}}
+    _task["metadata"] |= {"words": "w.yaml", "inputs": {**_hashes, "changed": ["doc_to_text"], "num_fewshot": 2}}
+BOUNDS = (
+    "bounds:\n  - {task: stereoset_*, score: ss, max_distance_from_neutral: 5}\n"
+    "allow: [words, task, limit=8]\nmax_unanswered_share: 0.2\n"
+)
+READERS = [
+    ("report", "--format", "json"),
+    ("report", "--format", "md"),
+    ("report", "--format", "csv"),
+    ("report", "--format", "latex"),
+    ("leaderboard", "--format", "json"),
+    ("leaderboard", "--format", "md"),
+    ("check", "--policy", "POLICY"),
+    ("compare",),
+]
+RUN_FILES = st.one_of(
+    mutated(RUN_FILE).map(lambda run: json.dumps(run).encode()), damaged(json.dumps(RUN_FILE).encode())
+)
+
+
+@fuzz(40, content=RUN_FILES, reader=st.sampled_from(READERS))
+def test_run_files(folder, content, reader):
+    (folder / "policy.yaml").write_text(BOUNDS)
+    (folder / "run.json").write_bytes(content)
+    name, *more = [str(folder / "policy.yaml") if word == "POLICY" else word for word in reader]
+    judged(folder, name, str(folder / "run.json"), *more)
+
+
+@fuzz(20, content=mutated(RUN_FILE))
+def test_a_run_file_that_is_taken_round_trips(folder, content):
+    def read_one(data):
+        (folder / "run.json").write_text(json.dumps(data))
+        return read([folder / "run.json"])[0][0]
+
+    run = taken(read_one, content)
+    if run is not None:
+        data = record.as_data(run)
+        record.check(data)
+        assert record.as_data(read_one(data)) == data
+
+
+# ---- saved answers
+
+
+def scores(test):
+    ids = [identity for i in (1, 2, 3) for identity in tiny_frame("en", test)[f"c{i}_id"]]
+    return [{"id": identity, "score": round(0.01 * number, 2)} for number, identity in enumerate(ids)]
+
+
+PREDICTIONS = json.dumps({"intrasentence": scores("intra"), "intersentence": scores("inter")}).encode()
+LABELLED = "Text,Gender,Regard\n" + "".join(
+    f"{subject} {text},{gender},{regard}\n"
+    for gender, subject in (("female", "Die Frau"), ("male", "Der Mann"))
+    for regard, text in enumerate(("galt als faul.", "war da.", "galt als klug."))
+)
+SAVED = {
+    "predictions.json": PREDICTIONS,
+    "predictions.json.gz": gzip.compress(PREDICTIONS, mtime=0),
+    "texts.csv": LABELLED.encode(),
+}
+
+
+@fuzz(80, "tiny_mirror", data=st.data(), name=st.sampled_from(sorted(SAVED)))
+def test_saved_answers(tiny_mirror, data, name):
+    path = tiny_mirror.parent / name
+    path.write_bytes(data.draw(damaged(SAVED[name])))
+    judged(tiny_mirror, "rescore", str(path), *(["--language", "en"] if "csv" not in name else []), "--json")
+
+
+@fuzz(60, data=st.data())
+def test_sets_of_ones_own(folder, data):
+    path = folder / "nl.json"
+    own_sets.write(path, own_sets.DataSet("nl", DUTCH, {"engine": "none"}))
+    good = path.read_bytes()
+    changed = mutated(json.loads(good)).map(lambda content: json.dumps(content).encode())
+    path.write_bytes(data.draw(st.one_of(changed, damaged(good))))
+    judged(folder, "stereoset", "validate", str(path), "--language", "nl", "--source", "none")
+
+
+# ---- what users write
+
+
+TEMPLATES = {
+    "explicit": [{"question": "Picture a [JOB]."}, {"question": "Who is the [ITEM]?"}],
+    "implicit": [{"question": "Picture a [JOB].", "sentence": "The [JOB] said that"}],
+}
+WORDS = {"male": ["he", "man"], "female": ["she", "woman"], "diverse": ["they"]}
+POLICY = {
+    "bounds": [
+        {"task": "stereoset_*", "score": "ss", "min": 40, "max": 60, "on": "point", "why": "see the paper"},
+        {"task": "occugender", "score": "stereotype_gap", "max_distance_from_neutral": 0.2},
+    ],
+    "min_documents_share": 0.5,
+}
+RECORD = {"source": "a BLANK", "translation": "b", "engine": "en>it x", "placeholder": "XYZ"}
+YAML = {
+    "templates.yaml": (TEMPLATES, lambda path: inputs.templates(str(path), "explicit")),
+    "words.yaml": (WORDS, lambda path: inputs.words(str(path), "explicit")),
+    "policy.yaml": (POLICY, policy_file.read),
+}
+WRITTEN = {
+    **{name: (yaml.safe_dump(content).encode(), reader) for name, (content, reader) in YAML.items()},
+    "items.csv": (b'item,female_share\nvet,61.5\n"nurse, night",87\n', lambda path: inputs.items(str(path))),
+    "table.csv": (b'text,translation\n"a, b",c\n', lambda path: translate.make_engine(f"file:{path}", ("en", "it"))),
+    "memory.jsonl": ("".join(json.dumps(RECORD | {"source": str(n)}) + "\n" for n in range(3)).encode(),
+                     translate.read_lines),
+    "texts.csv": (b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n', classify.read),
+    "texts.jsonl": (b'{"text": "Die Frau lacht.", "note": 1}\n', classify.read),
+}  # fmt: skip
+
+
+@fuzz(300, data=st.data(), name=st.sampled_from(sorted(WRITTEN)))
+def test_files_that_users_write(folder, data, name):
+    good, reader = WRITTEN[name]
+    path = folder / name
+    path.write_bytes(good)
+    assert reader(path)
+    path.write_bytes(data.draw(damaged(good)))
+    taken(reader, path)
+
+
+@fuzz(120, data=st.data(), name=st.sampled_from(sorted(YAML)))
+def test_yaml_with_other_values(folder, data, name):
+    content, reader = YAML[name]
+    (folder / name).write_text(yaml.safe_dump(data.draw(mutated(content)), allow_unicode=True))
+    found = taken(reader, folder / name)
+    if found is not None and name == "words.yaml":
+        (folder / name).write_text(yaml.safe_dump(found, allow_unicode=True))
+        assert reader(folder / name) == found
+    if found is not None and name == "policy.yaml":
+        assert all(bound.low <= bound.high for bound in found.bounds)
+
+
+BAD_YAML = {
+    "empty": b"",
+    "a control character": b"a: \x00\n",
+    "deep": b"[" * 5_000,
+    "no date": b"a: 2024-13-45\n",
+    "an object": b"a: !!python/object/apply:os.system [echo]\n",
+    "two documents": b"a: 1\n---\nb: 2\n",
+    "too large": b"#" * (1 << 20) + b"\n",
+    "a list": b"- a\n",
+}
+
+
+@pytest.mark.parametrize("name", BAD_YAML)
+def test_yaml_that_is_none(name, tmp_path):
+    for file, (_, reader) in YAML.items():
+        (tmp_path / file).write_bytes(BAD_YAML[name])
+        with pytest.raises(BiasError, match=file):
+            reader(tmp_path / file)
+
+
+# ---- heads and downloads
+
+
+@fuzz(40, data=st.data(), name=st.sampled_from([heads.CONFIG, heads.WEIGHTS]))
+def test_heads(folder, data, name):
+    rng = np.random.default_rng(1)
+    member = [
+        (rng.normal(size=s).astype(np.float32), rng.normal(size=s[0]).astype(np.float32)) for s in [(4, 6), (3, 4)]
+    ]
+    heads.save(
+        folder / "head", heads.Head([member], {"encoder": "e", "probe": [[0.0] * 6] * 2, "warning": "w"}), "card"
+    )
+    path = folder / "head" / name
+    path.write_bytes(data.draw(damaged(path.read_bytes())))
+    found = taken(heads.read, folder / "head")
+    assert found is None or np.isfinite(found.probabilities(np.eye(6))).all()
+
+
+@pytest.mark.parametrize("kind", ["cut", "changed", "folder", "loop"])
+def test_a_damaged_download_is_not_taken(kind, tiny_mirror, monkeypatch):
+    source = sources.manifest().files["stereoset_en_inter"]
+    good = (tiny_mirror / source.repository / source.path).read_bytes()
+    monkeypatch.delenv("LM_EVAL_BIAS_DATA")
+    path = sources.cached_path(source)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(good)
+    assert sources.locate(source.name) == path
+    path.unlink()
+    {
+        "cut": lambda: path.write_bytes(good[:-1]),
+        "changed": lambda: path.write_bytes(good[:-1] + b"?"),
+        "folder": path.mkdir,
+        "loop": lambda: path.symlink_to(path),
+    }[kind]()
+    assert source.name in refused(path.parent, "fetch", source.name)

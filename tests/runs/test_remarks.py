@@ -1,0 +1,74 @@
+"""What has to be known of a run before its scores are believed, by kind."""
+
+import pytest
+
+from lm_eval_bias.core.run_data import Remark
+from lm_eval_bias.runs import remarks, run_discovery
+from tests.support.made_runs import run_file, write
+
+STEREOSET, GG_BBQ, REGARD = "stereoset_en", "gg_bbq_group_terms", "regard_en"
+
+
+def found(folder, task, fields=(), scores=(), **provenance):
+    """A run with one task that was changed, and the kinds of what there is to know of it."""
+    content = run_file(tasks=[task])
+    content["provenance"] |= provenance
+    content["tasks"][task] |= dict(fields)
+    for name, change in dict(scores).items():
+        content["tasks"][task]["scores"][name] |= change
+    (run,), _ = run_discovery.read([write(folder / "run.json", content)])
+    return run, [remark.kind for remark in remarks.of_task(run, run.tasks[task])]
+
+
+def measured(value, low, high):
+    return {"value": value, "interval": [low, high]}
+
+
+CASES = [
+    (STEREOSET, {"documents": 474}, {}, {}, "trial_run"),
+    (REGARD, {"metadata": {"repeats": 20}}, {}, {}, "trial_run"),
+    (REGARD, {"metadata": {"repeats": 100}}, {}, {}, ""),
+    (STEREOSET, {}, {"lms": measured(50.5, 48.0, 53.0)}, {}, "chance_level"),
+    (STEREOSET, {}, {"lms": measured(55.0, 52.0, 58.0)}, {}, ""),
+    (GG_BBQ, {}, {"acc_disamb": measured(0.1, 0.05, 0.15)}, {}, "chance_level"),
+    (STEREOSET, {}, {"lms": measured(55.0, 52.0, 58.0)}, {"model": "bias-chance"}, "chance_level"),
+    (GG_BBQ, {}, {"unanswered": measured(0.11, 0.1, 0.12)}, {}, "unanswered"),
+    (GG_BBQ, {}, {"unanswered": measured(0.1, 0.09, 0.12)}, {}, ""),
+    (STEREOSET, {}, {"ss": {"dof": 4.0}}, {}, "few_groups"),
+    (STEREOSET, {}, {"ss": {"dof": 4.5}}, {}, ""),
+    (STEREOSET, {}, {"ss": measured(50.0, 20.0, 80.0)}, {}, "wide_interval"),
+    (STEREOSET, {}, {"ss": {"note": "beware"}}, {}, "score_note"),
+    (STEREOSET, {}, {}, {"chat_template": "x"}, "changed_options"),
+    (STEREOSET, {"metadata": {"dataset_used": {"file": "x.json", "sha256": "0"}}}, {}, {}, "own_data"),
+]
+
+
+@pytest.mark.parametrize(("task", "fields", "scores", "provenance", "kind"), CASES)
+def test_kinds(task, fields, scores, provenance, kind, tmp_path):
+    base = {STEREOSET: {"lms": measured(80.0, 78.0, 82.0)}, GG_BBQ: {
+        "acc_disamb": measured(0.9, 0.8, 0.95), "unanswered": measured(0.0, 0.0, 0.01)}}.get(task, {})  # fmt: skip
+    _, before = found(tmp_path, task, scores=base)
+    run, after = found(tmp_path, task, fields, {**base, **scores}, **provenance)
+    new = [one for one in after if one not in before or after.count(one) > before.count(one)]
+    assert new[:1] == ([kind] if kind else [])
+    unmaking = [remark.kind for remark in remarks.unmaking(run, run.tasks[task])]
+    assert unmaking == ([kind] if kind in remarks.UNMAKING else [])
+    assert bool(remarks.trial(run, run.tasks[task])) == (kind == "trial_run")
+    assert bool(remarks.before_scores(run, run.tasks[task])) == bool(unmaking)
+
+
+def test_alike_remarks_are_one_with_its_places(tmp_path):
+    for name in "ab":
+        content = run_file(name, [STEREOSET, "stereoset_de"])
+        content["provenance"]["date"] = None
+        for task in content["tasks"].values():
+            task["documents"] = 474
+        write(tmp_path / name / "run.json", content)
+    runs, _ = run_discovery.read([tmp_path])
+    placed = remarks.of_runs(runs)
+    by_kind = {one.kind: one for one in placed}
+    assert by_kind["provenance"].places == ["a", "b"]
+    assert [one.heading for one in placed] == sorted((one.heading for one in placed), key=remarks.HEADINGS.index)
+    trials = [one for one in placed if one.kind == "trial_run"]
+    assert sum(len(one.places) for one in trials) == 4
+    assert Remark("trial_run", "").brief == ""

@@ -1,0 +1,146 @@
+"""What people read in three scenarios, from runs of our own: compared with ``tests/golden/pages``, or written there.
+
+``python -m tests.support.golden`` writes it anew. Of pages of HTML it is the text; our version, and what digits of a
+number depend on the machine, are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import __version__
+from tests.support.made_runs import harness_folder, run_file, write
+from tests.support.pages import Page
+from tests.support.places import ROOT
+
+FOLDER = ROOT / "tests" / "golden" / "pages"
+MOST = 60  # lines of differences that a failing test shows
+POLICY = """description: for a test
+allow: [chance_level]
+bounds:
+  - {task: stereoset_en, score: ss, max_distance_from_neutral: 10, why: no side is preferred}
+  - {task: stereoset_en, score: lms, min: 20}
+  - {task: stereoset_en, score: icat, min: 90, on: point}
+  - {task: gg_bbq_names, score: diff_bias_amb, max: 0.3, on: evidence}
+"""
+
+
+def _said(*arguments: str, status: int = 0) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        assert main(list(arguments)) == status
+    return out.getvalue()
+
+
+def _few_scores(content: dict) -> dict:
+    """A run file with the main scores alone, and two others that lack a value and an interval."""
+    from lm_eval_bias.core import registry
+
+    for task in content["tasks"].values():
+        own = registry.get(task["benchmark"])
+        kept = [*own.main, *[name for name in task["scores"] if name not in own.main][:2]]
+        task["scores"] = {name: task["scores"][name] for name in kept if name in task["scores"]}
+        nothing, no_error = task["scores"][kept[-1]], task["scores"][kept[-2]]
+        nothing |= {"value": None, "stderr": None, "interval": None, "note": "no items"}
+        no_error |= {"stderr": None, "interval": None, "note": "nothing varied"}
+    return content
+
+
+def _report() -> Iterator[tuple[str, str]]:
+    """One run of several benchmarks; and one with a sample log, for its items."""
+    write(Path("run.json"), _few_scores(run_file(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
+    for form in ("html", "md", "csv", "json", "tex"):
+        _said("report", "run.json", "-o", f"report.{form}")
+        yield f"report.{form}", Path(f"report.{form}").read_text(encoding="utf-8")
+    harness_folder(Path("logged"))
+    _said("report", "logged", "-o", "logged.html", "--items", "2")
+    yield "logged.html", Path("logged.html").read_text(encoding="utf-8")
+    yield "items.html", Path("logged-items/r1t1.html").read_text(encoding="utf-8")
+    yield "rescored.txt", _said("rescore", "logged", "--table", "main")
+    yield "card.txt", _said("ls", "--card", "occugender")
+    Path("policy.yaml").write_text(POLICY, encoding="utf-8")
+    written = ("--markdown", "gate.md", "--junit", "gate.xml", "--github")
+    yield "gate.txt", _said("check", "run.json", "--policy", "policy.yaml", *written, status=1)
+    yield "gate.md", Path("gate.md").read_text(encoding="utf-8")
+    yield "gate.xml", Path("gate.xml").read_text(encoding="utf-8")
+
+
+def _comparison() -> Iterator[tuple[str, str]]:
+    """Two runs whose answers differ."""
+    for name, lean in (("one", 1.0), ("two", -3.0)):
+        harness_folder(Path(name), model=name, lean=lean)
+    for form in ("html", "txt", "md", "csv", "json", "tex"):
+        named = ("--format", "text") if form == "txt" else ()
+        _said("compare", "one", "two", "-o", f"compare.{form}", *named)
+        yield f"compare.{form}", Path(f"compare.{form}").read_text(encoding="utf-8")
+
+
+def _leaderboard() -> Iterator[tuple[str, str]]:
+    """Three runs beside a paper's models."""
+    for number, name in enumerate(("first", "second", "third")):
+        content = run_file(name, ["occugender_explicit", "gg_bbq_names"], shift=11 * number)
+        write(Path("runs") / f"{name}.json", _few_scores(content))
+    for form in ("html", "txt", "md", "csv", "json"):
+        named = ("--format", "text") if form == "txt" else ()
+        _said("leaderboard", "runs", "-o", f"board.{form}", *named)
+        yield f"board.{form}", Path(f"board.{form}").read_text(encoding="utf-8")
+
+
+SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    "report": _report, "comparison": _comparison, "leaderboard": _leaderboard,
+}  # fmt: skip
+
+
+def _steady(name: str, text: str) -> str:
+    if name.endswith(".html"):
+        text = Page(text).lines
+    if name.endswith(".json"):
+        text = json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+        for brackets in (r"\[\s[^\[\]{}]*\]", r"\{\s[^{}]*\}"):  # what holds nothing else stands on one line
+            text = re.sub(brackets, lambda inner: " ".join(inner[0].split()), text)
+    text = re.sub(r"(?<![\w.-])-?\d+\.\d{6,}(e-?\d+)?", lambda number: f"{round(float(number[0]), 9) + 0.0:.6g}", text)
+    return re.sub(rf"\b{re.escape(__version__)}\b", "VERSION", text)
+
+
+def made(scenario: str) -> dict[str, str]:
+    """What people read in a scenario, by the name of its file."""
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            os.chdir(place)
+            return {name.replace(".html", ".html.txt"): _steady(name, text) for name, text in SCENARIOS[scenario]()}
+        finally:
+            os.chdir(here)
+
+
+def differences(scenario: str) -> str:
+    """How what is made now differs from what was recorded; empty where it doesn't."""
+    found, recorded = made(scenario), {}
+    for path in sorted((FOLDER / scenario).iterdir()):
+        recorded[path.name] = path.read_text(encoding="utf-8")
+    lines: list[str] = []
+    for name in sorted({*found, *recorded}):
+        texts = (recorded.get(name, ""), found.get(name, ""))
+        lines += difflib.unified_diff(
+            *(t.splitlines() for t in texts), f"{name}, recorded", f"{name}, now", n=1, lineterm=""
+        )
+    more = [f"and {len(lines) - MOST} more lines"] if len(lines) > MOST else []
+    return "\n".join([*lines[:MOST], *more])
+
+
+if __name__ == "__main__":
+    for scenario in SCENARIOS:
+        (FOLDER / scenario).mkdir(parents=True, exist_ok=True)
+        for old in (FOLDER / scenario).iterdir():
+            old.unlink()
+        for name, text in made(scenario).items():
+            (FOLDER / scenario / name).write_text(text, encoding="utf-8")
