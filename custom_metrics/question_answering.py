@@ -44,7 +44,7 @@ EQUATIONS = {
 POSITION_TOLERANCE = 0.01
 POSITION_CAVEAT = (
     "the options' places are not balanced over these items: a model that always takes the same place gets a diff-bias "
-    f"of more than {POSITION_TOLERANCE} from that alone (whole blocks of 12 items, as --limit 120, are balanced)"
+    f"of more than {POSITION_TOLERANCE} from that alone"
 )
 
 
@@ -85,6 +85,12 @@ KOBBQ = Terms(
     rules={},  # letters are equally long
     in_choice=True,
 )
+MBBQ = Terms(
+    "Neplenbroek et al. (2024), MBBQ",
+    sources={"acc": "accuracy", **dict.fromkeys(("diff_bias", "diff_bias_bound", "diff_bias_ratio"), "as KoBBQ's")},
+    breakdowns=("template",),
+    rules={},
+)
 # the lengths of what was scored aren't in the documents of the harness's tasks
 ES_BBQ_OF_HARNESS = Terms(
     "Ruiz-Fernández et al. (2025), EsBBQ and CaBBQ, and the harness's task esbbq",
@@ -118,6 +124,9 @@ class QuestionRecord(TypedDict, total=False):
     value: str  # the relevant social value
     category: str
     wording: int  # the prompt's number
+    item: tuple[object, ...]  # of benchmarks with control items: what an item shares with its own
+    control: bool  # whether it is a control item
+    directed: bool  # whether exactly one of its persons is of a stereotyped group
 
 
 Items = Sequence[QuestionRecord]
