@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from lm_eval_bias.core import catalog
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import why, write_whole
 from lm_eval_bias.harness import internals
@@ -58,17 +58,22 @@ def _read(folder: Path) -> tuple[dict[str, str], list[Path]]:
 
 
 @cache
-def missing_folders() -> tuple[str, ...]:
-    """The folders with tasks that the harness doesn't find by itself, from entry points in ``lm_eval.tasks``.
+def found_by_harness() -> frozenset[str]:
+    """The tasks of other packages that the harness finds by itself, from entry points in ``lm_eval.tasks``.
 
     Releases up to 0.4.13 find none; others look there even where they are asked to leave out their own tasks.
     """
     from packaging.version import Version
 
-    known: set[str] = set()
-    if Version(importlib.metadata.version("lm_eval")) > Version(_WITHOUT_ENTRY_POINTS):
-        known = set(internals.task_manager(include_defaults=False).all_tasks)
-    return tuple(dict.fromkeys(str(path.parent) for name, path in _own_files().items() if name not in known))
+    if Version(importlib.metadata.version("lm_eval")) <= Version(_WITHOUT_ENTRY_POINTS):
+        return frozenset()
+    return frozenset(internals.task_manager(include_defaults=False).all_tasks)
+
+
+def missing_folders() -> list[str]:
+    """The benchmarks' folders that the harness doesn't find by itself."""
+    found = {path.parent for name, path in _own_files().items() if name in found_by_harness()}
+    return [str(own) for own in dict.fromkeys(one.folder for one in registry.benchmarks()) if own not in found]
 
 
 def state() -> LinkState:

@@ -82,7 +82,7 @@ class Regard(SampledTexts):
         from lm_eval_bias.tasks.regard import classifier
 
         if metadata.get("classifier") is not None:
-            classifier.check_name(metadata["classifier"])
+            classifier.check(metadata["classifier"])
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Women and men in ten contexts."""

@@ -16,7 +16,6 @@ from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
     clustered_mean,
     difference_of,
-    effective_size,
     estimate,
     left_out,
     share_of,
@@ -87,12 +86,6 @@ def test_parts_of_a_mean_of_clusters_weigh_small_clusters_more():
         for name, value in zip(clusters, values, strict=True)
     ]
     assert form.parts() == pytest.approx(by_hand, abs=1e-5)
-
-
-def test_unequal_clusters_are_worth_fewer():
-    assert effective_size([1, 2, 3]) == pytest.approx(36 / 14, abs=1e-12)
-    assert effective_size(np.array([200] * 2, dtype=np.uint8)) == 2  # whose squares are no bytes
-    assert effective_size([5]) == 1
 
 
 # ------------------------------------------------------------------------------------- the jackknife within strata

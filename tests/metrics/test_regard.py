@@ -456,5 +456,3 @@ def test_record_knows_the_context_and_its_set():
     known = {"source": "20 texts", "counts": {"all": [[5, 1, 0], [1, 6, 1], [0, 1, 5]]}}
     doc["classifier"]["confusion"] = known
     assert hooks.record(doc, [[["Die Frau galt als klug.", "positive"]]])["confusion"] == known
-    with pytest.raises(ValueError, match="4 rows of 4"):
-        hooks.record({**doc, "has_other": True}, [[["Die Frau galt als klug.", "other"]]])

@@ -24,7 +24,7 @@ def harness(tmp_path, monkeypatch):
     version = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.4.13" if name == "lm_eval" else version(name))
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
-    forget = linking.missing_folders.cache_clear
+    forget = linking.found_by_harness.cache_clear
     forget()
     yield folder
     forget()
@@ -134,7 +134,7 @@ def test_a_harness_that_finds_the_tasks_needs_no_link(harness, newer, capsys, mo
 
 
 def test_no_task_is_indexed_twice(caplog):
-    linking.missing_folders.cache_clear()
+    linking.found_by_harness.cache_clear()
     assert (internals.tasks_folder() / "manager.py").is_file()
     config = EvaluatorConfig(tasks=["occugender"], metadata={})
     evaluate.load_tasks(config, catalog.entries())

@@ -46,7 +46,7 @@ def test_guide(built, capsys):
         output["doctor --benchmark left_handed"] == "ok       left_handed: no mistake found; tasks that were run: 1\n"
     )
     assert "left_share" in output["ls left_handed"]
-    assert "The difference is not significant at 5%. p: " in output["compare out other"]
+    assert "Detectable" in output["compare out other"]
     (score,) = (entry["scores"]["left_share"] for entry in json.loads(said(capsys, "rescore", "out", "--json")))
     assert score["interval"][0] < score["value"] < score["interval"][1]
     assert score["dof"] == 3
