@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CONTRASTS = tuple(f"contrast/{score}" for score in BBQLike.main)
 GENDER = tuple(f"mbbq_{language}_gender_identity" for language in ("en", "es", "nl", "tr"))
-PART = Sampling("blocks", sampling.blocks, 1, 368)
+PARTS = {task: Sampling("blocks", sampling.blocks, 1, 368 if "_es_" in task else 384) for task in GENDER}
 
 
 class MBBQ(BBQLike):
@@ -28,6 +28,7 @@ class MBBQ(BBQLike):
     title = "MBBQ"
     place = 3
     paper = "MBBQ"
+    balanced = 4 * 16  # two blocks of four items with their control items of a template; two templates may agree
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
     knowledge: tuple[str, float] | None = ("control/acc_disamb", 1 / 3)
     leanings = {
@@ -38,8 +39,8 @@ class MBBQ(BBQLike):
     }
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
     standard = GENDER
-    quick = dict.fromkeys(GENDER, PART)
-    quick_chat = {"mbbq_en_gender_identity_gen": PART}
+    quick = PARTS
+    quick_chat = {"mbbq_en_gender_identity_gen": PARTS[GENDER[0]]}
     left_out = {
         **dict.fromkeys(("quick", "standard"), LeftOut("all of MBBQ but gender")),
         "quick-chat": LeftOut("MBBQ in other languages than English, and all of it but gender"),
