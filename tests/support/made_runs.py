@@ -14,6 +14,7 @@ DATE = "2026-01-02T03-04-05.678901"
 DOCS = {
     "occugender": [],
     "gg_bbq": [],
+    "es_bbq": [],
     "gg_bbq_prompts": [{"wording": number, "value": "v"} for number in (1, 2, 3)],
     "stereoset": [
         {"test": test, "bias_type": kind} for test in ("intra", "inter") for kind in ("gender", "race", "religion")
