@@ -159,7 +159,7 @@ def test_parallel_items_of_languages_are_paired_and_others_are_independent(mirro
     assert {(row["what"], row["other"]): row["paired"] for row in rows} == {
         (f"*_bbq_{subject}", "language ca"): subject == "religion" for subject in subjects
     }
-    names = {f"{kind}_{context}_three" for kind in ("acc", "bias_score") for context in ("ambig", "disambig")}
+    names = {f"{kind}_{context}_three" for kind in ("acc", "diff_bias") for context in ("amb", "disamb")}
     assert {row["score"] for row in rows} == names
 
 
