@@ -53,6 +53,12 @@ class MBBQ(BBQLike):
 
         return hooks
 
+    def score_label(self, score: str) -> str:
+        """Put a score's name into words."""
+        kind, _, rest = score.partition("/")
+        more = {"control": "control items", "contrast": "contrast with control items"}.get(kind)
+        return f"{super().score_label(rest)}, {more}" if more else super().score_label(score)
+
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category, template and place, which name the same item in all languages; form and prompt."""
         return (str(doc["category"]), str(doc["item"]), "control" * doc["control"], str(doc["wording"]))
