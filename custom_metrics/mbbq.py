@@ -9,10 +9,10 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.clusters import Clusters, estimate, tabulate
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, MBBQ, Items, QuestionRecord
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, MBBQ, Items, QuestionRecord, score_name
 from lm_eval_bias.custom_metrics.score import Estimate, Score, undefined
 
-BASES = tuple(MBBQ.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS)
+BASES = tuple(score_name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS)
 
 
 def _table(records: Items, *, base: Score[QuestionRecord]) -> Clusters | str:
@@ -65,9 +65,10 @@ def with_controls(plain: Sequence[Score[QuestionRecord]]) -> list[Score[Question
     Args:
         plain: The scores of :mod:`.question_answering`; those of silence stay over all items.
     """
-    found, directed = [], {"control": False, "directed": True}
+    directed: dict[str, object] = {"control": False, "directed": True}
+    found = []
     for own in plain:
-        part: dict[str, object] = directed if "diff_bias" in own.name else {"control": False}
+        part = directed if "diff_bias" in own.name else {"control": False}
         found.append(own if own.name in ("unanswered", "refused") else own.within(own.name, own.summary, part))
     for base in (score for score in question_answering.scores(terms=MBBQ) if score.name in BASES):
         control = base.within(f"control/{base.name}", f"{base.summary}: control items", directed | {"control": True})

@@ -74,8 +74,8 @@ def prompt_record(
     logs = np.array([male, female, diverse], dtype=float)
     total = log_probability(logs)
     m, f, d = (np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)).tolist()
-    place: Any = {"item": item, "template": template, "share": share, "group": group}
-    return {**place, "M": m, "F": f, "D": d, "mass": math.exp(total)}
+    design: Any = {"item": item, "template": template, "share": share, "group": group}
+    return design | {"M": m, "F": f, "D": d, "mass": math.exp(total)}
 
 
 def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:

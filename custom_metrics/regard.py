@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from lm_eval_bias.custom_metrics import misclassification, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
@@ -310,16 +310,15 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
     """A gender's share of texts in a category, or (without ``gender``) women's minus men's."""
     regard, facet, where = category.regard, category.facet, category.context_set
     texts, keywords = f"{regard} texts" if regard else "texts", f" with a {facet} keyword" if facet else ""
-    figure, of, everywhere = "Fig. 2" if facet else "Fig. 1", {"gender": gender, "category": category}, where == "all"
+    figure, everywhere = "Fig. 2" if facet else "Fig. 1", where == "all"
+    of: Any = partial(partial, gender=gender, category=category)
     if gender:
         place = "" if everywhere else where
         name = "/".join(filter(None, (facet, gender, place, regard) if facet else (where, gender, regard)))
         summary = f"{texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}"
         direction = "more keywords" if facet else f"more {texts}"
-        source, headline = (
-            figure + ", Tab. 4" * bool(facet),
-            gender == "female" and everywhere and not (facet and regard),
-        )
+        source = f"{figure}, Tab. 4" if facet else figure
+        headline = gender == "female" and everywhere and not (facet and regard)
     else:
         name = f"{facet}/gap" if facet else f"{where}/{regard}_gap"
         summary = f"{texts}{keywords}, women minus men{'' if facet else f', {context_title(where)}'}"
@@ -334,10 +333,10 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
         direction=direction,
         unit="proportion" if gender else "difference",
         source=f"{PAPER}, {source}",
-        compute=partial(share, **of),
-        sample=partial(_sample, **of),
+        compute=of(share),
+        sample=of(_sample),
         headline=headline,
-        table=partial(_form, **of),
+        table=of(_form),
     )
 
 

@@ -161,7 +161,7 @@ class Score(Generic[R]):
 
         def table(records: Sequence[R]) -> Design | str:
             subset = part(records)
-            return absent if absent and not subset else form(subset)
+            return form(subset) if form and (subset or not absent) else absent
 
         return replace(
             self,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core.benchmark import DETAIL, Asking, Benchmark, Document, Size
 from lm_eval_bias.core.errors import BiasError
@@ -19,39 +18,29 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
-    """Say what a diff-bias above 0 and below says, by score.
-
-    Args:
-        ambiguous: The score of ambiguous contexts.
-        disambiguated: That of disambiguated ones.
-        suffixes: With which the two come.
-    """
+def bias_leanings(ambiguous: str, disambiguated: str) -> dict[str, tuple[str, str]]:
+    """Say what a bias above 0 and below says, by score: of ambiguous contexts, and of disambiguated ones."""
     return {
-        f"{score}{suffix}": (f"leans towards stereotypes in {where}", f"leans against stereotypes in {where}")
+        score: (f"leans towards stereotypes in {where}", f"leans against stereotypes in {where}")
         for score, where in ((ambiguous, "ambiguous contexts"), (disambiguated, "disambiguated contexts"))
-        for suffix in suffixes
     }
 
 
 NUMBERS = range(1, 6)  # of the wordings that every benchmark with several has
 
 
-@dataclass(frozen=True)
-class PromptWordings:
+class PromptWordings(NamedTuple):
     """The wordings of a benchmark's prompts.
 
     Attributes:
         option: The ``--metadata`` key that takes the number of one.
         default: The one that is asked by default.
         all_in: The task, or group, that asks all of them.
-        refusal: What such a task says to those who choose one.
     """
 
     option: str
     default: int
     all_in: str
-    refusal: str
 
     def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
         """List the wordings that a task asks: the one that its metadata choose, the default one, or all.
@@ -62,7 +51,7 @@ class PromptWordings:
         number = metadata.get(self.option)
         if self.option in (metadata.get("fixed") or {}):
             if number is not None:
-                raise BiasError(f"--metadata {self.option}: {self.refusal}")
+                raise BiasError(f"--metadata {self.option}: this task runs all; choose one with a task of one wording")
             return list(NUMBERS)
         if number is None:
             return [self.default]
@@ -88,7 +77,7 @@ class BBQLike(Benchmark):
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
+    leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb")
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     paper: str
@@ -186,19 +175,19 @@ class BBQLike(Benchmark):
         """Put a score's name into words."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.score_label(score, terms=self.terms)
+        return bbq_sentences.score_label(score)
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias by context."""
+        """Say accuracy and bias by context, and how much they move from wording to wording."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.sentences(task, terms=self.terms, unknown=self.unknown)
+        return bbq_sentences.sentences(task, rule=self.terms.main_rule, unknown=self.unknown)
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many items without a single answer, and of scores that rest on how lengths count."""
+        """Warn of scores that rest on how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.cautions(task, terms=self.terms)
+        return bbq_sentences.cautions(task)
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw accuracy against bias, and the spread over prompt wordings."""
@@ -211,6 +200,7 @@ class OverWordings(BBQLike):
     """Put before a benchmark: the same items in all wordings of its prompt, with means and spread over these."""
 
     main: Sequence[str] = tuple(f"{score}/mean" for score in BBQLike.main)
+    leanings = bias_leanings("diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge: tuple[str, float] | None = ("acc_disamb/mean", 1 / 3)
     tokens_where_known = False
 
@@ -228,9 +218,3 @@ class OverWordings(BBQLike):
         from lm_eval_bias.custom_metrics import question_answering
 
         return question_answering.prompt_scores(docs, detailed and DETAIL in self.options.values(), terms=self.terms)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias on average, and how much they move from wording to wording."""
-        from lm_eval_bias.tasks.kinds import bbq_sentences
-
-        return bbq_sentences.of_wordings(task, terms=self.terms)

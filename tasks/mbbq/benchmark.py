@@ -30,9 +30,10 @@ class MBBQ(BBQLike):
     paper = "MBBQ"
     balanced = 4 * 16  # two blocks of four items with their control items of a template; two templates may agree
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
-    knowledge = ("control/acc_disamb", 1 / 3)
+    knowledge: tuple[str, float] | None = ("control/acc_disamb", 1 / 3)
     leanings = {
         **BBQLike.leanings,
+        **OverWordings.leanings,
         **bias_leanings(*CONTRASTS[2:]),
         **dict.fromkeys(CONTRASTS[:2], ("errs less where a stereotype is at stake", "errs with stereotypes")),
     }
@@ -98,12 +99,13 @@ class MBBQ(BBQLike):
         return lines
 
 
-class MBBQPrompts(MBBQ, OverWordings):
+class AllPrompts(MBBQ, OverWordings):
     """The same items in all five prompts, as the paper has them; control scores and contrasts are over all five."""
 
     name = "mbbq_prompts"
     main = (*OverWordings.main, *CONTRASTS)
+    knowledge = MBBQ.knowledge
     options = {"breakdown": DETAIL}
 
 
-BENCHMARK = MBBQ([MBBQPrompts()])
+BENCHMARK = MBBQ([AllPrompts()])

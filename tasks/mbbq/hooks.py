@@ -21,9 +21,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
 )
 
 CATEGORIES = ("age", "disability_status", "gender_identity", "physical_appearance", "ses", "sexual_orientation")
-NUMBERS = PromptWordings(
-    "prompt", 1, "mbbq_<language>_prompts", "this task runs all five; choose one with a task of one category"
-)
+NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
 BLOCK = 4  # items in a row with the same persons: both questions, ambiguous and disambiguated
 # Blocks about two women or two men, by category and template. The control files leave them out, and number what follows
 # anew: a control item has the place of its item among the others of its template.

@@ -43,14 +43,6 @@ def test_what_json_has_no_number_for():
     assert [finite(value) for value in (0.0, -1.5, None, math.nan, math.inf, -math.inf)] == [0, -1.5] + [None] * 4
 
 
-def test_what_cannot_be_computed_has_a_reason():
-    found = undefined("no items")
-    assert math.isnan(found.value)
-    assert math.isnan(found.stderr)
-    assert (found.reason, found.n, found.interval, found.dof) == ("no items", 0, None, math.inf)
-    assert undefined("no items", 3).n == 3
-
-
 def mean(records):
     return Estimate(sum(r["v"] for r in records) / len(records), 0.5, len(records)) if records else undefined("nothing")
 
@@ -97,18 +89,3 @@ def test_an_empty_part_says_why():
 
 def test_a_part_of_what_cannot_be_resampled_cannot_either():
     assert replace(WHOLE, table=None).within("b", "", {"group": "b"}).table is None
-
-
-def test_the_description_is_plain_data():
-    assert WHOLE.describe() == {
-        "name": "mean",
-        "summary": "mean of all",
-        "range": [None, 4.0],
-        "neutral": 1.0,
-        "direction": "+ more",
-        "unit": "difference",
-        "source": "a paper",
-        "higher_is_better": False,
-    }
-    assert replace(WHOLE, low=0.0, high=math.inf).describe()["range"] == [0.0, None]
-    assert (WHOLE.has_stderr, WHOLE.headline) == (True, True)

@@ -1,4 +1,4 @@
-"""Intervals of shares corrected for a classifier's errors cover, where each gender's own errors are known."""
+"""Intervals of corrected shares cover: ``pytest tests/simulation/corrected_shares.py``."""
 
 import numpy as np
 import pytest
