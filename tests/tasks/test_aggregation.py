@@ -7,9 +7,11 @@ import gc
 import logging
 import math
 import pickle
+import warnings
 
 import pytest
 
+from lm_eval_bias.core import errors
 from lm_eval_bias.custom_metrics.score import Estimate, Score
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored, unlogged
 
@@ -60,3 +62,25 @@ def test_notes_name_main_reasons_and_count_cells(caplog):
         "t: no standard error: a, b (one group)",
         "t: 2 cells of breakdowns have notes, too (see metric_list in the results file)",
     ]
+
+
+def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reason():
+    def compute(records):
+        return Estimate(1 / (len(records) - 1), 0.5, len(records))
+
+    score = Score("s", "", 0, 1, None, "", "", "", compute, lambda record: 1.0)
+    failed = [Scored(math.nan, f"document {n}: record failed", n) for n in range(2)]
+    sound = [Scored(1.0, {"item": n}, n) for n in range(3, 6)]
+    for values, value, reason in (
+        (sound, 0.5, None),
+        ([*sound, failed[0]], math.nan, "document 0: record failed"),
+        ([*sound, *failed], math.nan, "document 0: record failed, and 1 more documents"),
+        (sound[:1], math.nan, "the score s failed (ZeroDivisionError: division by zero)"),
+    ):
+        entry = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert Aggregation(score, Notes("t", 1), entry).value(values) == pytest.approx(value, nan_ok=True)
+        assert entry.get("note") == reason
+    assert len(errors.FAULTS) == 1
+    errors.FAULTS.clear()
