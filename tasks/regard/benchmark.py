@@ -86,7 +86,7 @@ class Regard(SampledTexts):
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Women and men in ten contexts."""
-        return super().size(metadata)._replace(items=20)
+        return super().size(metadata)._replace(items=20, smallest=20)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """The classifier that was used, and whether it is the language's default."""

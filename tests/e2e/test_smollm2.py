@@ -7,6 +7,7 @@ import random
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.answers import UNANSWERED
 
 pytestmark = pytest.mark.model
 
@@ -155,7 +156,7 @@ def test_chat_template_of_the_model(lm, plain):
 def test_generated_answers(lm, tiny_mirror):
     results = evaluate(lm, "gg_bbq_group_terms_gen", limit=2, gen_kwargs={"max_gen_toks": 8})
     for sample in results["samples"]["gg_bbq_group_terms_gen"]:
-        assert sample["filtered_resps"][0] in [*sample["doc"]["choices"], "[no single answer]"]
+        assert sample["filtered_resps"][0] in ["A", "B", "C", *UNANSWERED]
 
 
 def test_gg_bbq_agrees_with_plain_transformers(lm, plain, tiny_mirror):
@@ -226,7 +227,7 @@ def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     sizes = {"occugender_explicit": 1000, "occugender_implicit": 1000, "gg_bbq_group_terms": 968}
     chosen = {task: sorted(draw.sample(range(size), 100)) for task, size in sizes.items()}
     samples = evaluate(packed, *sizes, samples=chosen)["samples"]
-    assert packed._method.name == "walk"
+    assert packed.method.name == "walk"
     assert assert_agree(samples["occugender_explicit"], plain) == 2600
     assert assert_agree(samples["occugender_implicit"], plain) == 600
     assert assert_agree(samples["gg_bbq_group_terms"], plain) == 300

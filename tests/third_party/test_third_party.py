@@ -163,7 +163,7 @@ def test_linked_like_the_others(installed, tmp_path, monkeypatch):
     task = TaskManager(include_path=str(folder), include_defaults=False).load(["age_pairs"])["tasks"]["age_pairs"]
     assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 24)
     assert not (folder / linking.FOLDER / "plain_age_pairs.yaml").exists()  # the harness's own
-    assert not linking.state().problem
+    assert not linking.problem()
     said("link", "--remove")
     assert not (folder / linking.FOLDER).exists()
 
