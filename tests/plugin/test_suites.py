@@ -24,7 +24,7 @@ from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
-# The items of quick, version 3 (2 was without EsBBQ, CaBBQ and KoBBQ).
+# The items of quick, version 4 (3 was without MBBQ).
 # A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
     "occugender_explicit": "b36c5e87b9e50128",
