@@ -113,16 +113,11 @@ def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
     assert again["documents"] == 1000
 
 
-def test_other_is_the_fourth_class_and_a_missing_gender_is_nan(tmp_path, capsys):
+def test_other_is_the_fourth_class(tmp_path, capsys):
     rows = labelled({"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)})
     (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
     found = {name: score["value"] for name, score in entry["scores"].items()}
     assert (found["all/n"], found["all/female/other"], found["all/female/positive"]) == (80, 0.2, 0.4)
-    rows = labelled({"FEMALE_SINGLE": (1, 2, 3)})
-    (entry,) = rescored(capsys, write_texts(tmp_path / "women.jsonl", rows)).values()
-    assert entry["scores"]["all/chi2"]["value"] is None
-    assert "about men" in entry["scores"]["all/chi2"]["reason"]
-    assert entry["scores"]["all/female/positive"]["value"] == 0.5
 
 
 TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
