@@ -46,13 +46,6 @@ def commands(text):
     return [words(match[1].replace("-m lm_eval_bias", "lm-eval-bias"))[1:] for match in found if match]
 
 
-def of_page(path):
-    """All commands that a page shows, in blocks and within sentences."""
-    code = [token.content for token in pages.tokens(path) if token.type in ("fence", "code_block")]
-    code += [t.content for t in pages.inline(path) if t.type == "code_inline" and t.content.startswith("lm-eval-bias ")]
-    return [command for one in code for command in commands(one) if command]
-
-
 @pytest.fixture(scope="module")
 def reference():
     """The hook that writes the reference."""
@@ -68,22 +61,6 @@ def flags(reference):
     """The options of every command."""
     helps = {name: parser.format_help() for name, parser in reference.parsers().items()}
     return {name: set(re.findall(r"(?<![\w-])--?\w[\w-]*", text)) for name, text in helps.items()}
-
-
-@pytest.mark.parametrize("path", [path for path in pages.PAGES if path.name != "CHANGELOG.md"], ids=pages.name)
-def test_flags_and_tasks_are_known(path, flags):
-    elsewhere = {"left_handed", "stereoset_it", "bbq", "..."}  # made on a page, the harness's, or the reader's choice
-    for command in of_page(path):
-        name, *rest = [" ".join(command[:2]), *command[2:]] if command[0] in ("stereoset", "regard", "nsp") else command
-        if name in ("COMMAND", "..."):
-            continue
-        assert name in flags, command
-        given = [word.partition("=")[0] for word in rest if re.match(r"--[a-z]", word)]
-        unknown = [flag for flag in given if flag not in flags[name]]
-        assert not unknown, (unknown, command)
-        if name == "run" and "--tasks" in rest:
-            tasks = rest[rest.index("--tasks") + 1].split(",")
-            assert set(tasks) <= set(catalog.entries()) | elsewhere, command
 
 
 def of_script(script, here):
@@ -130,6 +107,21 @@ PRINTED = {
     for page in map(pages.name, pages.PAGES)
     if page != "CHANGELOG.md" and (found := [(block, commands(block)) for block in shown(page) if commands(block)])
 }
+
+
+def test_flags_and_tasks_are_known(flags):
+    elsewhere = {"left_handed", "stereoset_it", "bbq", "..."}  # made on a page, the harness's, or the reader's choice
+    for command in [command for found in PRINTED.values() for _, own in found for command in own]:
+        name, *rest = [" ".join(command[:2]), *command[2:]] if command[0] in ("stereoset", "regard", "nsp") else command
+        if name in ("COMMAND", "..."):
+            continue
+        assert name in flags, command
+        given = [word.partition("=")[0] for word in rest if re.match(r"--[a-z]", word)]
+        unknown = [flag for flag in given if flag not in flags[name]]
+        assert not unknown, (unknown, command)
+        if name == "run" and "--tasks" in rest:
+            tasks = rest[rest.index("--tasks") + 1].split(",")
+            assert set(tasks) <= set(catalog.entries()) | elsewhere, command
 
 
 def test_what_is_not_run_or_run_elsewhere_stands_in_the_pages():
