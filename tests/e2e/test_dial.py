@@ -11,10 +11,9 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
-from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
 from tests.support import planted_runs
-from tests.support.answering import records
+from tests.support.answering import built, records
 
 # fewer documents than the table has
 CASES = {
@@ -92,14 +91,6 @@ def test_competence_is_accuracy_and_lms(mirror):
 
 
 # --------------------------------------------------------------------- the model
-
-
-def built(name, limit=30, **metadata):
-    benchmark = next(b for b in registry.benchmarks() if name.startswith(b.name))
-    manager = internals.task_manager([benchmark.folder], metadata, include_defaults=False)
-    task = manager.load([name])["tasks"][name]
-    task.build_all_requests(rank=0, world_size=1, limit=limit)
-    return task
 
 
 RUNS = {
