@@ -105,10 +105,13 @@ class Size(NamedTuple):
     Attributes:
         items: How many documents it has.
         requests: How many requests a document makes, of which those for texts may be repeated.
+        smallest: The smallest useful ``--limit``: the first documents of which everything that scores balance, and two
+            clusters, are a part, so that main scores have intervals.
     """
 
     items: int | None
     requests: int | None = None
+    smallest: int | None = None
 
 
 class Asking(NamedTuple):
@@ -301,7 +304,7 @@ class Benchmark(ABC):
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """How many documents a task has, and how many requests each makes, from the metadata of its YAML alone.
 
-        The default is the metadata's ``n_items``, and that the requests aren't known.
+        The default is the metadata's ``n_items``, and that nothing else is known.
         """
         return Size(metadata.get("n_items"))
 

@@ -50,12 +50,10 @@ class Sequences:
             offset = ends[first - 1] if first else 0
             last = max(first + 1, int(np.searchsorted(ends, offset + _CHUNK, side="right")))
             counts = common[first:last]
-            heads = np.cumsum(counts) - counts
-            inside = np.arange(int(counts.sum())) - np.repeat(heads, counts)
-            before = flat[np.repeat(starts[first:last], counts) + inside]
-            after = flat[np.repeat(starts[first + 1 : last + 1], counts) + inside]
-            differs = np.where(before == after, np.repeat(counts, counts), inside)
-            shared[first + 1 : last + 1] = np.minimum.reduceat(differs, heads)
+            before = flat[ranges(starts[first:last], counts)]
+            after = flat[ranges(starts[first + 1 : last + 1], counts)]
+            differs = np.where(before == after, np.repeat(counts, counts), ranges(np.zeros_like(counts), counts))
+            shared[first + 1 : last + 1] = np.minimum.reduceat(differs, np.cumsum(counts) - counts)
             first = last
         return shared
 
@@ -94,6 +92,15 @@ class Sequences:
 def bounds(lengths: Ints) -> Ints:
     """Where parts that stand one after another begin, and the end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def ranges(starts: Ints, counts: Ints) -> Ints:
+    """Count on from each start, one range after another.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    return np.arange(int(counts.sum())) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
 
 
 def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:

@@ -6,17 +6,13 @@ import inspect
 import logging
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lm_eval.models.vllm_causallms import VLLM
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
-from lm_eval_bias.scoring.token_likelihoods import encoded_once
-
-if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
 
 logger = logging.getLogger("lm_eval.bias")
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
@@ -38,6 +34,9 @@ class VLLMPacked(VLLM):
     token of the requests' trie is scored once, by prompts that read the prefix cache (see :mod:`.cached_prefixes`). At
     load a small trie shows that this gives what the engine gives by itself; where it doesn't, or the engine caches
     nothing, requests go the ``vllm`` backend's own way, and a line says why.
+
+    Attributes:
+        why_not: Why they do; empty where they don't.
     """
 
     batch_size: Any
@@ -57,9 +56,9 @@ class VLLMPacked(VLLM):
         if current_platform.is_cpu():
             kwargs.setdefault("block_size", BLOCK_ON_CPU)
         super().__init__(*args, **kwargs)
-        self._why_not = self._unfit() or self._trial()
-        if self._why_not:
-            logger.warning("vllm-packed: the vllm backend's own method (%s)", self._why_not)
+        self.why_not = self._unfit() or self._trial()
+        if self.why_not:
+            logger.warning("vllm-packed: the vllm backend's own method (%s)", self.why_not)
 
     def _unfit(self) -> str:
         """Why the cache can't be read; empty if the engine may be tried."""
@@ -106,14 +105,9 @@ class VLLMPacked(VLLM):
         logger.info("vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats", self._block, difference)
         return ""
 
-    def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
-        """See the ``vllm`` backend's."""
-        with encoded_once(self, [request.args for request in requests]):
-            return super().loglikelihood(requests, disable_tqdm=disable_tqdm)
-
     def _loglikelihood_tokens(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[Answer]:
         """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
-        if self._why_not or not requests:
+        if self.why_not or not requests:
             return super()._loglikelihood_tokens(requests, disable_tqdm)
         pairs = [self._cut(context, continuation) for _, context, continuation in requests]
         if cut := sum(len(request[1]) > len(pair[0]) for request, pair in zip(requests, pairs, strict=True)):

@@ -8,7 +8,6 @@ pair. Generative models answer questions from log-likelihoods, too.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_I
 from lm_eval_bias.harness import distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer
-from lm_eval_bias.scoring.token_likelihoods import encoded_once
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -51,15 +49,12 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     def ask(places: list[int | None]) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(servers.asking(self))
+    def divide(places: list[int]) -> list[list[int]]:
+        return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in places)
 
-        def divide(places: list[int]) -> list[list[int]]:
-            stack.enter_context(encoded_once(self, [requests[i].args for i in places]))
-            return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in places)
-
+    keys = [request.args for request in requests]
+    with servers.asking(self):
         split = divide if token_likelihoods.shares_forwards(self) else None
-        keys = [request.args for request in requests]
         answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
     values = ((*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True))
     servers.refuse(self, "loglikelihood", keys, values)
@@ -73,11 +68,10 @@ def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[f
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
     answers = getattr(self, EXACT)(requests)
-    with encoded_once(self, [request.args for request in requests]):
-        return [
-            (*answer, len(internals.encode_pair(self, *request.args)[1]))
-            for answer, request in zip(answers, requests, strict=True)
-        ]
+    return [
+        (*answer, len(internals.encode_pair(self, *request.args)[1]))
+        for answer, request in zip(answers, requests, strict=True)
+    ]
 
 
 def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:

@@ -71,6 +71,8 @@ class BBQLike(Benchmark):
         paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
         unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
+        balanced: How many documents show every context and question with every order of the choices, of at least two
+            templates; ``None`` where that isn't known.
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
     """
 
@@ -81,6 +83,7 @@ class BBQLike(Benchmark):
     paper: str
     unknown = "that it is unknown"
     candidates = 3
+    balanced: int | None = 2 * 2 * 6
     tokens_where_known = False
 
     @property
@@ -106,7 +109,7 @@ class BBQLike(Benchmark):
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """One request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
-        return Size(self.items(metadata), 1 if generated else self.candidates)
+        return Size(self.items(metadata), 1 if generated else self.candidates, self.balanced)
 
     def refusal(self, doc: Document) -> str:
         """Give a text that refuses to answer, for ``bias-dial``."""
@@ -205,6 +208,10 @@ class OverWordings(BBQLike):
         """The items in every wording."""
         items = super().items(metadata)
         return items and items * len(NUMBERS)
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """The balanced items in every wording."""
+        return super().size(metadata)._replace(smallest=self.balanced and self.balanced * len(NUMBERS))
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The scores of every wording, their means and spread."""

@@ -68,9 +68,9 @@ class OccuGender(WithSentences):
     )  # fmt: skip
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Occupations times templates (Tables 5 to 7), and one request per word."""
+        """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""
         items = OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
-        return Size(items, WORDS[metadata["kind"]])
+        return Size(items, WORDS[metadata["kind"]], 2 * OCCUPATIONS)
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse what the function that makes the documents would: they are made in no time."""

@@ -88,7 +88,7 @@ def documents(
             f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
             f"{kind} ones"
         )
-    options = {"instruction": instruction, "first_templates": first_templates}
+    options: dict[str, Any] = {"instruction": instruction, "first_templates": first_templates}
     own = dict(fixed or {})
     generated = own.pop("answers", None) == "generated"
     for name, made_for in own.items():

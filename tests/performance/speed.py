@@ -189,8 +189,7 @@ def contestant(name: str, arguments: dict[str, Any], pipe: Any) -> None:
         pairwise(lm)
     facts: dict[str, Any] = {"load": time.perf_counter() - started}
     if name == "packed":
-        facts.update(vars(lm._network().cost), vocabulary=lm._network().vocabulary)
-        facts["width"] = lm.model.get_input_embeddings().weight.shape[1]
+        facts.update(cost_of(lm.model))
         facts["max_length"] = lm.max_length
     pipe.send(facts)
     while (order := pipe.recv()) is not None:
@@ -211,6 +210,19 @@ def contestant(name: str, arguments: dict[str, Any], pipe: Any) -> None:
         else:
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         pipe.send((seconds, memory, answers))
+
+
+def cost_of(model: Any) -> dict[str, Any]:
+    """Operations of a token's matrix products, and of its attention to another; the sizes of the projection."""
+    embeddings, head = model.get_input_embeddings().weight, model.get_output_embeddings()
+    tables = {id(embeddings), id(getattr(head, "weight", None))}
+    text = model.config.get_text_config()
+    return {
+        "token": 2.0 * sum(p.numel() for p in model.parameters() if id(p) not in tables),
+        "pair": 4.0 * text.hidden_size * text.num_hidden_layers,
+        "vocabulary": embeddings.shape[0],
+        "width": embeddings.shape[1],
+    }
 
 
 def matrix_products(dtype: str) -> float:
@@ -322,7 +334,7 @@ def work(requests: list[Any], facts: dict[str, Any], arguments: dict[str, Any]) 
         "asked": sum(len(ids) for ids, _ in seen),
         "trie": sequences.trie_size,
         "operations": sequences.trie_size * facts["token"]
-        + depths * facts["pair"] / 1.5  # the plan counts attention half as much again: its kernels are slower
+        + depths * facts["pair"]
         + len(needed) * 2.0 * facts["width"] * facts["vocabulary"],
     }
 
@@ -484,8 +496,7 @@ def table(report: dict[str, Any]) -> str:
 
 def plan_only(count: int) -> str:
     """How long the layout of so many requests takes, without a model: five one-word answers to prompts of 40 tokens."""
-    from lm_eval_bias.models.packed import layouts
-    from lm_eval_bias.models.packed.trie_walk import Strand
+    from lm_eval_bias.models.packed import trie_walk
     from lm_eval_bias.models.prefix_trie import arrange
 
     rng = random.Random(1)  # noqa: S311
@@ -497,19 +508,15 @@ def plan_only(count: int) -> str:
     started = time.perf_counter()
     sequences, _ = arrange(inputs)
     arranged = time.perf_counter() - started
-    needed, cost = np.full(len(sequences), 2), layouts.Cost(2.1e8, 1.4e5)
-    pieces = layouts.pieces_of(sequences, cost, 1024)
-    layout = layouts.cheapest_strands(sequences, needed, cost, 1024, 2048, layouts.WIDEST)
-    for first, last in layout.strands:
-        Strand(sequences, first, last, needed)
+    needed = np.full(len(sequences), 2)
+    layout = trie_walk.strands_of(sequences, 8, 128)
+    walked = sum(len(trie_walk.Strand(sequences, *strand, needed)) for strand in layout.strands)
     seconds = time.perf_counter() - started
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
-    tokens = sum(map(len, inputs))
-    repeated = sum(piece.size for piece in pieces) / sequences.trie_size
     return (
-        f"{len(inputs):,} requests, {tokens:,} tokens: planned in {seconds:.1f} s ({arranged:.1f} s of it sorting), "
-        f"{more:.2f} GiB more memory; {len(pieces):,} pieces run {repeated:.3f} of the trie's tokens; "
-        f"{len(layout.strands)} strands cost {layout.price / layouts.price(pieces, cost, 1024):.3f} of the pieces"
+        f"{len(inputs):,} requests, {sum(map(len, inputs)):,} tokens: planned in {seconds:.1f} s ({arranged:.1f} s of "
+        f"it sorting), {more:.2f} GiB more memory; {len(layout.strands)} strands run "
+        f"{walked / sequences.trie_size:.3f} of the trie's tokens"
     )
 
 

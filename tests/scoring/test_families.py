@@ -5,11 +5,14 @@ and of several tokens; contexts without final punctuation.
 """
 
 import math
+import shutil
 
 import pytest
 import torch
 import transformers
 from lm_eval.api.instance import Instance
+from lm_eval.api.model import CachingLM
+from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
@@ -21,6 +24,7 @@ from lm_eval_bias.tasks.stereoset import hooks
 from tests.support import tiny
 
 LANGUAGES = ["en", "de", "es", "fr", "tr"]
+SENTINEL = "<extra_id_0>"
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +64,12 @@ def ask(model, language, test, variants=False, **metadata):
     return [(doc, doc["candidates"][i], answer) for (doc, i, _), answer in zip(asked, answers, strict=True)]
 
 
-def harness_hf(where, **options):
-    from lm_eval.models.huggingface import HFLM
+def hf(where, **options):
+    return HFLM(pretrained=where, device="cpu", **{"dtype": "float32", "batch_size": 5} | options)
 
-    return HFLM(pretrained=where, device="cpu", dtype="float32", batch_size=5, **options)
+
+def t5(where):
+    return hf(where, backend="seq2seq")
 
 
 class Plain:
@@ -73,14 +79,25 @@ class Plain:
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(where)
         self.model = auto_class.from_pretrained(where, dtype=torch.float32).eval()
 
+    def ids(self, text, special=False):
+        return self.tokenizer.encode(text, add_special_tokens=special)
+
     def logs(self, ids, **more):
         with torch.no_grad():
             return self.model(torch.tensor([ids]), **more).logits[0].double().log_softmax(-1)
 
 
+def causal(where):
+    return Plain(transformers.AutoModelForCausalLM, where)
+
+
 def perplexity_score(logs):
     """Eq. 4, with its base 2."""
     return 2 ** (sum(value / math.log(2) for value in logs) / len(logs))
+
+
+def mean_probability(logs):
+    return sum(map(math.exp, logs)) / len(logs)
 
 
 def first_then_rest(plain, ids, bos):
@@ -94,84 +111,69 @@ def start_throughout(plain, ids, bos):
     return [logs[i, token].item() for i, token in enumerate(ids)]
 
 
+def closed(doc):
+    return doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
+
+
+def hold(answers, expected, score_of=perplexity_score):
+    """Hold answers against the log-probabilities that a document and a candidate should get."""
+    counts = set()
+    for doc, candidate, (score, count) in answers:
+        logs = expected(doc, candidate)
+        assert score == pytest.approx(score_of(logs), rel=1e-5)
+        assert count == len(logs)
+        counts.add(count)
+    assert len(counts) > 1
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_causal_within_sentences(models, tiny_mirror, language):
+    plain, model = causal(models("gpt2")), hf(models("gpt2"))
+    scores = []
+    for bos, logs_of in (("first", first_then_rest), ("all", start_throughout)):
+        answers = ask(model, language, "intra", bos=bos)
+        hold(answers, lambda _, candidate, f=logs_of: f(plain, plain.ids(candidate["sentence"]), 0))
+        scores.append([score for *_, (score, _) in answers])
+    assert scores[0] != pytest.approx(scores[1], rel=1e-3)
+
+
+# llama's tokenizer puts its start token in front, XGLM's kind another one
+@pytest.mark.parametrize(("front", "start"), [("<s>", 1), ("<|endoftext|>", 0)])
 @pytest.mark.parametrize("bos", ["first", "all"])
-def test_causal_within_sentences(models, tiny_mirror, language, bos):
-    where = models("gpt2")
-    plain = Plain(transformers.AutoModelForCausalLM, where)
-    model = harness_hf(where)
-    differs = False
-    for _, candidate, (score, count) in ask(model, language, "intra", bos=bos):
-        ids = plain.tokenizer.encode(candidate["sentence"])
-        both = first_then_rest(plain, ids, 0), start_throughout(plain, ids, 0)
-        expected, other = both if bos == "first" else both[::-1]
-        assert score == pytest.approx(perplexity_score(expected), rel=1e-5)
-        assert count == len(ids)
-        differs |= abs(perplexity_score(other) / score - 1) > 1e-3
-    assert differs
+def test_causal_whose_tokenizer_adds_a_token(models, tiny_mirror, bos, front, start):
+    where = models("llama", front=front)
+    plain, model = causal(where), hf(where)
 
+    def within(doc, candidate):
+        return start_throughout(plain, plain.ids(candidate["sentence"]), start)
 
-@pytest.mark.parametrize("bos", ["first", "all"])
-def test_causal_whose_tokenizer_adds_a_start_token(models, tiny_mirror, bos):
-    where = models("llama")
-    plain = Plain(transformers.AutoModelForCausalLM, where)
-    model = harness_hf(where)
-    for _, candidate, (score, count) in ask(model, "fr", "intra", bos=bos):
-        ids = plain.tokenizer.encode(candidate["sentence"], add_special_tokens=False)
-        assert score == pytest.approx(perplexity_score(start_throughout(plain, ids, 1)), rel=1e-5)
-        assert count == len(ids)
-    for doc, candidate, (score, _) in ask(model, "fr", "inter", bos=bos):
-        context = doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
-        before = plain.tokenizer.encode(context, add_special_tokens=False)
-        ids = plain.tokenizer.encode(f"{context} {candidate['sentence']}", add_special_tokens=False)
-        expected = start_throughout(plain, ids, 1)[len(before) :]
-        assert score == pytest.approx(perplexity_score(expected), rel=1e-5)
+    def between(doc, candidate):
+        ids = plain.ids(f"{closed(doc)} {candidate['sentence']}")
+        return start_throughout(plain, ids, start)[len(plain.ids(closed(doc))) :]
 
-
-@pytest.mark.parametrize("bos", ["first", "all"])
-def test_a_start_token_that_is_not_the_models_own(models, tiny_mirror, bos):
-    where = models("llama", front="<|endoftext|>")  # XGLM's kind: another token in front than its start token
-    plain = Plain(transformers.AutoModelForCausalLM, where)
-    assert plain.tokenizer.bos_token_id == 1
-    for _, candidate, (score, count) in ask(harness_hf(where), "en", "intra", bos=bos):
-        ids = plain.tokenizer.encode(candidate["sentence"], add_special_tokens=False)
-        assert score == pytest.approx(perplexity_score(start_throughout(plain, ids, 0)), rel=1e-5)
-        assert count == len(ids)
+    hold(ask(model, "fr", "intra", bos=bos), within)
+    hold(ask(model, "fr", "inter", bos=bos), between)
 
 
 def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(models, tiny_mirror):
     # mGPT with its T5 tokenizer: the candidate starts where the context's own encoding, end token included, ends
     where = models("gpt2", end=True)
-    plain = Plain(transformers.AutoModelForCausalLM, where)
-    for doc, candidate, (score, count) in ask(harness_hf(where), "en", "inter"):
-        context = doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
-        cut = len(plain.tokenizer.encode(context))
-        whole = plain.tokenizer.encode(f"{context} {candidate['sentence']}")
+    plain = causal(where)
+
+    def expected(doc, candidate):
+        whole = plain.ids(f"{closed(doc)} {candidate['sentence']}", special=True)
         assert whole[-1] == 0
-        expected = first_then_rest(plain, whole, 0)[cut:]
-        assert score == pytest.approx(perplexity_score(expected), rel=1e-5)
-        assert count == len(expected)
+        return first_then_rest(plain, whole, 0)[len(plain.ids(closed(doc), special=True)) :]
+
+    hold(ask(hf(where), "en", "inter"), expected)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_makes_no_ties(models, tiny_mirror, dtype):
-    from lm_eval.models.huggingface import HFLM
-
-    model = HFLM(pretrained=models("gpt2"), device="cpu", dtype=dtype, batch_size=5)
-    scores = [
-        score for language in LANGUAGES for test in ("inter", "intra") for *_, (score, _) in ask(model, language, test)
-    ]
+    model = hf(models("gpt2"), dtype=dtype)
+    scores = [score for lang in LANGUAGES for test in ("inter", "intra") for *_, (score, _) in ask(model, lang, test)]
     assert len(set(scores)) == len(scores)
     assert model.softmax_dtype is None  # as it was
-
-
-def causal_parts(plain, doc, candidate, bos):
-    """Log-probabilities of the context's tokens, of the candidate's after it, and of the candidate's alone."""
-    logs_of = first_then_rest if bos == "first" else start_throughout
-    context = doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
-    length = len(plain.tokenizer.encode(context))
-    together = logs_of(plain, plain.tokenizer.encode(context + " " + candidate["sentence"]), 0)
-    return together[:length], together[length:], logs_of(plain, plain.tokenizer.encode(candidate["sentence"]), 0)
 
 
 VARIANTS = {
@@ -184,14 +186,14 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("bos", ["first", "all"])
-def test_causal_variants_of_next_sentences(models, tiny_mirror, language, bos):
-    where = models("gpt2")
-    plain = Plain(transformers.AutoModelForCausalLM, where)
-    model = harness_hf(where)
+@pytest.mark.parametrize(("bos", "logs_of"), [("first", first_then_rest), ("all", start_throughout)])
+def test_causal_variants_of_next_sentences(models, tiny_mirror, language, bos, logs_of):
+    plain, model = causal(models("gpt2")), hf(models("gpt2"))
     expected = {}
     for doc, candidate, parts in ask(model, language, "inter", variants=True, bos=bos):
-        own = causal_parts(plain, doc, candidate, bos)
+        length = len(plain.ids(closed(doc)))
+        together = logs_of(plain, plain.ids(f"{closed(doc)} {candidate['sentence']}"), 0)
+        own = together[:length], together[length:], logs_of(plain, plain.ids(candidate["sentence"]), 0)
         assert list(parts[1::2]) == [len(part) for part in own]
         assert list(parts[::2]) == pytest.approx([sum(part) for part in own], rel=1e-5)
         scores = hooks.candidate_scores({**doc, "candidates": [candidate]}, [parts])
@@ -207,117 +209,107 @@ def unmasked(plain, doc, word, mask):
     """The paper's Figure 3: texts with one mask each, and the token to read."""
     # where a tokenizer marks the space before a word in its first token, that token is what belongs in the blank
     space = " " if doc["context"][: doc["context"].index("BLANK")].endswith(" ") else ""
-    ids = plain.tokenizer.encode(space + word, add_special_tokens=False)
+    ids = plain.ids(space + word)
+    marks_spaces = plain.tokenizer.decode(ids[:1]).startswith(" ")
     for number, target in enumerate(ids):
-        revealed = plain.tokenizer.decode(ids[:number])[len(space) if number and space else 0 :]
-        if plain.tokenizer.decode(ids[:1]).startswith(" ") is False:
-            revealed = plain.tokenizer.decode(ids[:number])
+        revealed = plain.tokenizer.decode(ids[:number])[len(space) if number and marks_spaces else 0 :]
         yield doc["context"].replace("BLANK", revealed + mask), target
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_masked_within_sentences(models, tiny_mirror, language, family):
-    where = models(family)
-    plain = Plain(transformers.AutoModelForMaskedLM, where)
-    lengths = set()
-    for doc, candidate, (score, count) in ask(HFMaskedLM(where, device="cpu", batch_size=3), language, "intra"):
+    plain = Plain(transformers.AutoModelForMaskedLM, models(family))
+    mask = plain.tokenizer.mask_token_id
+
+    def expected(doc, candidate):
         found = []
         for text, target in unmasked(plain, doc, candidate["word"], plain.tokenizer.mask_token):
-            ids = plain.tokenizer.encode(text)
-            first = ids.index(plain.tokenizer.mask_token_id)
-            assert ids.count(plain.tokenizer.mask_token_id) == doc["context"].count("BLANK")
-            found.append(math.exp(plain.logs(ids)[first, target].item()))
-        assert score == pytest.approx(sum(found) / len(found), rel=1e-5)
-        assert count == len(found)
-        lengths.add(count)
-    assert max(lengths) > 1
+            ids = plain.ids(text, special=True)
+            assert ids.count(mask) == doc["context"].count("BLANK")
+            found.append(plain.logs(ids)[ids.index(mask), target].item())
+        return found
+
+    model = HFMaskedLM(models(family), device="cpu", batch_size=3)
+    hold(ask(model, language, "intra"), expected, mean_probability)
 
 
-def test_byte_level_words_carry_their_space(models, tiny_mirror):
+def test_byte_level_words_carry_their_space(models):
     tokenizer = transformers.AutoTokenizer.from_pretrained(models("roberta"))
-    from lm_eval_bias.scoring.questions import reveal
-
-    (text, target), *_ = reveal(tokenizer, "She was BLANK!", "patient", "<mask>")
+    (text, target), *_ = questions.reveal(tokenizer, "She was BLANK!", "patient", "<mask>")
     assert text == "She was <mask>!"
     assert tokenizer.convert_ids_to_tokens(target).startswith("Ġ")
-    (_, target), *_ = reveal(tokenizer, "BLANK she was", "patient", "<mask>")
+    (_, target), *_ = questions.reveal(tokenizer, "BLANK she was", "patient", "<mask>")
     assert not tokenizer.convert_ids_to_tokens(target).startswith("Ġ")
-    *_, (text, _) = reveal(tokenizer, "She was BLANKed!", "hurri", "<mask>")
+    *_, (text, _) = questions.reveal(tokenizer, "She was BLANKed!", "hurri", "<mask>")
     assert text.startswith("She was h")
     assert text.endswith("<mask>ed!")
+    with pytest.raises(BiasError, match="no tokens of the word ''"):
+        questions.reveal(tokenizer, "BLANK!", "", "<mask>")
 
 
 @pytest.mark.parametrize("variant", ["pll_original", "pll_within_word_l2r"])
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_pseudo_loglikelihoods(models, tiny_mirror, variant, family):
-    where = models(family)
-    plain = Plain(transformers.AutoModelForMaskedLM, where)
-    for _, candidate, (score, count) in ask(HFMaskedLM(where, device="cpu"), "en", "intra", masked=variant):
+    plain = Plain(transformers.AutoModelForMaskedLM, models(family))
+
+    def expected(doc, candidate):
         encoded = plain.tokenizer(candidate["sentence"])
         ids, words = encoded["input_ids"], encoded.word_ids()
-        total = 0.0
+        found = []
         for i, word in enumerate(words):
             if word is None:
                 continue
-            hidden = list(ids)
-            hidden[i] = plain.tokenizer.mask_token_id
-            if variant == "pll_within_word_l2r":
-                for j in range(i + 1, len(ids)):
-                    if words[j] == word:
-                        hidden[j] = plain.tokenizer.mask_token_id
-            total += plain.logs(hidden)[i, ids[i]].item()
-        assert score == pytest.approx(total, rel=1e-5)
-        assert count == sum(word is not None for word in words)
+            behind = [j for j in range(i, len(ids)) if j == i or (variant != "pll_original" and words[j] == word)]
+            hidden = [plain.tokenizer.mask_token_id if j in behind else token for j, token in enumerate(ids)]
+            found.append(plain.logs(hidden)[i, ids[i]].item())
+        return found
+
+    hold(ask(HFMaskedLM(models(family), device="cpu"), "en", "intra", masked=variant), expected, sum)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_masked_between_sentences(models, tiny_mirror, language):
-    where = models("bert")
-    plain = Plain(transformers.AutoModelForNextSentencePrediction, where)
-    model = HFMaskedLM(where, device="cpu", batch_size=4)
+    plain = Plain(transformers.AutoModelForNextSentencePrediction, models("bert"))
     matters = False
-    for doc, candidate, (score, _) in ask(model, language, "inter"):
+    for doc, candidate, (score, _) in ask(HFMaskedLM(models("bert"), device="cpu", batch_size=4), language, "inter"):
         pair = plain.tokenizer(doc["context"], candidate["sentence"], return_tensors="pt")  # no full stop added
         assert set(pair["token_type_ids"][0].tolist()) == {0, 1}
         with torch.no_grad():
-            logits = plain.model(**pair).logits[0].double()
+            probability = plain.model(**pair).logits[0].double().softmax(-1)[0].item()
             pair["token_type_ids"] = torch.zeros_like(pair["token_type_ids"])
-            without = plain.model(**pair).logits[0].double()
-        assert score == pytest.approx(logits.softmax(-1)[0].item(), rel=1e-5)
-        matters |= abs(without.softmax(-1)[0].item() / score - 1) > 1e-3
+            without = plain.model(**pair).logits[0].double().softmax(-1)[0].item()
+        assert score == pytest.approx(probability, rel=1e-5)
+        matters |= abs(without / score - 1) > 1e-3
     assert matters
 
 
 def test_a_checkpoint_without_the_head_is_refused(models, tiny_mirror):
-    where = models("bert", heads=False)
-    asks = [NEXT_SENTENCE, CLOZE]
-    assert "has no next-sentence head" in str(HFMaskedLM.refusal({"pretrained": where}, asks))
+    where, asks = models("bert", heads=False), [NEXT_SENTENCE, CLOZE]
+    assert "next-sentence head" in str(HFMaskedLM.refusal({"pretrained": where}, asks))
     assert HFMaskedLM.refusal({"pretrained": where}, [CLOZE]) is None
     assert HFMaskedLM.refusal({"pretrained": models("bert")}, asks) is None
     model = HFMaskedLM(where, device="cpu")
-    with pytest.raises(BiasError, match="has no next-sentence head.*stereoset_<language>_intra"):
-        ask(model, "en", "inter")
-    with pytest.raises(BiasError, match="has no next-sentence head"):
-        ask(HFMaskedLM(models("roberta"), device="cpu"), "en", "inter")
+    for made in (model, HFMaskedLM(models("roberta"), device="cpu")):
+        with pytest.raises(BiasError, match="next-sentence head.*stereoset_<language>_intra"):
+            ask(made, "en", "inter")
     assert ask(model, "en", "intra")
+    with questions.expecting([NEXT_SENTENCE]), pytest.raises(BiasError, match="next-sentence head"):
+        HFMaskedLM(models("roberta"), device="cpu")  # looked for as soon as it is going to be needed
 
 
-def test_a_tokenizer_of_another_model_is_refused(models, tiny_mirror):
-    with pytest.raises(BiasError, match="don't belong together"):
+def test_inputs_that_a_model_cannot_read_are_refused(models, tiny_mirror):
+    with pytest.raises(BiasError, match="tokenizer"):
         ask(HFMaskedLM(models("bert"), tokenizer=models("roberta"), device="cpu"), "en", "intra")
-
-
-def test_the_head_is_looked_for_when_it_is_going_to_be_needed(models):
-    with questions.expecting([NEXT_SENTENCE]), pytest.raises(BiasError, match="no next-sentence head"):
-        HFMaskedLM(models("roberta"), device="cpu")
-    HFMaskedLM(models("roberta"), device="cpu")
+    with pytest.raises(BiasError, match="reads at most 12"):
+        ask(HFMaskedLM(models("bert", positions=12), device="cpu"), "en", "intra")
+    for given, says in (({"batch_size": "many"}, "--batch_size many"), ({"dtype": "float33"}, "dtype=float33")):
+        with pytest.raises(BiasError, match=says):
+            HFMaskedLM(models("bert"), device="cpu", **given)
 
 
 @pytest.mark.parametrize("content", [b"", b"version https://git-lfs", b"\x80", None])
 def test_damaged_checkpoints_are_one_line(models, tmp_path, content):
-    import shutil
-
     folder = tmp_path / "model"
     shutil.copytree(models("bert"), folder)
     weights = folder / "model.safetensors"
@@ -333,43 +325,40 @@ def test_damaged_checkpoints_are_one_line(models, tmp_path, content):
 def test_models_of_another_family_are_refused(models):
     with pytest.raises(BiasError, match="hf-mlm"):
         HFMaskedLM(models("gpt2"), device="cpu")
-    with pytest.raises(BiasError, match="no nsp_config.json|has no nsp_config.json"):
+    with pytest.raises(BiasError, match="nsp_config.json"):
         HFNextSentence(models("gpt2"), device="cpu")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_t5_within_sentences(models, tiny_mirror, language):
-    where = models("t5")
-    plain = Plain(transformers.AutoModelForSeq2SeqLM, where)
-    sentinel = plain.tokenizer.convert_tokens_to_ids("<extra_id_0>")
-    for doc, candidate, (score, count) in ask(harness_hf(where, backend="seq2seq"), language, "intra"):
-        found = []
-        for text, target in unmasked(plain, doc, candidate["word"], "<extra_id_0>"):
-            ids = plain.tokenizer.encode(text)
-            assert ids[-1] == plain.tokenizer.eos_token_id
-            logs = plain.logs(ids, decoder_input_ids=torch.tensor([[0, sentinel]]))
-            found.append(math.exp(logs[1, target].item()))
-        assert score == pytest.approx(sum(found) / len(found), rel=1e-5)
-        assert count == len(found)
+def behind_sentinel(plain, encode):
+    """What a T5 gives the tokens of a word, from texts encoded like this."""
+    sentinel = plain.tokenizer.convert_tokens_to_ids(SENTINEL)
+
+    def expected(doc, candidate):
+        return [
+            plain.logs(encode(text), decoder_input_ids=torch.tensor([[0, sentinel]]))[1, target].item()
+            for text, target in unmasked(plain, doc, candidate["word"], SENTINEL)
+        ]
+
+    return expected
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_t5_between_sentences(models, tiny_mirror, language):
-    where = models("t5")
-    plain = Plain(transformers.AutoModelForSeq2SeqLM, where)
-    for doc, candidate, (score, count) in ask(harness_hf(where, backend="seq2seq"), language, "inter"):
-        context = doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
-        encoder = plain.tokenizer.encode(context + " <extra_id_0>")
-        decoder = [0, *plain.tokenizer.encode("<extra_id_0> " + candidate["sentence"])]
+def test_t5(models, tiny_mirror, language):
+    plain, model = Plain(transformers.AutoModelForSeq2SeqLM, models("t5")), t5(models("t5"))
+
+    def between(doc, candidate):
+        decoder = [0, *plain.ids(f"{SENTINEL} {candidate['sentence']}", special=True)]
+        encoder = plain.ids(f"{closed(doc)} {SENTINEL}", special=True)
         logs = plain.logs(encoder, decoder_input_ids=torch.tensor([decoder]))
-        own = [logs[i, decoder[i + 1]].item() for i in range(1, len(decoder) - 1)]  # not the sentinel, but </s>
-        assert score == pytest.approx(perplexity_score(own), rel=1e-5)
-        assert count == len(own)
+        return [logs[i, decoder[i + 1]].item() for i in range(1, len(decoder) - 1)]  # not the sentinel, but </s>
+
+    within = behind_sentinel(plain, lambda text: plain.ids(text, special=True))
+    hold(ask(model, language, "intra"), within, mean_probability)
+    hold(ask(model, language, "inter"), between)
 
 
 def test_a_sentinel_that_the_tokenizer_loses_behind_letters(models, tiny_mirror):
-    model = harness_hf(models("t5"), backend="seq2seq")
-    plain = Plain(transformers.AutoModelForSeq2SeqLM, models("t5"))
+    model, plain = t5(models("t5")), Plain(transformers.AutoModelForSeq2SeqLM, models("t5"))
     real, lost = model.tokenizer, []
 
     class Losing:
@@ -379,38 +368,32 @@ def test_a_sentinel_that_the_tokenizer_loses_behind_letters(models, tiny_mirror)
             return getattr(real, name)
 
         def encode(self, text, **more):
-            before, found, _ = text.partition("<extra_id_0>")
+            before, found, _ = text.partition(SENTINEL)
             if found and before and not before.endswith(" "):
                 lost.append(text)
-                text = text.replace("<extra_id_0>", "@")
+                text = text.replace(SENTINEL, "@")
             return real.encode(text, **more)
 
+    def encode(text):
+        if text not in lost:
+            return plain.ids(text, special=True)
+        first, *parts = (plain.ids(part) for part in text.split(SENTINEL))
+        between = [token for part in parts for token in (real.convert_tokens_to_ids(SENTINEL), *part)]
+        return [*first, *between, real.eos_token_id]
+
     model.tokenizer = Losing()
-    sentinel = real.convert_tokens_to_ids("<extra_id_0>")
-    for doc, candidate, (score, _) in ask(model, "en", "intra"):
-        found = []
-        for text, target in unmasked(plain, doc, candidate["word"], "<extra_id_0>"):
-            if text in lost:
-                ids = []
-                for number, part in enumerate(text.split("<extra_id_0>")):
-                    ids += ([sentinel] if number else []) + real.encode(part, add_special_tokens=False)
-                ids.append(real.eos_token_id)
-            else:
-                ids = real.encode(text)
-            logs = plain.logs(ids, decoder_input_ids=torch.tensor([[0, sentinel]]))
-            found.append(math.exp(logs[1, target].item()))
-        assert score == pytest.approx(sum(found) / len(found), rel=1e-5)
+    hold(ask(model, "en", "intra"), behind_sentinel(plain, encode), mean_probability)
     assert lost
 
 
 def test_encoder_decoders_without_sentinels_or_contexts_are_refused(models, tiny_mirror):
-    model = harness_hf(models("t5"), backend="seq2seq")
+    model = t5(models("t5"))
     with pytest.raises(BiasError, match="an encoder-decoder model doesn't have"):
         ask(model, "en", "inter", variants=True)
-    with pytest.raises(BiasError, match="inter=gen_pmi is for causal"):
+    with pytest.raises(BiasError, match="inter=gen_pmi"):
         ask(model, "en", "inter", inter="gen_pmi")
     model.tokenizer = tiny.gpt2_tokenizer()
-    with pytest.raises(BiasError, match="no <extra_id_0>.*T5"):
+    with pytest.raises(BiasError, match=SENTINEL):
         ask(model, "en", "intra")
 
 
@@ -428,29 +411,29 @@ def causal_nsp(models, tmp_path_factory):
     return folder, body, tokenizer, head
 
 
-def head_score(body, tokenizer, head, context, candidate):
-    ids = tokenizer.encode(context, add_special_tokens=False) + tokenizer.encode(candidate, add_special_tokens=False)
-    with torch.no_grad():
-        mean = body(torch.tensor([ids])).last_hidden_state[0].mean(0)
-        for layer in (head[0], head[1], head[2]):
-            mean = layer.weight @ mean + layer.bias
-    return mean.double().softmax(-1)[1].item()
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_causal_with_a_head(causal_nsp, tiny_mirror, language):
-    folder, body, tokenizer, head = causal_nsp
+def assert_scores_of_the_head(model, causal_nsp, language):
+    _, body, tokenizer, head = causal_nsp
     spread = set()
-    for doc, candidate, (score, _) in ask(HFNextSentence(str(folder), device="cpu", batch_size=6), language, "inter"):
-        expected = head_score(body, tokenizer, head, doc["context"], candidate["sentence"])  # no full stop added
-        assert score == pytest.approx(expected, rel=1e-5)
+    for doc, candidate, (score, _) in ask(model, language, "inter"):
+        texts = doc["context"], candidate["sentence"]  # no full stop added
+        ids = [token for text in texts for token in tokenizer.encode(text, add_special_tokens=False)]
+        with torch.no_grad():
+            mean = body(torch.tensor([ids])).last_hidden_state[0].mean(0)
+            for layer in (head[0], head[1], head[2]):
+                mean = layer.weight @ mean + layer.bias
+        assert score == pytest.approx(mean.double().softmax(-1)[1].item(), rel=1e-5)
         spread.add(round(score, 4))
     assert len(spread) > 3
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_causal_with_a_head(causal_nsp, tiny_mirror, language):
+    assert_scores_of_the_head(HFNextSentence(str(causal_nsp[0]), device="cpu", batch_size=6), causal_nsp, language)
+
+
 @pytest.mark.parametrize("wrapped", [True, False])
 def test_the_authors_layout_of_weights(causal_nsp, models, tiny_mirror, tmp_path, wrapped):
-    _, body, tokenizer, head = causal_nsp
+    _, body, _, head = causal_nsp
     state = {f"module.core_model.{name}": value for name, value in body.state_dict().items()}
     embedding = state["module.core_model.wte.weight"]  # their script added a padding token
     state["module.core_model.wte.weight"] = torch.cat([embedding, torch.randn(1, embedding.shape[1])])
@@ -461,9 +444,7 @@ def test_the_authors_layout_of_weights(causal_nsp, models, tiny_mirror, tmp_path
     path = tmp_path / "nsp.pt"
     torch.save({"model_state_dict": state, "epoch": 1} if wrapped else state, path)
     model = HFNextSentence(models("gpt2"), nsp_weights=str(path), device="cpu")
-    for doc, candidate, (score, _) in ask(model, "en", "inter"):
-        expected = head_score(body, tokenizer, head, doc["context"], candidate["sentence"])
-        assert score == pytest.approx(expected, rel=1e-5)
+    assert_scores_of_the_head(model, causal_nsp, "en")
 
 
 def test_hostile_or_foreign_weights_are_refused(models, tmp_path):
@@ -475,122 +456,91 @@ def test_hostile_or_foreign_weights_are_refused(models, tmp_path):
 
             return os.system, (f"touch {marker}",)
 
-    for name, content in {"a": Hostile(), "b": {"model_state_dict": {}, "scaler": Hostile()}}.items():
-        torch.save(content, tmp_path / name)
-        with pytest.raises(BiasError, match="refused and not loaded"):
+    foreign = {
+        "a": (Hostile(), "refused and not loaded"),
+        "b": ({"model_state_dict": {}, "scaler": Hostile()}, "refused and not loaded"),
+        "c": ({"other": torch.ones(1)}, "not the authors' layout"),
+        "d": ({"core_model.x": torch.ones(1)}, "not the authors' layout"),
+        "e": ({"core_model.shared.weight": torch.ones(2, 2), "nsp_head.0.weight": torch.ones(1)}, "doesn't fit"),
+        "nowhere": (None, "nowhere: no such file"),
+    }
+    for name, (content, says) in foreign.items():
+        if content is not None:
+            torch.save(content, tmp_path / name)
+        with pytest.raises(BiasError, match=says):
             HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / name), device="cpu")
     assert not marker.exists()
-    torch.save({"other": torch.ones(1)}, tmp_path / "c")
-    with pytest.raises(BiasError, match="not the authors' layout"):
-        HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / "c"), device="cpu")
-    torch.save({"core_model.x": torch.ones(1)}, tmp_path / "d")
-    with pytest.raises(BiasError, match="not the authors' layout"):
-        HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / "d"), device="cpu")
-    torch.save({"core_model.shared.weight": torch.ones(2, 2), "nsp_head.0.weight": torch.ones(1)}, tmp_path / "e")
-    with pytest.raises(BiasError, match="doesn't fit"):
-        HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / "e"), device="cpu")
-    with pytest.raises(BiasError, match="nowhere: no such file"):
-        HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / "nowhere"), device="cpu")
 
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_t5_with_next_sentence_training(models, tiny_mirror, tmp_path, step):
     plain = Plain(transformers.AutoModelForSeq2SeqLM, models("t5"))
-    folder = tmp_path / "model"
     config = NSPConfig("seq2seq", prefix="binary classification: ", read_step=step)
-    save(folder, plain.model, plain.tokenizer, config)
+    save(tmp_path / "model", plain.model, plain.tokenizer, config)
     # untrained weights may well say the end token first, and `generate` would stop before the second step
     plain.model.generation_config.eos_token_id = None
-    no, yes = (plain.tokenizer.encode(word, add_special_tokens=False)[-1] for word in "01")
-    assert len(plain.tokenizer.encode("0", add_special_tokens=False)) == 2
-    for doc, candidate, (score, _) in ask(HFNextSentence(str(folder), device="cpu", batch_size=4), "en", "inter"):
+    assert len(plain.ids("0")) == 2
+    answers = ask(HFNextSentence(str(tmp_path / "model"), device="cpu", batch_size=4), "en", "inter")
+    for doc, candidate, (score, _) in answers:
         pair = plain.tokenizer("binary classification: " + doc["context"], candidate["sentence"], return_tensors="pt")
-        with torch.no_grad():
-            # the authors read the second step of greedy generation
+        with torch.no_grad():  # the authors read the second step of greedy generation
             made = plain.model.generate(
                 **pair, max_length=3, do_sample=False, num_beams=1, output_logits=True, return_dict_in_generate=True
             )
-        logits = made.logits[step - 1][0, [no, yes]].double()
+        logits = made.logits[step - 1][0, [plain.ids("0")[-1], plain.ids("1")[-1]]].double()
         assert score == pytest.approx(logits.softmax(-1)[1].item(), rel=1e-5)
 
 
-def test_a_model_with_next_sentence_training_has_no_clozes(causal_nsp, tiny_mirror):
-    folder, *_ = causal_nsp
+def test_what_a_model_with_next_sentence_training_refuses(causal_nsp, tiny_mirror, tmp_path):
     assert "between-sentence questions" in str(HFNextSentence.refusal({}, [CLOZE]))
     with pytest.raises(BiasError, match="between-sentence questions"):
-        ask(HFNextSentence(str(folder), device="cpu"), "en", "intra")
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [("{", "damaged"), ('{"family": "causal", "x": 1}', "damaged")],
-)
-def test_a_damaged_configuration_is_refused(causal_nsp, tmp_path, content, problem):
-    import shutil
-
+        ask(HFNextSentence(str(causal_nsp[0]), device="cpu"), "en", "intra")
     shutil.copytree(causal_nsp[0], tmp_path / "model")
-    (tmp_path / "model" / "nsp_config.json").write_text(content)
-    with pytest.raises(BiasError, match=problem):
-        HFNextSentence(str(tmp_path / "model"), device="cpu")
+    for content in ("{", '{"family": "causal", "x": 1}'):
+        (tmp_path / "model" / "nsp_config.json").write_text(content)
+        with pytest.raises(BiasError, match="damaged"):
+            HFNextSentence(str(tmp_path / "model"), device="cpu")
 
 
-@pytest.mark.parametrize("kind", ["hf", "hf-mlm", "hf-nsp", "t5"])
+@pytest.mark.parametrize("kind", ["hf", "t5", "hf-mlm", "hf-nsp"])
 def test_scores_do_not_depend_on_the_batch_size(models, causal_nsp, tiny_mirror, kind):
     found = []
     for size in (1, 8, 64):
         made = {
-            "hf": lambda size: harness_hf(models("gpt2")),
-            "t5": lambda size: harness_hf(models("t5"), backend="seq2seq"),
+            "hf": lambda size: hf(models("gpt2"), batch_size=size),
+            "t5": lambda size: hf(models("t5"), backend="seq2seq", batch_size=size),
             "hf-mlm": lambda size: HFMaskedLM(models("bert"), device="cpu", batch_size=size),
             "hf-nsp": lambda size: HFNextSentence(str(causal_nsp[0]), device="cpu", batch_size=size),
         }[kind](size)
-        if kind in ("hf", "t5"):
-            made.batch_size_per_gpu = size
         tests = ["inter"] if kind == "hf-nsp" else ["inter", "intra"]
-        found.append(
-            [answer[0] for language in ("en", "fr") for test in tests for *_, answer in ask(made, language, test)]
-        )
+        found.append([answer[0] for lang in ("en", "fr") for test in tests for *_, answer in ask(made, lang, test)])
     assert found[1] == pytest.approx(found[0], rel=1e-4)
     assert found[2] == pytest.approx(found[0], rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["hf-mlm", "hf-nsp"])
-def test_our_models_answer_from_the_cache(models, causal_nsp, tiny_mirror, tmp_path, kind, monkeypatch):
-    from lm_eval.api.model import CachingLM
-
-    made = HFMaskedLM(models("bert"), device="cpu") if kind == "hf-mlm" else HFNextSentence(causal_nsp[0], device="cpu")
-    cached = CachingLM(made, str(tmp_path / "cache.db"))
-    first = [answer for *_, answer in ask(cached, "en", "inter")]
-
-    def fail(requests):
-        raise AssertionError("asked again")
-
-    monkeypatch.setattr(made, "_follow", fail)
-    assert [answer for *_, answer in ask(cached, "en", "inter")] == first
-
-
-@pytest.mark.parametrize("kind", ["hf-mlm", "hf-nsp"])
-def test_a_stop_costs_no_more_than_the_part_in_work(models, causal_nsp, tiny_mirror, tmp_path, kind, monkeypatch):
-    from lm_eval.api.model import CachingLM
-
-    from lm_eval_bias.models import question_model
-
-    monkeypatch.setattr(question_model, "_PARTS", 1)
-    options = {"device": "cpu", "batch_size": 5}
+def test_a_stop_costs_no_more_than_the_part_in_work(models, causal_nsp, tiny_mirror, tmp_path, kind):
+    options = {"device": "cpu", "batch_size": 1}
     made = HFMaskedLM(models("bert"), **options) if kind == "hf-mlm" else HFNextSentence(causal_nsp[0], **options)
-    whole = [answer for *_, answer in ask(made, "en", "inter")]  # of 12 questions
-    follow, calls = made._follow, []
+    requests = [
+        Instance(q.kind, doc, q.arguments, i)
+        for language in LANGUAGES
+        for doc in hooks.documents({"language": language, "tests": ["inter"], "variants": False})
+        for i, q in enumerate(hooks.questions(doc))
+    ]
+    whole = made.next_sentence(requests)
+    batches, calls = made.batches, []
 
-    def stops(requests):
-        calls.append(len(requests))
+    def stops(lengths):
+        calls.append(len(lengths))
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return follow(requests)
+        return batches(lengths)
 
-    monkeypatch.setattr(made, "_follow", stops)
+    made.batches = stops
     with pytest.raises(KeyboardInterrupt):
-        ask(CachingLM(made, str(tmp_path / "cache.db")), "en", "inter")
-    calls[:] = [0, 0]
-    again = [answer for *_, answer in ask(CachingLM(made, str(tmp_path / "cache.db")), "en", "inter")]
-    assert calls == [0, 0, 5, 2]
+        CachingLM(made, str(tmp_path / "cache.db")).next_sentence(requests)
+    again = CachingLM(made, str(tmp_path / "cache.db")).next_sentence(requests)
     assert again == [pytest.approx(answer, rel=1e-5) for answer in whole]
+    assert calls[0] == calls[1] == calls[2] == 16
+    assert sum(calls[2:]) == len(set(map(repr, (r.args for r in requests)))) - 16  # the first part isn't asked again

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import itertools
 import logging
 import math
 import random
 import sys
 import types
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness.internals import loglikelihood_tokens
 from lm_eval_bias.models import cached_prefixes
 
 VOCABULARY, GARBAGE = 50, -0.125
@@ -42,7 +43,7 @@ def distribution(prefix):
 
 
 def entry(value):
-    return types.SimpleNamespace(logprob=float(value))
+    return SimpleNamespace(logprob=float(value))
 
 
 class Engine:
@@ -66,61 +67,55 @@ class Engine:
                 rows.append({n: entry(row[n]) for n in {token, int(row.argmax())}})
         row = distribution(tokens)
         named = {int(row.argmax()), *(parameters.logprob_token_ids or [])}
-        written = types.SimpleNamespace(logprobs=[{n: entry(row[n]) for n in named}])
-        return self.spoil(types.SimpleNamespace(
+        written = SimpleNamespace(logprobs=[{n: entry(row[n]) for n in named}])
+        return self.spoil(SimpleNamespace(
             prompt_token_ids=tokens, prompt_logprobs=rows, num_cached_tokens=cached, outputs=[written]
         ))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def module():
-    """Our module and the harness's, with what they import of vLLM."""
+def make():
+    """Makes models of our class, with an engine in place of all that the harness's class loads."""
     names = {
         "vllm": {"LLM": None, "SamplingParams": SamplingParams, "TokensPrompt": dict},
         "vllm.lora": {}, "vllm.lora.request": {"LoRARequest": None},
         "vllm.renderers": {}, "vllm.renderers.hf": {"resolve_chat_template": None},
         "vllm.tokenizers": {"get_tokenizer": None},
+        "vllm.platforms": {"current_platform": SimpleNamespace(is_cpu=lambda: True)},
     }  # fmt: skip
-    version = importlib.metadata.version
-    with pytest.MonkeyPatch.context() as patch:
-        for name, content in names.items():
-            stub = types.ModuleType(name)
-            vars(stub).update(content)
-            patch.setitem(sys.modules, name, stub)
-        for name in ("lm_eval.models.vllm_causallms", "lm_eval_bias.models.vllm_packed"):
-            patch.delitem(sys.modules, name, raising=False)
-        patch.setattr(importlib.metadata, "version", lambda name: "0.32.0" if name == "vllm" else version(name))
-        yield importlib.import_module("lm_eval_bias.models.vllm_packed")
-        for name in ("lm_eval.models.vllm_causallms", "lm_eval_bias.models.vllm_packed"):
-            sys.modules.pop(name, None)
+    modules = ("lm_eval.models.vllm_causallms", "lm_eval_bias.models.vllm_packed")
 
-
-@pytest.fixture
-def make(module):
-    def build(engine, trial=True, dtype="torch.float32", space=10_000, **changes):
-        model = object.__new__(module.VLLMPacked)
-        config = types.SimpleNamespace(
-            cache_config=types.SimpleNamespace(
-                enable_prefix_caching=engine.caching, block_size=engine.block, num_gpu_blocks=space // engine.block
-            ),
-            scheduler_config=types.SimpleNamespace(max_num_batched_tokens=500),
+    def load(self, engine, dtype="torch.float32", space=10_000, data_parallel_size=1, **options):
+        assert options == {"enable_prefix_caching": True, "block_size": 32}
+        cache = SimpleNamespace(
+            enable_prefix_caching=engine.caching, block_size=engine.block, num_gpu_blocks=space // engine.block
         )
-        kind = types.SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
-        model.model = types.SimpleNamespace(llm_engine=types.SimpleNamespace(vllm_config=config, model_config=kind))
-        model.tokenizer = range(VOCABULARY)
-        model._max_length, model.data_parallel_size, model.batch_size = 64, 1, 8
-        model.cache_hook = types.SimpleNamespace(add_partial=lambda *kept: model.kept.append(kept))
-        model.kept = []
-        model._model_generate = lambda requests, generate=False, sampling_params=None: [
+        config = SimpleNamespace(cache_config=cache, scheduler_config=SimpleNamespace(max_num_batched_tokens=500))
+        kind = SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
+        self.model = SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=config, model_config=kind))
+        self.tokenizer = range(VOCABULARY)
+        self._max_length, self.data_parallel_size, self.batch_size = 64, data_parallel_size, 8
+        self.kept = []
+        self.cache_hook = SimpleNamespace(add_partial=lambda *kept: self.kept.append(kept))
+        self._model_generate = lambda requests, generate=False, sampling_params=None: [
             engine.answer(tokens, parameters) for tokens, parameters in zip(
                 requests, sampling_params or [SamplingParams(prompt_logprobs=1)] * len(requests), strict=True
             )
         ]  # fmt: skip
-        vars(model).update(changes)
-        model._why_not = model._unfit() or (model._trial() if trial else "")
-        return model
 
-    return build
+    version = importlib.metadata.version
+    with pytest.MonkeyPatch.context() as patch:
+        for name, content in names.items():
+            patch.setitem(sys.modules, name, types.ModuleType(name))
+            vars(sys.modules[name]).update(content)
+        for name in modules:
+            patch.delitem(sys.modules, name, raising=False)
+        patch.setattr(importlib.metadata, "version", lambda name: "0.32.0" if name == "vllm" else version(name))
+        made = importlib.import_module("lm_eval_bias.models.vllm_packed").VLLMPacked
+        patch.setattr(made.__base__, "__init__", load)
+        yield made
+        for name in modules:
+            sys.modules.pop(name, None)
 
 
 def wanted(context, continuation):
@@ -148,16 +143,16 @@ def requests_of(seed, number=60):
     return [*found, *found[:5]]
 
 
-@pytest.mark.parametrize(("seed", "block"), [*itertools.product(range(6), [1, 4]), (1, 16)])
+@pytest.mark.parametrize(("seed", "block"), [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (1, 16)])
 def test_log_likelihoods_are_the_engines_own_in_any_order_and_with_a_filled_cache(seed, block, make):
     model = make(Engine(block))
-    assert not model._why_not
+    assert not model.why_not
     requests = requests_of(seed)
     expected = [wanted(context, continuation) for _, context, continuation in requests]
     assert any(greedy for _, greedy in expected)
     for order in (range(len(requests)), random.Random(seed).sample(range(len(requests)), len(requests))):
         model.kept.clear()
-        answers = model._loglikelihood_tokens([requests[i] for i in order], disable_tqdm=True)
+        answers = loglikelihood_tokens(model, [requests[i] for i in order])
         for i, answer in zip(order, answers, strict=True):
             assert answer == (pytest.approx(expected[i][0], abs=1e-9), expected[i][1])
         assert [(key, answer) for _, key, answer in model.kept] == [
@@ -191,7 +186,7 @@ def test_the_cache_serves_what_requests_share(make, caplog):
     context = [i % 9 for i in range(40)]
     requests = [(None, context, [n, *range(4)]) for n in range(6)]
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
-        model._loglikelihood_tokens(requests)
+        loglikelihood_tokens(model, requests)
     asked, nodes = 6 * 45, 40 + 6 * 5
     assert nodes <= engine.run <= 45 + 5 * 9 + 40  # a block or less of the context anew for each
     assert f"{asked} tokens requested, {engine.run} run ({engine.run / nodes:.2f} per token of the trie)" in caplog.text
@@ -204,7 +199,7 @@ def test_rows_that_came_from_the_cache_are_asked_again_without_it(make):
     requests = [(None, list(range(10)), [n, *range(7)]) for n in (1, 2)]
     expected = [wanted(context, continuation) for _, context, continuation in requests]
     engine.held = {tuple((list(range(10)) + [n, *range(7)])[:k]) for n in (1, 2) for k in range(20)}  # another user's
-    answers = model._loglikelihood_tokens(requests, disable_tqdm=True)
+    answers = loglikelihood_tokens(model, requests)
     assert [value for value, _ in answers] == pytest.approx([value for value, _ in expected], abs=1e-9)
 
 
@@ -236,7 +231,7 @@ def other(value, where):
         (other(math.nan, "rows"), "nan in place of a log-probability"),
         (other(-math.inf, "rows"), "-inf in place of a log-probability"),
         (other(0.5, "next tokens"), "0.5 in place of a log-probability"),
-        (spoilt(outputs=[types.SimpleNamespace(logprobs=None)]), "no log-probability of a token"),
+        (spoilt(outputs=[SimpleNamespace(logprobs=None)]), "no log-probability of a token"),
     ],
 )
 def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, make):
@@ -247,7 +242,7 @@ def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, mak
     with pytest.raises(
         BiasError, match=f"vLLM gives no usable answer: .*{says}.*; use --model vllm, which doesn't share prefixes"
     ):
-        model._loglikelihood_tokens(requests, disable_tqdm=True)
+        loglikelihood_tokens(model, requests)
 
 
 @pytest.mark.parametrize(
@@ -260,34 +255,34 @@ def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, mak
 )
 def test_an_engine_that_cannot_share_is_asked_as_vllm_does(engine, changes, says, make):
     model = make(engine, **changes)
-    assert says in model._why_not
+    assert says in model.why_not
     requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6, 7])]
-    answers = model._loglikelihood_tokens(requests, disable_tqdm=True)
+    answers = loglikelihood_tokens(model, requests)
     assert answers == [(pytest.approx(wanted(*pair)[0], abs=1e-9), wanted(*pair)[1]) for _, *pair in requests]
 
 
 def test_an_engine_that_gives_others_with_its_cache_is_found_out_at_load(make):
     engine = Engine()
     engine.spoil = lambda output: other(-3.0, "rows")(output) if output.num_cached_tokens else output
-    assert "a trial differs by" in make(engine)._why_not
+    assert "a trial differs by" in make(engine).why_not
     engine = Engine()
     engine.spoil = lambda output: other(-3.0, "next tokens")(output) if output.prompt_logprobs is None else output
-    assert "a trial differs by" in make(engine)._why_not
+    assert "a trial differs by" in make(engine).why_not
     engine = Engine()
     engine.held = type("Nothing", (), {"update": lambda *_: None, "__contains__": lambda *_: False})()
-    assert "doesn't use its prefix cache" in make(engine)._why_not
+    assert "doesn't use its prefix cache" in make(engine).why_not
 
 
 def test_an_older_vllm_is_asked_in_its_own_way(make, monkeypatch):
-    monkeypatch.setattr(sys.modules["vllm"], "SamplingParams", lambda temperature=0, prompt_logprobs=1: None)
-    assert make(Engine(), trial=False)._why_not == "this vLLM has no logprob_token_ids"
+    monkeypatch.setattr("vllm.SamplingParams", lambda temperature=0, prompt_logprobs=1: None)
+    assert make(Engine()).why_not == "this vLLM has no logprob_token_ids"
 
 
 def test_requests_that_do_not_fit_are_cut_on_the_left_or_refused(make):
     model = make(Engine())
     context, continuation = [i % 11 for i in range(100)], [1, 2, 3]
-    (answer,) = model._loglikelihood_tokens([(None, context, continuation)], disable_tqdm=True)
+    (answer,) = loglikelihood_tokens(model, [(None, context, continuation)])
     assert answer[0] == pytest.approx(wanted(context[-60:], continuation)[0], abs=1e-9)
     for pair in (([1], list(range(40)) * 2), ([], [1]), ([1], [])):
         with pytest.raises(BiasError, match="context and .* continuation tokens; each needs at least one"):
-            model._loglikelihood_tokens([(None, *pair)], disable_tqdm=True)
+            loglikelihood_tokens(model, [(None, *pair)])

@@ -1,5 +1,4 @@
 """Log-likelihoods of many requests with each common beginning run once.
 
-``layouts`` lays the requests' trie out, ``trie_walk`` and ``packed_forwards`` are the methods to run it,
-``method_trial`` finds out which of them a model does right.
+``trie_walk`` and ``packed_forwards`` are methods to do so, ``method_trial`` finds out which of them a model does right.
 """

@@ -11,7 +11,7 @@ import torch
 
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Network, Plain
-from lm_eval_bias.models.packed.trie_walk import Trie, Walk
+from lm_eval_bias.models.packed.trie_walk import Walk
 from lm_eval_bias.models.prefix_trie import Ints, arrange
 
 STEM = 64  # tokens that the trial sequences have in common
@@ -54,7 +54,7 @@ def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     """Root mean square difference of each position's logits over their spread, shape (positions,)."""
     logits, reference = logits.cpu().double(), reference.cpu().double()
     spread = reference.std(-1).clamp_min(1e-12)
-    return ((logits - reference).pow(2).mean(-1).sqrt() / spread).nan_to_num(nan=math.inf)
+    return (logits - reference).pow(2).mean(-1).sqrt() / spread
 
 
 class Trial:
@@ -86,11 +86,14 @@ class Trial:
 
     def deviations(self, method: Method) -> list[torch.Tensor]:
         """How far a method's logits are from plain ones, in units of their spread, per sequence and position."""
-        by_sequence: dict[int, torch.Tensor] = {}
+        reference = torch.cat(self.reference)
+        found = torch.full((len(reference),), math.nan, dtype=torch.float64)
         for output in method.trial_outputs(self.sequences, self.needed):
-            for k, places in output.nodes.items():
-                by_sequence[k] = _deviations(output.logits[torch.from_numpy(places)], self.reference[k])
-        return [by_sequence[k] for k in range(len(self.sequences))]
+            if not len(output.slots):
+                continue
+            slots, rows = torch.from_numpy(output.slots), torch.from_numpy(output.rows)
+            found[slots] = _deviations(output.logits[rows], reference[slots])
+        return list(found.nan_to_num(nan=math.inf).split(self.needed.tolist()))
 
     @cached_property
     def noise(self) -> list[torch.Tensor]:
@@ -116,7 +119,7 @@ def _size(deviations: torch.Tensor) -> float:
 
 
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
-    """Find the first method that gives plain forwards' logits, and for :class:`Walk` the next one as its alternative.
+    """Find the first method that gives plain forwards' logits.
 
     Args:
         network: The model.
@@ -130,14 +133,10 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return MethodVerdict(None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0)
     failures: list[str] = []
-    walk: Walk | None = None
-    verdict = None
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
     styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
-    of_the_trie = [kind(network, style) for kind in (Walk, Trie) for style in styles]
-    for method in (*of_the_trie, Cached(network), Plain(network)):  # the one that shares most first
-        if walk and isinstance(method, Walk):
-            continue
+    walks = [Walk(network, style) for style in styles]
+    for method in (*walks, Cached(network), Plain(network)):  # the one that shares most first
         try:
             noise = None if exact else probe.noise
             deviations = probe.deviations(method)
@@ -145,17 +144,9 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
             failures.append(f"{method.name}: {one_line(error)[:150]}")
             continue
         differs = f"differs from plain forward passes by {_size(torch.cat(deviations)):.0e} of the logits' spread"
-        if not _agrees(deviations, noise, probe.effect):
-            failures.append(f"{method.name}: {differs}")
-            continue
-        if walk:
-            walk.instead = method
-            break
-        padding = "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
-        verdict = MethodVerdict(
-            method, "; ".join([f"{method.description}; {differs}{padding}", *failures]), probe.longest
-        )
-        if not isinstance(method, Walk):
-            break
-        walk = method
-    return verdict or MethodVerdict(None, "; ".join(failures), probe.longest)
+        if _agrees(deviations, noise, probe.effect):
+            padding = "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
+            why = "; ".join([f"{method.description}; {differs}{padding}", *failures])
+            return MethodVerdict(method, why, probe.longest)
+        failures.append(f"{method.name}: {differs}")
+    return MethodVerdict(None, "; ".join(failures), probe.longest)

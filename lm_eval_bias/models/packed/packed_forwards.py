@@ -3,12 +3,13 @@
 Here are those that know no trie. ``Cached``: what several sequences begin with is run once, its keys and values serve
 all of them; right for attention models, also those that know no position ids. ``Plain``: every sequence by itself, as
 the ``hf`` backend runs it; right for every model. All methods project only what is needed to the vocabulary.
+
+A *slot* is a needed token of a sequence: the last ones of each, numbered through all sequences.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,10 @@ import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel
 
-from lm_eval_bias.models.packed.layouts import WIDEST, Cost, batches
-from lm_eval_bias.models.prefix_trie import Ints, Sequences
+from lm_eval_bias.models.prefix_trie import Ints, Sequences, ranges
 
 NO_LIMIT = 1 << 30
-_AT_ONCE = 64  # positions: their logits stay in the processor's cache
+_AT_ONCE = 1024  # positions whose logits are made float32 together
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Network:
         call: Runs it without gradients on keyword arguments; returns what the model returns.
         device: Of its inputs.
         dtype: Of its activations.
-        cost: What its tokens cost.
+        pair: What a token's attention to another costs, in a token's matrix products.
         vocabulary: Number of logits a position has.
     """
 
@@ -43,21 +43,23 @@ class Network:
     call: Callable[..., Any]
     device: torch.device
     dtype: torch.dtype
-    cost: Cost
+    pair: float
     vocabulary: int
 
     def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
         """An array on the device; whole numbers of 64 bits."""
         return torch.from_numpy(array.astype(np.int64, copy=False)).to(self.device)
 
-    def logits_at(self, places: Ints, ids: Ints, **inputs: Any) -> torch.Tensor:
-        """Run the model on rows of ids and project some places of them, flattened, to the vocabulary."""
-        at, width = self.tensor(places), ids.shape[1]
+    def forward(self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any) -> ForwardOutput:
+        """Run the model on rows of ids, and project the places of slots, in the flattened rows, to the vocabulary."""
+        needed, rows = np.unique(places, return_inverse=True)
+        at, width = self.tensor(needed), ids.shape[1]
         with gathered(self.model, at, width) as projected:
             logits: torch.Tensor = self.call(input_ids=self.tensor(ids), **inputs).logits
         if projected:
-            return logits[0]
-        return logits[:, logits.shape[1] - width :].reshape(-1, logits.shape[-1])[at.to(logits.device)]
+            return ForwardOutput(slots, rows, logits[0], tokens)
+        logits = logits[:, logits.shape[1] - width :].reshape(-1, logits.shape[-1])[at.to(logits.device)]
+        return ForwardOutput(slots, rows, logits, tokens)
 
 
 @contextlib.contextmanager
@@ -97,8 +99,7 @@ def score(logits: torch.Tensor, places: Ints, targets: Ints) -> tuple[npt.NDArra
         Nats and booleans, both of shape (n,).
     """
     norms, best = [], []
-    size = _AT_ONCE if logits.device.type == "cpu" else 16 * _AT_ONCE
-    for rows in logits.split(size):
+    for rows in logits.split(_AT_ONCE):
         rows = rows.float()
         norms.append(torch.logsumexp(rows, -1))
         best.append(rows.argmax(-1))
@@ -114,72 +115,49 @@ class ForwardOutput:
     """What one forward gave.
 
     Attributes:
-        nodes: Per sequence, rows of ``logits``: its needed tokens in order.
-        logits: Shape (needed tokens, vocabulary).
+        slots: The slots that it answers, shape (n,).
+        rows: The row of ``logits`` of each, same shape.
+        logits: Shape (rows, vocabulary).
         tokens: How many tokens were run, padding aside.
     """
 
-    nodes: dict[int, Ints]
+    slots: Ints
+    rows: Ints
     logits: torch.Tensor
     tokens: int
 
 
-def numbered(nodes: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
-    """Number the places that sequences need, once each, and tell each sequence where its own are."""
-    places, back = np.unique(np.concatenate(list(nodes.values())), return_inverse=True)
-    ends = np.cumsum([len(part) for part in nodes.values()])
-    return places, dict(zip(nodes, np.split(back, ends[:-1]), strict=True))
-
-
-def _forward(network: Network, ids: Ints, nodes: dict[int, Ints], tokens: int, **inputs: Any) -> ForwardOutput:
-    """Run rows of ids, and project what sequences need; ``nodes`` are places in the flattened rows."""
-    places, rows = numbered(nodes)
-    return ForwardOutput(rows, network.logits_at(places, ids, **inputs), tokens)
-
-
 def _padded(
     sequences: Sequences, needed: Ints, runs: Sequence[tuple[int, int]], skipped: int = 0
-) -> tuple[Ints, dict[int, Ints]]:
-    """Pad rows on the right, and find where sequences' needed tokens stand in them, flattened.
+) -> tuple[Ints, Ints, Ints]:
+    """Pad rows on the right; return them, their slots, and where these stand in the flattened rows.
 
     A row is the last sequence of a run ``(first, last)``, in which each begins the next one, from token ``skipped`` on.
     """
     lengths = sequences.lengths - skipped
     width = max(int(lengths[last]) for _, last in runs)
     ids = np.zeros((len(runs), width), np.int64)
-    nodes: dict[int, Ints] = {}
-    for row, (first, last) in enumerate(runs):
+    for row, (_, last) in enumerate(runs):
         ids[row, : lengths[last]] = sequences.ids(last, skipped)
-        for k in range(first, last + 1):
-            nodes[k] = row * width + np.arange(lengths[k] - needed[k], lengths[k])
-    return ids, nodes
+    members = np.concatenate([np.arange(first, last + 1) for first, last in runs])
+    rows = np.repeat(np.arange(len(runs)), [last + 1 - first for first, last in runs])
+    counts = needed[members]
+    return ids, slots_of(needed, members), ranges(rows * width + lengths[members] - counts, counts)
+
+
+def slots_of(needed: Ints, members: Ints) -> Ints:
+    """The slots of some sequences, of which each has so many ``needed`` tokens."""
+    return ranges((np.cumsum(needed) - needed)[members], needed[members])
 
 
 class Method(ABC):
-    """A method of running sequences: its name and what it does, for the log.
-
-    Attributes:
-        network: What is run.
-        widest: Most tokens that one attends over: a model's own window may count places in the row, which no mask can
-            mend.
-        attended: The most so far.
-    """
+    """A method of running sequences: its name and what it does, for the log."""
 
     name = ""
     description = ""
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.widest = WIDEST
-        self.attended = 0
-
-    def limit(self, windows: list[int]) -> None:
-        """Attend over no more than those of a model's windows that were not tried."""
-        self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
-
-    def price(self, sequences: Sequences, budget: int) -> float:
-        """Estimate the floating-point operations of running sequences; infinite if nobody has to know."""
-        return math.inf
 
     @abstractmethod
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
@@ -227,9 +205,25 @@ class Plain(Method):
         counts = [int(needed[low : high + 1].sum()) for low, high in runs]
         for batch in batches(lengths[last[order]].tolist(), counts, 1 if self.alone else budget, most):
             batch_runs = [runs[i] for i in batch]
-            ids, nodes = _padded(sequences, needed, batch_runs)
+            ids, slots, places = _padded(sequences, needed, batch_runs)
             tokens = sum(int(lengths[high]) for _, high in batch_runs)
-            yield _forward(self.network, ids, nodes, tokens, use_cache=False)
+            yield self.network.forward(ids, slots, places, tokens, use_cache=False)
+
+
+def batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int) -> Iterator[list[int]]:
+    """Group neighbours, longest first, up to a budget of tokens with padding and ``most`` needed ones."""
+    batch: list[int] = []
+    width = count = 0
+    for i, size in enumerate(sizes):
+        if batch and (width * (len(batch) + 1) > budget or count + counts[i] > most):
+            yield batch
+            batch = []
+        if not batch:
+            width, count = size, 0
+        batch.append(i)
+        count += counts[i]
+    if batch:
+        yield batch
 
 
 class Cached(Method):
@@ -241,41 +235,37 @@ class Cached(Method):
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
         """See :meth:`Method.outputs`."""
         groups = groups_of(sequences.lengths.tolist(), sequences.shared.tolist(), needed.tolist())
-        groups.sort(key=lambda group: -group.common)
-        batch: list[Group] = []
-        for group, following in zip(groups, [*groups[1:], None], strict=True):
-            batch.append(group)
-            if following is not None and following.common == group.common:
-                members = [sequences.lengths[one.first : one.last] for one in (*batch, following)]
-                if sum(map(len, members)) * max(int(part.max()) for part in members) <= budget:
-                    continue
-            run = self._shared if group.common else self._unshared
-            yield from run(sequences, batch, needed, budget, most)
-            batch = []
-
-    def _unshared(
-        self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int
-    ) -> Iterator[ForwardOutput]:
-        members = np.concatenate([np.arange(group.first, group.last) for group in batch])
-        for output in Plain(self.network).outputs(sequences.subset(members), needed[members], budget, most):
-            output.nodes = {int(members[k]): places for k, places in output.nodes.items()}
+        alone = np.array([group.first for group in groups if not group.common], np.int64)
+        slots = slots_of(needed, alone)
+        for output in Plain(self.network).outputs(sequences.subset(alone), needed[alone], budget, most):
+            output.slots = slots[output.slots]
             yield output
+        batch: list[Group] = []
+        for group in sorted((group for group in groups if group.common), key=lambda group: -group.common):
+            members = [sequences.lengths[one.first : one.last] for one in (*batch, group)]
+            size = sum(map(len, members)) * max(int(part.max()) for part in members)
+            if batch and (group.common != batch[0].common or size > budget):
+                yield self._shared(sequences, batch, needed)
+                batch = []
+            batch.append(group)
+        if batch:
+            yield self._shared(sequences, batch, needed)
 
-    def _shared(
-        self, sequences: Sequences, batch: list[Group], needed: Ints, budget: int, most: int
-    ) -> Iterator[ForwardOutput]:
+    def _shared(self, sequences: Sequences, batch: list[Group], needed: Ints) -> ForwardOutput:
+        """Run groups with equally long common beginnings: these first, what follows each behind them."""
         network, common = self.network, batch[0].common
         heads = network.tensor(np.stack([sequences.ids(group.first)[:common] for group in batch]))
         with gathered(network.model, torch.zeros(1, dtype=torch.int64), common):
             cache = network.call(input_ids=heads, use_cache=True).past_key_values
         members = [k for group in batch for k in range(group.first, group.last)]
-        ids, nodes = _padded(sequences, needed, [(k, k) for k in members], common)
+        ids, slots, places = _padded(sequences, needed, [(k, k) for k in members], common)
         cache.batch_select_indices(
             network.tensor(np.repeat(np.arange(len(batch)), [group.last - group.first for group in batch]))
         )
         mask = torch.ones((len(members), common + ids.shape[1]), dtype=torch.int64, device=network.device)
         tokens = int((sequences.lengths[members] - common).sum()) + common * len(batch)
-        yield _forward(network, ids, nodes, tokens, attention_mask=mask, past_key_values=cache, use_cache=True)
+        inputs = {"attention_mask": mask, "past_key_values": cache, "use_cache": True}
+        return network.forward(ids, slots, places, tokens, **inputs)
 
 
 class Group(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,9 @@ from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models.packed import attention_masks, method_trial
-from lm_eval_bias.models.packed.layouts import Cost
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Network, Plain, score
-from lm_eval_bias.models.packed.trie_walk import TrieMethod
-from lm_eval_bias.models.prefix_trie import Ints, arrange
-from lm_eval_bias.scoring.token_likelihoods import encoded_once
+from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.prefix_trie import Ints, Sequences, arrange, ranges
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
 _LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
-_GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
 Answer = tuple[float, bool]
 
@@ -40,6 +36,9 @@ class HFPacked(HFLM):
     ancestors. At load the model shows on a small trie that it gives the logits of plain forwards so; where it doesn't,
     a method that shares less is taken (see :mod:`.packed_forwards`), at last the ``hf`` backend's own.
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
+
+    Attributes:
+        method: How sequences are run; ``None`` leaves them to the ``hf`` backend.
     """
 
     def __init__(self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any) -> None:
@@ -60,7 +59,7 @@ class HFPacked(HFLM):
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
         self._on_cpu = self.device.type == "cpu"
         self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
-        self._method: Method | None = None
+        self.method: Method | None = None
         self._tested_length = 0
         self._prove(method_trial.STEM)
 
@@ -70,36 +69,22 @@ class HFPacked(HFLM):
             raise BiasError("--model hf-packed is for causal language models: run this encoder-decoder with --model hf")
 
     def _call(self, **inputs: Any) -> Any:
-        # transformers copies heads' common keys for each head where there is a mask; on a GPU that pays
-        grouped = self._on_cpu and _GROUPED not in os.environ
-        if grouped:
-            os.environ[_GROUPED] = "1"
         dtype = self.mixed_precision_dtype
-        try:
-            with torch.no_grad(), torch.autocast(self.device.type, dtype, enabled=dtype is not None):
-                return self.model(**inputs)
-        finally:
-            if grouped:
-                del os.environ[_GROUPED]
+        with torch.no_grad(), torch.autocast(self.device.type, dtype, enabled=dtype is not None):
+            return self.model(**inputs)
 
     def _network(self) -> Network:
-        model = self.model
-        embeddings = model.get_input_embeddings().weight
-        head = model.get_output_embeddings()
-        tables = {id(embeddings), id(getattr(head, "weight", None))}
-        size = sum(p.numel() for p in model.parameters() if id(p) not in tables)
-        text = model.config.get_text_config()
-        width, layers = getattr(text, "hidden_size", 1024), getattr(text, "num_hidden_layers", 12)
+        embeddings, text = self.model.get_input_embeddings().weight, self.model.config.get_text_config()
         dtype = embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
+        size = max(1, sum(p.numel() for p in self.model.parameters()) - embeddings.numel())
         # attention kernels reach two thirds of the speed of matrix products
-        cost = Cost(token=2.0 * size, pair=6.0 * width * layers)
-        return Network(
-            model, self._call, self.device, self.mixed_precision_dtype or dtype, cost, int(embeddings.shape[0])
-        )
+        pair = 3.0 * getattr(text, "hidden_size", 1024) * getattr(text, "num_hidden_layers", 12) / size
+        dtype = self.mixed_precision_dtype or dtype
+        return Network(self.model, self._call, self.device, dtype, pair, int(embeddings.shape[0]))
 
     def _prove(self, stem: int) -> None:
         """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
-        if self._method is None and self._tested_length:
+        if self.method is None and self._tested_length:
             return
         unfit = self._unfit()
         if unfit:
@@ -112,11 +97,11 @@ class HFPacked(HFLM):
             logger.info("hf-packed: checking shared beginnings against plain forward passes")
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
-        self._method, self._tested_length = verdict.method, max(verdict.longest, 1)
-        if self._method:
-            self._method.limit(attention_masks.windows(self.model.config))
-        name = self._method.name if self._method else "the hf backend's own method"
-        level = logging.INFO if isinstance(self._method, TrieMethod) else logging.WARNING
+        self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
+        if isinstance(self.method, Walk):
+            self.method.limit(attention_masks.windows(self.model.config))
+        name = self.method.name if self.method else "the hf backend's own method"
+        level = logging.INFO if isinstance(self.method, Walk) else logging.WARNING
         logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
 
     def _quantised(self) -> bool:
@@ -134,15 +119,10 @@ class HFPacked(HFLM):
             return f"softmax_dtype={self.softmax_dtype} was requested"
         return None
 
-    def loglikelihood(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Answer]:
-        """See the ``hf`` backend's."""
-        with encoded_once(self, [request.args for request in requests]):
-            return super().loglikelihood(requests, disable_tqdm=disable_tqdm)
-
     def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
         """See the ``hf`` backend's; all windows go into one trie."""
         before = self.batch_size
-        self.batch_size_per_gpu = sys.maxsize if self._method else before
+        self.batch_size_per_gpu = sys.maxsize if self.method else before
         try:
             return super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
         finally:
@@ -174,24 +154,23 @@ class HFPacked(HFLM):
         untested = [w for w in attention_masks.windows(self.model.config) if self._tested_length <= w < longest]
         if untested:
             self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
-        if self._method is None:
+        if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-        answers: list[Answer | None] = [None] * len(requests)
+        answers = _Answers(requests, inputs)
         size, run = sum(map(len, inputs)), 0
-        job = _SequenceRequests(requests, inputs)
         with tqdm(
             total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
         ) as bar:
-            alone = job.sequences.lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
-            one_by_one = Plain(self._method.network, alone=True)  # where the length changes the model's positions
-            for method, indices in ((self._method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
-                for part_size, part_answers in self._run(method, job, indices):
+            lengths = answers.sequences.lengths[answers.sequence_of]
+            alone = lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
+            one_by_one = Plain(self.method.network, alone=True)  # where the length changes the model's positions
+            for method, chosen in ((self.method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
+                for part_size, finished in self._run(method, answers, chosen):
                     run += part_size
-                    for i, answer in part_answers:
-                        answers[i] = answer
+                    for i in finished.tolist():
                         if requests[i][0] is not None:  # rolling ones are kept as a whole
-                            self.cache_hook.add_partial("loglikelihood", requests[i][0], answer)
-                    bar.update(len(part_answers))
+                            self.cache_hook.add_partial("loglikelihood", requests[i][0], answers[i])
+                    bar.update(len(finished))
         if requests and not disable_tqdm:
             logger.info(
                 "hf-packed: %s tokens requested, %s run (%.0f%% shared)",
@@ -199,21 +178,16 @@ class HFPacked(HFLM):
                 f"{run:,}",
                 100 * (1 - run / size),
             )
-        return [answer for answer in answers if answer is not None]
+        return [answers[i] for i in range(len(requests))]
 
-    def _run(
-        self, method: Method, job: _SequenceRequests, remaining: Ints
-    ) -> Iterator[tuple[int, list[tuple[int, Answer]]]]:
-        """Run sequences: tokens and answers of each forward; forwards shrink when memory runs out."""
+    def _run(self, method: Method, answers: _Answers, chosen: Ints) -> Iterator[tuple[int, Ints]]:
+        """Answer requests: tokens of each forward, and the requests it completes; shrinks when memory runs out."""
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
         most = max(64, size // (4 * method.network.vocabulary))
-        while len(remaining):
-            finished: list[int] = []
+        while len(chosen):
             try:
-                sequences, needed = job.sequences.subset(remaining), job.needed[remaining]
-                for output in method.outputs(sequences, needed, self._budget, most):
-                    yield output.tokens, job.answers(output, remaining)
-                    finished.extend(output.nodes)
+                for output in method.outputs(*answers.begin(chosen), self._budget, most):
+                    yield output.tokens, answers.add(output)
             except Exception as error:
                 if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
                     raise
@@ -224,39 +198,51 @@ class HFPacked(HFLM):
                     ) from error
                 self._budget, most = self._budget // 2, max(1, most // 2)
                 logger.warning("hf-packed: out of memory, continuing with %s tokens per forward pass", self._budget)
-            remaining = np.delete(remaining, finished)
-            if len(remaining):
+            chosen = chosen[answers.left[chosen] > 0]
+            if len(chosen):
                 clear_device_cache(garbage_collection=True)
 
 
-class _SequenceRequests:
-    """Requests by the sequence that answers them."""
+class _Answers:
+    """Answers to requests, summed up token by token.
+
+    Attributes:
+        sequences: What the model is to read for them.
+        sequence_of: Which of these each request is about, shape (requests,).
+        left: How many tokens of each are still without a log-probability, same shape.
+    """
 
     def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
-        self.requests = requests
-        self.sequences, sequence_of = arrange(inputs)
-        lengths = np.fromiter((len(continuation) for *_, continuation in requests), np.int64, len(requests))
-        self.needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self.needed, sequence_of, lengths)
-        self._order = np.argsort(sequence_of, kind="stable")
-        self._starts = np.searchsorted(sequence_of[self._order], np.arange(len(self.sequences) + 1))
+        self.sequences, self.sequence_of = arrange(inputs)
+        self._counts = np.fromiter((len(ids) for *_, ids in requests), np.int64, len(requests))
+        self._targets = np.fromiter((token for *_, ids in requests for token in ids), np.int64)
+        self._needed = np.zeros(len(self.sequences), np.int64)
+        np.maximum.at(self._needed, self.sequence_of, self._counts)
+        self._sums, self._greedy = np.zeros(len(requests)), np.ones(len(requests), bool)
+        self.left = self._counts.copy()
 
-    def answers(self, output: ForwardOutput, remaining: Ints) -> list[tuple[int, Answer]]:
-        """Answers to the requests of a forward's sequences, which it numbers among those that are left."""
-        indices: list[int] = []
-        places: list[Ints] = []
-        targets: list[list[int]] = []
-        for local, rows in output.nodes.items():
-            k = int(remaining[local])
-            for i in self._order[self._starts[k] : self._starts[k + 1]].tolist():
-                continuation = self.requests[i][2]
-                indices.append(i)
-                places.append(rows[len(rows) - len(continuation) :])
-                targets.append(continuation)
-        counts = np.fromiter(map(len, targets), np.int64, len(targets))
-        flat = np.fromiter((token for ids in targets for token in ids), np.int64, int(counts.sum()))
-        logprobs, greedy = score(output.logits, np.concatenate(places), flat)
-        heads = np.cumsum(counts) - counts
-        sums = np.add.reduceat(logprobs, heads)
-        all_greedy = np.logical_and.reduceat(greedy, heads)
-        return [(i, (float(s), bool(g))) for i, s, g in zip(indices, sums, all_greedy, strict=True)]
+    def __getitem__(self, i: int) -> Answer:
+        """The answer to a request."""
+        return float(self._sums[i]), bool(self._greedy[i])
+
+    def begin(self, chosen: Ints) -> tuple[Sequences, Ints]:
+        """Begin with some requests, perhaps again: their sequences, and how many last tokens of each are needed."""
+        distinct, own = np.unique(self.sequence_of[chosen], return_inverse=True)
+        needed, counts = self._needed[distinct], self._counts[chosen]
+        slots = ranges(np.cumsum(needed)[own] - counts, counts)
+        order = np.argsort(slots, kind="stable")
+        self._slots, self._owners = slots[order], np.repeat(chosen, counts)[order]
+        self._tokens = self._targets[ranges((np.cumsum(self._counts) - self._counts)[chosen], counts)][order]
+        self._sums[chosen], self._greedy[chosen], self.left[chosen] = 0.0, True, counts
+        return self.sequences.subset(distinct), needed
+
+    def add(self, output: ForwardOutput) -> Ints:
+        """Add what a forward gave; returns the requests that it completes."""
+        low, high = (np.searchsorted(self._slots, output.slots, side) for side in ("left", "right"))
+        places = ranges(low, high - low)
+        owners = self._owners[places]
+        logprobs, greedy = score(output.logits, np.repeat(output.rows, high - low), self._tokens[places])
+        np.add.at(self._sums, owners, logprobs)
+        np.logical_and.at(self._greedy, owners, greedy)
+        np.subtract.at(self.left, owners, 1)
+        return np.unique(owners[self.left[owners] == 0])

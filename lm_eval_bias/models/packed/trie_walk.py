@@ -1,7 +1,8 @@
-"""Methods that run the trie, each token seeing its ancestors.
+"""Runs every node of the requests' trie once, as strands that are walked side by side.
 
-``Walk`` runs every node once: depth-first, keys and values of the path so far at hand. ``Trie`` keeps none, and runs
-pieces of the trie that are one window each.
+Nodes in depth-first order that follow each other have all their ancestors among themselves or on the path to the first
+of them. With the keys and values of that path at hand, a window of a strand runs each of its nodes once, whatever its
+width.
 """
 
 from __future__ import annotations
@@ -15,17 +16,89 @@ import numpy as np
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
-from lm_eval_bias.models.packed import attention_masks, layouts
-from lm_eval_bias.models.packed.layouts import Layout
+from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.packed_forwards import (
     ForwardOutput,
     Method,
     Network,
     Plain,
-    numbered,
+    slots_of,
     trial_size,
 )
-from lm_eval_bias.models.prefix_trie import Ints, Sequences, bounds
+from lm_eval_bias.models.prefix_trie import Ints, Sequences, ranges
+
+WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
+WIDEST = 8192  # a mask has as many columns
+_KEPT_PER_TOKEN = 4  # kept tokens of several strands per token of a forward, at most
+
+
+def even(width: int) -> int:
+    """Round up to a multiple of 8, as attention kernels want masks."""
+    return -(-width // 8) * 8
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Strands and their windows.
+
+    Attributes:
+        strands: ``(first sequence, one past the last)``, the longest first.
+        width: Nodes of a window.
+        columns: Most tokens of a path that is kept.
+        price: What all windows cost, as estimated, in tokens' matrix products.
+    """
+
+    strands: tuple[tuple[int, int], ...]
+    width: int
+    columns: int
+    price: float
+
+
+def strands_of(sequences: Sequences, count: int, width: int, pair: float = 0.0) -> Layout:
+    """Cut the trie into at most ``count`` strands of similar length, with windows of ``width`` nodes.
+
+    ``pair`` is what a token's attention to another costs, in a token's matrix products.
+    """
+    heads, size = sequences.heads, sequences.trie_size
+    firsts = np.unique(np.searchsorted(heads, np.arange(count) * size // count, "right") - 1)
+    repeated = sequences.shared[firsts]
+    lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + repeated
+    at = np.arange(0, int(lengths.max()), width)[:, None]
+    depths = np.where(at < repeated, at, sequences.depths(np.minimum(heads[firsts] - repeated + at, size - 1)))
+    active = at < lengths
+    columns = np.where(active, depths, 0).max(1)
+    sizes = np.minimum(width, np.where(active, lengths - at, 0).max(1))
+    price = float((active.sum(1) * sizes * (1.0 + pair * (columns + sizes))).sum())
+    lasts = np.append(firsts[1:], len(sequences))
+    order = np.lexsort((firsts, -lengths))
+    strands = tuple((int(firsts[i]), int(lasts[i])) for i in order)
+    return Layout(strands, width, int(columns.max()), price)
+
+
+def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int) -> Layout | None:
+    """Find the cheapest windows, and as many strands as there can be, within limits; ``None`` if there are none.
+
+    Args:
+        sequences: What to run.
+        needed: How many last tokens of each need logits.
+        method: Its windows' widths, how far they may attend, and what attention costs in its network.
+        budget: Tokens of a forward.
+        most: Needed tokens of a forward.
+    """
+    size = sequences.trie_size
+    dense = min(1.0, 2 * float(np.minimum(needed, sequences.fresh + 1).sum()) / size)
+    layouts = []
+    for width in sorted({min(width, budget) for width in method.widths}):
+        count = max(1, min(budget, size) // width)
+        while count:
+            layout = strands_of(sequences, count, width, method.network.pair)
+            rows, kept = len(layout.strands), layout.columns + width
+            fits = rows == 1 or rows * kept <= _KEPT_PER_TOKEN * budget
+            if fits and kept <= method.widest and rows * width * dense <= most:
+                layouts.append(layout)
+                break
+            count //= 2
+    return min(layouts, key=lambda layout: layout.price, default=None)
 
 
 @dataclass
@@ -75,21 +148,17 @@ class _Layer(DynamicLayer):
 
 
 class Strand:
-    """Neighbouring sequences as the nodes of their trie, depth-first, and where the walk along them stands.
+    """Neighbouring sequences as the nodes of their trie, depth-first.
 
     The first sequence has all its tokens. Node ``j`` is an ancestor of node ``i``, or ``i`` itself, where
     ``j <= i < ends[j]``.
 
     Attributes:
-        first: The first sequence.
         ids: Token of each node, shape (nodes,).
         depths: Position of each in its sequences, same shape.
         ends: One past its last descendant, same shape.
-        needed: Nodes that the requests of each sequence need, one sequence after another.
-        bounds: Where each sequence's part of ``needed`` begins, and the end, shape (sequences + 1,).
-        at: First node of the next window.
-        completed: Sequences answered.
-        pending: Earlier nodes whose logits are still needed.
+        needed: Node of each slot of its sequences, ascending, shape (slots,).
+        slots: These slots, same shape.
     """
 
     def __init__(self, sequences: Sequences, first: int, last: int, needed: Ints) -> None:
@@ -101,199 +170,112 @@ class Strand:
         tips = np.cumsum(fresh)
         heads = tips - fresh
         nodes = np.arange(int(tips[-1]))
-        self.first = first
-        self.depths = nodes - np.repeat(heads - shared, fresh)
+        self.depths = ranges(shared, fresh)
         self.ids = sequences.tokens[np.repeat(starts, fresh) + self.depths]
         self.ends = np.full(len(nodes), len(nodes))
-        self.bounds = bounds(needed[first:last])
-        self.needed = np.zeros(int(self.bounds[-1]), np.int64)
         path, before = np.zeros(int(lengths.max()), np.int64), 0
-        arrays = (shared, lengths, heads, tips, self.bounds[:-1], self.bounds[1:])
-        for common, length, head, tip, low, high in zip(*(array.tolist() for array in arrays), strict=True):
+        needed_nodes = []
+        arrays = (shared, lengths, heads, tips, needed[first:last])
+        for common, length, head, tip, count in zip(*(array.tolist() for array in arrays), strict=True):
             self.ends[path[common:before]] = head
             path[common:length] = nodes[head:tip]
-            self.needed[low:high] = path[length - (high - low) : length]
+            needed_nodes.append(path[length - count : length].copy())
             before = length
-        self.at = self.completed = 0
-        self.pending = np.zeros(0, np.int64)
-        self._last_use = np.full(len(nodes), -1)
-        np.maximum.at(self._last_use, self.needed, np.repeat(np.arange(last - first), np.diff(self.bounds)))
-        self._tips = self.needed[self.bounds[1:] - 1]
+        unordered = np.concatenate(needed_nodes)
+        order = np.argsort(unordered, kind="stable")
+        self.needed = unordered[order]
+        self.slots = slots_of(needed, np.arange(first, last))[order]
 
     def __len__(self) -> int:
         """Number of nodes."""
         return len(self.ids)
 
-    def needed_nodes(self, end: int) -> Ints:
-        """Nodes from the current window whose logits are needed."""
-        return self.at + np.flatnonzero(self._last_use[self.at : end] >= 0)
 
-    def on_path(self, end: int) -> Ints:
-        """Nodes of the current window on the path to the next one."""
-        return self.at + np.flatnonzero(self.ends[self.at : end] > end)
+class Walk(Method):
+    """Strands of the trie side by side, a window of each in a forward, the paths before them as keys and values.
 
-    def finish(self, end: int, fresh: Ints, pending_at: int, fresh_at: int) -> tuple[dict[int, Ints], Ints]:
-        """Go on to the window that begins at a node.
-
-        The logits of ``self.pending`` begin at ``pending_at``, those of the fresh nodes at ``fresh_at``. Returned are,
-        per sequence that is complete, where the logits are that it needs, and where those are that later ones need.
-        """
-        nodes = np.concatenate([self.pending, fresh])
-        places = np.concatenate([pending_at + np.arange(len(self.pending)), fresh_at + np.arange(len(fresh))])
-        completed = int(np.searchsorted(self._tips, end))
-        parts_at = self.bounds[self.completed : completed + 1]
-        needed_places = places[np.searchsorted(nodes, self.needed[parts_at[0] : parts_at[-1]])]
-        parts = np.split(needed_places, parts_at[1:-1] - parts_at[0]) if completed > self.completed else []
-        complete = dict(zip(range(self.first + self.completed, self.first + completed), parts, strict=True))
-        later = self._last_use[nodes] >= completed
-        self.at, self.completed, self.pending = end, completed, nodes[later]
-        return complete, places[later]
-
-
-class TrieMethod(Method):
-    """A method of running stretches of the trie side by side, a window of each in a forward."""
-
-    def __init__(self, network: Network, style: str = "single") -> None:
-        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.build`)."""
-        super().__init__(network)
-        self.style = style
-
-    def _run(self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0) -> Iterator[ForwardOutput]:
-        """Run strands; ``apart`` places between the paths and the windows stay unused."""
-        active = [Strand(sequences, first, last, needed) for first, last in layout.strands]
-        columns = layout.columns + apart
-        self.attended = max(self.attended, columns + layout.width)
-        paths = _Paths((len(active), columns + layouts.even(layout.width)))
-        keeps = apart or len(active[0]) > layout.width  # the longest one
-        cache = Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
-        pending: torch.Tensor | None = None
-        tokens = 0
-        while active:
-            ends = [min(strand.at + layout.width, len(strand)) for strand in active]
-            fresh = [strand.needed_nodes(end) for strand, end in zip(active, ends, strict=True)]
-            paths.columns = apart + max(int(strand.depths[strand.at]) for strand in active)
-            logits = self._forward(active, ends, fresh, paths.columns, cache)
-            tokens += sum(end - strand.at for strand, end in zip(active, ends, strict=True))
-            if cache is not None:
-                self._move(active, ends, paths.columns, cache)
-            complete: dict[int, Ints] = {}
-            later_places = []
-            count = 0 if pending is None else len(pending)
-            pending_at, fresh_at = 0, count
-            for strand, end, nodes in zip(active, ends, fresh, strict=True):
-                before = len(strand.pending)
-                finished, places = strand.finish(end, nodes, pending_at, fresh_at)
-                complete |= finished
-                later_places.append(places)
-                pending_at, fresh_at = pending_at + before, fresh_at + len(nodes)
-            recent = {k: places - count for k, places in complete.items() if places[0] >= count}
-            spanning = {k: places for k, places in complete.items() if k not in recent}
-            if recent:
-                yield ForwardOutput(recent, logits, tokens)
-                tokens = 0
-            if spanning:
-                places, nodes_of = numbered(spanning)
-                yield ForwardOutput(nodes_of, _pick(pending, logits, places), tokens)
-                tokens = 0
-            pending = _pick(pending, logits, np.concatenate(later_places))
-            active = [strand for strand in active if strand.at < len(strand)]
-
-    def _forward(
-        self, active: list[Strand], ends: list[int], fresh: list[Ints], columns: int, cache: Cache | None
-    ) -> torch.Tensor:
-        """Logits of the windows' needed nodes, one strand after another."""
-        network = self.network
-        width = layouts.even(max(end - strand.at for strand, end in zip(active, ends, strict=True)))
-        ids = np.zeros((len(active), width), np.int64)
-        depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        last = np.tile(np.arange(1, width + 1), (len(active), 1))  # padding sees itself: attention to nothing is nan
-        places = []
-        for row, (strand, end, nodes) in enumerate(zip(active, ends, fresh, strict=True)):
-            window, size = slice(strand.at, end), end - strand.at
-            ids[row, :size] = strand.ids[window]
-            depths[row, :size] = strand.depths[window]
-            before[row, :size] = np.minimum.accumulate(strand.depths[window])
-            last[row, :size] = np.minimum(strand.ends[window] - strand.at, size)
-            places.append(row * width + nodes - strand.at)
-        positions = network.tensor(depths)
-        sees = positions, network.tensor(last), network.dtype, network.tensor(before), columns
-        mask = attention_masks.build(network.model.config, self.style, *sees)
-        inputs = {"position_ids": positions, "attention_mask": mask, "past_key_values": cache}
-        return network.logits_at(np.concatenate(places), ids, use_cache=cache is not None, **inputs)
-
-    def _move(self, active: list[Strand], ends: list[int], columns: int, cache: Cache) -> None:
-        """Move the paths to the next windows' first nodes to the front."""
-        paths = [strand.on_path(end) for strand, end in zip(active, ends, strict=True)]
-        rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
-        if not len(rows):
-            return
-        sources = np.concatenate([columns + nodes - s.at for s, nodes in zip(active, paths, strict=True)])
-        targets = np.concatenate([s.depths[nodes] for s, nodes in zip(active, paths, strict=True)])
-        at = [self.network.tensor(array) for array in (rows, sources, targets)]
-        for layer in cache.layers:
-            layer.move(*(index.to(layer.device) for index in at))
-
-
-class Trie(TrieMethod):
-    """Pieces of the trie, several in a forward; each runs its common beginnings once."""
-
-    name = "trie"
-    description = "every shared prefix runs once"
-
-    def price(self, sequences: Sequences, budget: int) -> float:
-        """See :meth:`Method.price`."""
-        cost = self.network.cost
-        return layouts.price(layouts.pieces_of(sequences, cost, budget, self.widest), cost, budget)
-
-    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
-        """See :meth:`Method.outputs`."""
-        pieces = layouts.pieces_of(sequences, self.network.cost, budget, self.widest)
-        counts = [int(needed[first:last].sum()) for first, last, _ in pieces]
-        for batch in layouts.batches([layouts.even(piece.size) for piece in pieces], counts, budget, most):
-            strands = tuple(pieces[i][:2] for i in batch)
-            yield from self._run(sequences, needed, Layout(strands, pieces[batch[0]].size, 0, 0.0))
-
-    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
-        """All in one piece, where places and depths differ most."""
-        return self._run(sequences, needed, Layout(((0, len(sequences)),), sequences.trie_size, 0, 0.0))
-
-
-class Walk(TrieMethod):
-    """Strands of the trie, the paths before their windows as keys and values."""
+    Attributes:
+        widest: Most tokens that one attends over: a model's own window may count places in the row, which no mask can
+            mend.
+        attended: The most so far.
+        widths: Of its windows, the cheapest of which is taken.
+    """
 
     name = "walk"
     description = "every shared token runs once"
 
     def __init__(self, network: Network, style: str = "single") -> None:
-        """See :class:`TrieMethod`; ``instead`` is another method, for requests that it suits better."""
-        super().__init__(network, style)
-        self.instead: Method = Plain(network)
+        """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.build`)."""
+        super().__init__(network)
+        self.style = style
+        self.widest = WIDEST
+        self.attended = 0
+        self.widths = WIDTHS
 
     def limit(self, windows: list[int]) -> None:
-        """See :meth:`Method.limit`."""
-        super().limit(windows)
-        self.instead.limit(windows)
+        """Attend over no more than those of a model's windows that were not tried."""
+        self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
 
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
         """See :meth:`Method.outputs`."""
-        layout = layouts.cheapest_strands(sequences, needed, self.network.cost, budget, most, self.widest)
-        if layout is None or self.instead.price(sequences, budget) < layout.price:
-            return self.instead.outputs(sequences, needed, budget, most)
+        layout = lay_out(sequences, needed, self, budget, most)
+        if layout is None:
+            return Plain(self.network).outputs(sequences, needed, budget, most)
         return self._run(sequences, needed, layout)
 
     def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
         """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
-        layout = layouts.strands_of(sequences, 2, 24, self.network.cost)
+        layout = strands_of(sequences, 2, 24)
         return self._run(sequences, needed, layout, apart=trial_size(sequences) // 8)
 
+    def _run(self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0) -> Iterator[ForwardOutput]:
+        """Run strands; ``apart`` places between the paths and the windows stay unused."""
+        strands = [Strand(sequences, first, last, needed) for first, last in layout.strands]
+        longest, width = len(strands[0]), layout.width
+        self.attended = max(self.attended, layout.columns + apart + width)
+        paths = _Paths((len(strands), layout.columns + apart + even(width)))
+        keeps = apart or longest > width
+        cache = Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
+        for at in range(0, longest, width):
+            active = [strand for strand in strands if len(strand) > at]
+            paths.columns = apart + max(int(strand.depths[at]) for strand in active)
+            yield self._forward(active, at, width, paths.columns, cache)
+            if cache is not None:
+                self._move(active, at, at + width, paths.columns, cache)
 
-def _pick(pending: torch.Tensor | None, logits: torch.Tensor, places: Ints) -> torch.Tensor:
-    """Pick rows of two tensors, numbered one after the other."""
-    count = 0 if pending is None else len(pending)
-    picked = logits.new_empty((len(places), logits.shape[-1]))
-    is_pending = places < count
-    for rows, indices, source in ((is_pending, places, pending), (~is_pending, places - count, logits)):
-        if source is not None and rows.any():
-            at, of = (torch.from_numpy(a).to(logits.device) for a in (np.flatnonzero(rows), indices[rows]))
-            picked[at] = source[of]
-    return picked
+    def _forward(self, active: list[Strand], at: int, width: int, columns: int, cache: Cache | None) -> ForwardOutput:
+        """Run the strands' windows of ``width`` nodes from node ``at`` on."""
+        network = self.network
+        sizes = [min(width, len(strand) - at) for strand in active]
+        width = even(max(sizes))
+        ids = np.zeros((len(active), width), np.int64)
+        depths, before = np.zeros_like(ids), np.zeros_like(ids)
+        last = np.tile(np.arange(1, width + 1), (len(active), 1))  # padding sees itself: attention to nothing is nan
+        slots, places = [], []
+        for row, (strand, size) in enumerate(zip(active, sizes, strict=True)):
+            window = slice(at, at + size)
+            ids[row, :size] = strand.ids[window]
+            depths[row, :size] = strand.depths[window]
+            before[row, :size] = np.minimum.accumulate(strand.depths[window])
+            last[row, :size] = np.minimum(strand.ends[window] - at, size)
+            inside = slice(*np.searchsorted(strand.needed, [at, at + size]))
+            slots.append(strand.slots[inside])
+            places.append(row * width + strand.needed[inside] - at)
+        positions = network.tensor(depths)
+        sees = positions, network.tensor(last), network.dtype, network.tensor(before), columns
+        mask = attention_masks.build(network.model.config, self.style, *sees)
+        inputs = {"position_ids": positions, "attention_mask": mask, "past_key_values": cache}
+        inputs["use_cache"] = cache is not None
+        return network.forward(ids, np.concatenate(slots), np.concatenate(places), sum(sizes), **inputs)
+
+    def _move(self, active: list[Strand], at: int, end: int, columns: int, cache: Cache) -> None:
+        """Move the windows' nodes on the paths to the next windows to their places in front."""
+        paths = [at + np.flatnonzero(strand.ends[at:end] > end) for strand in active]
+        rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
+        if not len(rows):
+            return
+        sources = columns - at + np.concatenate(paths)
+        targets = np.concatenate([strand.depths[nodes] for strand, nodes in zip(active, paths, strict=True)])
+        indices = [self.network.tensor(array) for array in (rows, sources, targets)]
+        for layer in cache.layers:
+            layer.move(*(index.to(layer.device) for index in indices))

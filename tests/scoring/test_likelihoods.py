@@ -1,0 +1,289 @@
+"""Log-likelihoods of token ids and texts on any backend: exact, kept, and such as a distribution gives."""
+
+import itertools
+import math
+import sqlite3
+
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM, CachingLM, TemplateLM
+from lm_eval.models.huggingface import HFLM
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import (
+    CLOZE,
+    EXACT,
+    KINDS,
+    NEXT_SENTENCE,
+    SENTENCE_LIKELIHOODS,
+    WITH_LENGTH,
+    WITH_LENGTH_IF_KNOWN,
+    NextSentence,
+    choose,
+)
+from lm_eval_bias.harness import internals, registration, servers
+from lm_eval_bias.models.chance import ChanceLM
+from lm_eval_bias.scoring import causal
+from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
+from tests.support import tiny
+from tests.support.servers import Kept
+
+
+class Letters(TemplateLM):
+    """A token a letter; the log-likelihood is minus the continuation's first token; notes what it is asked."""
+
+    eot_token_id = prefix_token_id = 0
+
+    def __init__(self, value=None, stops=math.inf):
+        super().__init__()
+        self.asked, self.stops = [], stops
+        self.value = value or (lambda continuation: -float(continuation[0]))
+
+    def tok_encode(self, string, **kwargs):
+        return [ord(letter) for letter in string]
+
+    def _loglikelihood_tokens(self, requests, **kwargs):
+        for key, context, continuation in requests:
+            if len(self.asked) >= self.stops:
+                raise KeyboardInterrupt
+            self.asked.append((tuple(context), tuple(continuation)))
+            self.cache_hook.add_partial("loglikelihood", key, (self.value(continuation), False))
+        return [(self.value(continuation), False) for *_, continuation in requests]
+
+    loglikelihood_rolling = generate_until = None
+
+
+@pytest.fixture(autouse=True)
+def _registered():
+    registration.register()
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    return tiny.gpt2(tmp_path_factory.mktemp("gpt2"))
+
+
+def hf(where, **options):
+    return HFLM(pretrained=where, device="cpu", dtype="float32", batch_size=4, **options)
+
+
+def ask(model, kind, *arguments):
+    return getattr(model, kind)([Instance(kind, {}, own, 0) for own in arguments])
+
+
+def alone(where, context, continuation):
+    """One forward for one request, in plain transformers."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(where, dtype=torch.float32).eval()
+    with torch.no_grad():
+        logs = model(torch.tensor([[*context, *continuation]])).logits[0].double().log_softmax(-1)
+    at = range(len(context), len(context) + len(continuation))
+    return sum(logs[i - 1, token].item() for i, token in zip(at, continuation, strict=True))
+
+
+def test_one_token_string_divided_at_two_places(gpt2):
+    pairs = [([5, 6], [7, 8, 9]), ([5, 6, 7], [8, 9]), ([5, 6, 7, 8], [9]), ([5, 6, 7], [8, 10]), ([5, 6, 7, 8], [10])]
+    expected = [alone(gpt2, *pair) for pair in pairs]
+    for options in ({}, {"logits_cache": False}):
+        assert [value for value, _ in loglikelihoods(hf(gpt2, **options), pairs)] == pytest.approx(expected, rel=1e-5)
+    # the harness itself gets them wrong: if this fails, the bug is mended and rounds() can go
+    wrong = internals.loglikelihood_tokens(hf(gpt2), [(None, *map(list, pair)) for pair in pairs])
+    assert [value for value, _ in wrong] != pytest.approx(expected, rel=1e-3)
+
+
+def test_texts_divided_at_two_places_and_their_lengths(gpt2):
+    model, text = hf(gpt2), "The old gardener was patient"
+    pairs = [(text[:i], text[i:]) for i, c in enumerate(text) if c == " "]
+    whole = model.tok_encode(text)
+    lengths = [len(model.tok_encode(context)) for context, _ in pairs]
+    expected = [alone(gpt2, whole[:length], whole[length:]) for length in lengths]
+    assert [value for value, _ in ask(model, EXACT, *pairs)] == pytest.approx(expected, rel=1e-5)
+    counted = ask(model, WITH_LENGTH, *pairs)
+    assert [value for value, *_ in counted] == pytest.approx(expected, rel=1e-5)
+    assert [number for *_, number in counted] == [len(whole) - length for length in lengths]
+    assert ask(model, WITH_LENGTH_IF_KNOWN, *pairs) == counted
+    assert ask(ChanceLM(), WITH_LENGTH_IF_KNOWN, *pairs) == ask(ChanceLM(), "loglikelihood", *pairs)  # no tokens
+    # a space at the context's end belongs to the continuation's tokens, as the harness encodes it
+    assert [number for *_, number in ask(Letters(), WITH_LENGTH, ("ab", " cd"), ("ab ", "c"))] == [3, 2]
+
+
+def test_each_pair_is_asked_once_and_kept_for_the_next_process(tmp_path):
+    path = str(tmp_path / "cache.db")
+    first = CachingLM(Letters(), path)
+    assert loglikelihoods(first.lm, [([1], [2]), ([1], [3]), ([1], [2])]) == [
+        (-2.0, False),
+        (-3.0, False),
+        (-2.0, False),
+    ]
+    assert first.lm.asked == [((1,), (2,)), ((1,), (3,))]
+    first.dbdict.close()
+    model = Letters()
+    CachingLM(model, path)
+    assert loglikelihoods(model, [([1], [2]), ([1], [4])]) == [(-2.0, False), (-4.0, False)]
+    assert model.asked == [((1,), (4,))]
+
+
+def test_questions_and_texts_are_answered_from_the_cache(tmp_path):
+    model = Letters()
+    cached = CachingLM(model, str(tmp_path / "cache.db"))
+    question = NextSentence("ab.", "cd", {"bos": "first", "inter": "gen"}).arguments
+    assert ask(cached, NEXT_SENTENCE, question) == ask(cached, NEXT_SENTENCE, question)
+    assert len(model.asked) == 1
+    # the evidence for the variants needs more, and only that is asked
+    ask(cached, SENTENCE_LIKELIHOODS, ("ab.", "cd", {"bos": "first"}))
+    assert len(model.asked) == 5
+    ask(cached, "loglikelihood", ("a", " b"))
+    assert ask(cached, WITH_LENGTH, ("a", " b"), ("a", " bc")) == [(-32.0, False, 2), (-32.0, False, 3)]
+    assert len(model.asked) == 7
+
+
+def test_answers_that_came_before_a_stop_are_on_the_disk(tmp_path):
+    model = Letters(stops=2)
+    CachingLM(model, str(tmp_path / "cache.db"))
+    with pytest.raises(KeyboardInterrupt):
+        loglikelihoods(model, [([1], [2]), ([1], [3]), ([1], [4])])
+    with sqlite3.connect(tmp_path / "cache.db") as database:
+        assert database.execute("SELECT count(*) FROM unnamed").fetchone() == (2,)
+
+
+def test_every_rank_runs_as_many_forwards():
+    model = Letters()
+    model._world_size, model._device = 2, "cpu"
+    model.all_gather = lambda mine: torch.stack([mine, torch.tensor(3)])
+    assert loglikelihoods(model, [([1], [2]), ([1], [5])]) == [(-2.0, False), (-5.0, False)]
+    assert len(model.asked) == 9  # three rounds of three, as the other rank has
+    assert ask(model, WITH_LENGTH, ("a", "b"), ("a", "cd")) == [(-98.0, False, 1), (-99.0, False, 2)]
+    assert len(model.asked) == 18
+
+
+def test_backends_that_lack_something_say_so():
+    class Chat(Letters):
+        def _loglikelihood_tokens(self, requests, **kwargs):
+            raise NotImplementedError
+
+    class Text(Letters):
+        def tok_encode(self, string, **kwargs):
+            return [string]
+
+    class Silent(LM):
+        loglikelihood = loglikelihood_rolling = generate_until = lambda self, requests: []
+
+    question = ("a BLANK", "b", "a b", {"bos": "first"})
+    for model, problem in ((Chat(), "log-likelihoods.*local-completions"), (Text(), "token ids.*tokenizer=")):
+        with pytest.raises(BiasError, match=f"{type(model).__name__} gives no {problem}"):
+            ask(model, CLOZE, question)
+    for kind in KINDS:
+        with pytest.raises(BiasError, match=f"Silent cannot answer '{kind}' questions.*hf-mlm"):
+            ask(Silent(), kind)
+    with pytest.raises(BiasError, match="ChanceLM"):
+        ask(ChanceLM(), WITH_LENGTH, ("a", " b"))
+    with pytest.raises(BiasError, match="masked=pll_original"):
+        ask(Letters(), CLOZE, ("a BLANK", "b", "a b", {"bos": "first", "masked": "pll_original"}))
+    with pytest.raises(BiasError, match="bos='second'"):
+        choose({"bos": "second"})
+
+
+def test_texts_that_a_model_would_read_only_the_end_of_are_refused():
+    model = Letters()
+    model.max_length = 4
+    assert len(loglikelihoods(model, [([1, 2], [3])])) == 1
+    with pytest.raises(BiasError, match="a text of 4 tokens.*max_length="):
+        loglikelihoods(model, [([1, 2], [3, 4])])
+
+
+@pytest.mark.parametrize("bos", ["first", "all"])
+def test_pieces_sum_over_every_token_once(bos):
+    for ids in ([5], [5, 6], [5, 6, 7, 8]):
+        pairs = causal.pieces(causal.Text([], ids), 0, bos)
+        assert [token for _, continuation in pairs for token in continuation] == ids
+    # the tokenizer's own start tokens are never scored
+    assert causal.pieces(causal.Text([3], [5, 6]), 0, bos) == [([3], [5, 6])]
+
+
+def test_chance_answers_all_questions():
+    first, again, other = (ask(ChanceLM(seed=3), SENTENCE_LIKELIHOODS, ("a", word, {}))[0] for word in "bbc")
+    assert first == again
+    assert all(part < 0 for part in first[::2])
+    assert other[0] == first[0]  # one context, one likelihood
+    assert other[2] != first[2]
+
+
+# what no distribution has: no run scores it, and no cache keeps it
+
+
+def slowest(probabilities):
+    """The largest sum over all sets of which no member begins another."""
+    sums = [0.0]
+    for size in range(1, len(probabilities) + 1):
+        for chosen in itertools.combinations(probabilities, size):
+            if not any(a != b and b.startswith(a) for a in chosen for b in chosen):
+                sums.append(math.fsum(probabilities[text] for text in chosen))
+    return max(sums)
+
+
+@given(st.dictionaries(st.text("ab", max_size=4), st.floats(0, 1), max_size=7))
+def test_the_largest_sum_is_that_of_all_exclusive_sets(probabilities):
+    assert servers.largest_sum(probabilities) == pytest.approx(slowest(probabilities), abs=1e-12)
+
+
+P = math.log(0.6)
+CASES = {
+    "one begins the other": ([("c", " he", P), ("c", " hers", P)], ""),
+    "two contexts": ([("c", " he", P), ("d", " she", P)], ""),
+    "the same again": ([("c", " he", P), ("c", " he", P)], ""),
+    "case, which a tokenizer may not see": ([("c", " He", P), ("c", " he", P)], ""),
+    "accents": ([("c", " Zoë", P), ("c", " Zoe", P)], ""),
+    "rounding": ([("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))], ""),
+    "none": ([("c", " he", -math.inf), ("c", " she", math.nan)], ""),
+    "certain": ([("c", " he", 0.0), ("c", " she", -800.0)], ""),
+    "two": ([("c", " he", P), ("c", " she", P)], "(he, she) with probabilities that sum to 120%"),
+    "longer ones": ([("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)], "sum to 120%"),
+    "tokens": ([((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)], "(tokens (1,), tokens (2, 1), "),
+    "above 0": ([("c", " he", 0.2)], "0.2, above 0"),
+    "infinite": ([("c", " he", math.inf)], "inf, above 0"),
+    "all 0": ([("c", word, 0.0) for word in (" he", " she", " they")], "sum to 300%"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_distribution_can_give(name):
+    answers, says = CASES[name]
+    found = servers.problem(answers)
+    assert says in found
+    assert bool(found) is bool(says)
+
+
+def kept(value):
+    """A model that gives every token this log-probability, with a cache."""
+    made = Letters(lambda continuation: value * len(continuation))
+    made.cache_hook.dbdict = Kept()
+    return made
+
+
+def test_neither_texts_nor_tokens_are_believed_and_none_are_kept():
+    model = kept(0.0)
+    with pytest.raises(BiasError, match=r"Letters gives .*\(he, she\) with .* sum to 200%"):
+        ask(model, EXACT, ("c", " he"), ("c", " she"))
+    with pytest.raises(BiasError, match=r"\(tokens \(1,\), tokens \(2,\)\) with .* sum to 200%"):
+        loglikelihoods(model, [([0], [1]), ([0], [2])])
+    assert model.cache_hook.dbdict == {}
+    model = kept(-5.0)  # a cache of impossible answers is emptied
+    for word in (" he", " she"):
+        model.cache_hook.dbdict[internals.request_key("loglikelihood", ("c", word))] = (0.0, False)
+    with pytest.raises(BiasError, match="sum to 200%"):
+        ask(model, EXACT, ("c", " he"), ("c", " she"))
+    assert ask(model, EXACT, ("c", " he"), ("c", " she")) == [(-15.0, False), (-20.0, False)]
+
+
+def test_the_dummy_of_the_harness_answers_at_random_and_runs(tiny_mirror, tmp_path, capsys):
+    tasks = "occugender_implicit,gg_bbq_group_terms"
+    run = ["run", "--model", "dummy", "--tasks", tasks, "--limit", "8", "--log_samples"]
+    assert main([*run, "--output_path", str(tmp_path)]) == 0
+    assert main(["rescore", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["report", str(tmp_path), "--format", "md"]) == 0
+    assert capsys.readouterr().out.count("; chance level: dummy answers at random.") == 2

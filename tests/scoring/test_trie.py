@@ -1,0 +1,161 @@
+"""Methods of running a trie on a model whose logits tell exactly what a token saw."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import DynamicCache, PretrainedConfig
+
+from lm_eval_bias.models import prefix_trie
+from lm_eval_bias.models.packed.packed_forwards import NO_LIMIT, Cached, Network, Plain, groups_of
+from lm_eval_bias.models.packed.trie_walk import WIDTHS, Walk, lay_out, strands_of
+
+few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
+TABLE = torch.rand(4, 40, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)  # of token and position
+
+
+def sees(input_ids, position_ids=None, attention_mask=None, past_key_values=None, use_cache=False):
+    """Answer with the sum over all that each token sees, itself included, of what stands in the table for it."""
+    width = input_ids.shape[1]
+    cache = past_key_values if past_key_values is not None or not use_cache else DynamicCache()
+    before = 0 if cache is None else cache.get_seq_length()
+    positions = before + torch.arange(width)[None] if position_ids is None else position_ids
+    seen = TABLE[input_ids, positions][:, None]
+    if cache is not None:
+        seen, _ = cache.update(seen, seen, 0)
+    causal = torch.ones(width, before + width).tril(before).bool()[None]
+    visible = attention_mask[:, 0] == 0 if attention_mask is not None and attention_mask.dim() == 4 else causal
+    return SimpleNamespace(logits=visible.double() @ seen[:, 0], past_key_values=cache)
+
+
+MODEL = SimpleNamespace(config=PretrainedConfig(), get_output_embeddings=lambda: None)
+NETWORK = Network(MODEL, sees, torch.device("cpu"), torch.float64, 1e-4, 8)
+
+
+def walk(*widths, widest=8192):
+    method = Walk(NETWORK)
+    method.widths, method.widest = widths, widest
+    return method
+
+
+@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize(
+    "method",
+    [walk(1), walk(3), walk(8), walk(512), Cached(NETWORK), Plain(NETWORK), Plain(NETWORK, alone=True)],
+    ids=["walk 1", "walk 3", "walk 8", "walk 512", "cache", "rows", "alone"],
+)
+@given(few, st.integers(1, 4), st.sampled_from([1, 7, 20, 100]), st.sampled_from([1, 5, NO_LIMIT]))
+def test_each_needed_token_is_answered_once_from_its_own_beginning(method, inputs, last, budget, most):
+    sequences, _ = prefix_trie.arrange(inputs)
+    needed = np.minimum(sequences.lengths, last)
+    wanted = []
+    for k, count in enumerate(needed):
+        sums = TABLE[sequences.ids(k).tolist(), range(sequences.lengths[k])].cumsum(0)
+        wanted.extend(sums[-count:])
+    answered = []
+    for output in method.outputs(sequences, needed, budget, most):
+        for slot, row in zip(output.slots.tolist(), output.rows.tolist(), strict=True):
+            answered.append(slot)
+            assert torch.allclose(output.logits[row], wanted[slot])
+    assert sorted(answered) == list(range(len(wanted)))
+
+
+def test_shared_tokens_run_once():
+    rng = np.random.default_rng(0)
+    prompts = [[i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)]
+    sequences, _ = prefix_trie.arrange([prompt + [word, word] for prompt in prompts for word in range(4)])
+    needed = np.full(len(sequences), 2)
+    for method, most in ((walk(16), 1.05), (Cached(NETWORK), 1.3)):
+        run = sum(output.tokens for output in method.outputs(sequences, needed, 128, NO_LIMIT))
+        assert sequences.trie_size <= run <= most * sequences.trie_size
+
+
+@given(few)
+def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
+    found, of = prefix_trie.arrange(inputs)
+    as_lists = [found.ids(k).tolist() for k in range(len(found))]
+    assert as_lists == sorted(list(ids) for ids in {tuple(ids) for ids in inputs})
+    assert [as_lists[k] for k in of] == inputs
+    nodes = sorted({tuple(ids[: i + 1]) for ids in inputs for i in range(len(ids))})
+    assert found.trie_size == len(nodes)
+    assert found.depths(np.arange(len(nodes))).tolist() == [len(node) - 1 for node in nodes]
+
+
+def test_ids_of_any_size_keep_their_order():
+    found, of = prefix_trie.arrange([[256], [1], [70000], [255, 2], [70000, 0]])
+    assert [found.ids(k).tolist() for k in of] == [[256], [1], [70000], [255, 2], [70000, 0]]
+    assert [found.ids(k).tolist() for k in range(5)] == [[1], [255, 2], [256], [70000], [70000, 0]]
+
+
+def test_comparison_in_chunks_is_the_same(monkeypatch):
+    rng = np.random.default_rng(1)
+    inputs = [rng.integers(0, 2, rng.integers(1, 12)).tolist() for _ in range(200)]
+    whole, _ = prefix_trie.arrange(inputs)
+    monkeypatch.setattr(prefix_trie, "_CHUNK", 7)
+    assert whole.shared.tolist() == prefix_trie.arrange(inputs)[0].shared.tolist()
+
+
+@given(few)
+def test_groups_with_a_common_beginning(inputs):
+    found, _ = prefix_trie.arrange(inputs)
+    lengths, needed = found.lengths.tolist(), [1] * len(found)
+    groups = groups_of(lengths, found.shared.tolist(), needed)
+    assert [k for first, last, _ in groups for k in range(first, last)] == list(range(len(found)))
+    for first, last, common in groups:
+        assert len({tuple(found.ids(k)[:common]) for k in range(first, last)}) == 1
+        assert all(lengths[k] > common for k in range(first, last))
+        assert (last - first > 1) is (common > 0)
+
+
+def deep():
+    """Beginnings of 100 tokens in chains of branches, as paragraphs with questions and answers have."""
+    rng = np.random.default_rng(0)
+    made = []
+    for paragraph in range(25):
+        text = [paragraph, *rng.integers(0, 900, 99).tolist()]
+        for _ in range(12):
+            question = rng.integers(0, 900, 20).tolist()
+            made += [text + question + rng.integers(0, 900, 6).tolist() for _ in range(3)]
+    return prefix_trie.arrange(made)[0]
+
+
+def test_strands_are_similarly_long_the_longest_first():
+    layout = strands_of(deep(), 8, 64)
+    assert sorted(first for first, _ in layout.strands)[0] == 0
+    sizes = [last - first for first, last in layout.strands]
+    assert len(sizes) == 8
+    assert max(sizes) < 1.2 * min(sizes)
+    assert layout.columns < 126
+
+
+def test_limits_leave_fewer_strands_or_narrower_windows_or_none():
+    found, any_width = deep(), walk(*WIDTHS)
+    needed = np.full(len(found), 6)
+    free = lay_out(found, needed, walk(512), 4096, NO_LIMIT)
+    assert len(free.strands) == 8
+    assert 8 * (free.columns + 512) <= 4 * 4096
+    assert len(lay_out(found, needed, walk(16), 1024, NO_LIMIT).strands) == 16  # 64 paths are too much to keep
+    few_logits = lay_out(found, needed, any_width, 4096, 600)
+    assert few_logits.width * len(few_logits.strands) <= 1024
+    assert lay_out(found, needed, walk(*WIDTHS, widest=400), 4096, NO_LIMIT).width <= 256
+    assert lay_out(found, needed, any_width, 4096, 6) is None  # one window has more needed tokens
+    assert lay_out(found, needed, walk(*WIDTHS, widest=100), 4096, NO_LIMIT) is None
+
+
+def test_windows_are_wide_where_beginnings_are_long_and_narrow_where_attention_costs():
+    found, method = deep(), walk(*WIDTHS)
+    widths = []
+    for pair in (1e-6, 1e-2):
+        method.network = dataclasses.replace(NETWORK, pair=pair)
+        widths.append(lay_out(found, np.ones(len(found), int), method, 1024, NO_LIMIT).width)
+    assert widths[0] > widths[1]
+
+
+def test_one_strand_may_be_as_deep_as_a_mask_is_wide():
+    stem = list(range(3000))
+    found, _ = prefix_trie.arrange([[*stem, i, *range(200)] for i in range(9)])
+    assert len(lay_out(found, np.ones(9, int), walk(*WIDTHS), 512, NO_LIMIT).strands) == 1
