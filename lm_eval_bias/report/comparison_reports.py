@@ -161,7 +161,7 @@ def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
     return f"{within}: {' and '.join(others)} against {', '.join(bases)}"
 
 
-def _sentences(members: Sequence[Member]) -> list[str]:
+def _sentences(members: Sequence[Member], several: bool) -> list[str]:
     """What of a benchmark differs, alike verdicts together, the clearest first."""
     tests = sum(not math.isnan(member.finding.adjusted) for member in members)
     if not tests:
@@ -169,7 +169,8 @@ def _sentences(members: Sequence[Member]) -> list[str]:
     places: dict[str, list[str]] = {}
     for member in sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted):
         label, _ = named(member.benchmark, member.finding.score.name)
-        places.setdefault(member.finding.verdict, []).append(f"{label} ({member.finding.subject})")
+        about = f"{member.finding.subject}, {member.finding.other}" if several else member.finding.subject
+        places.setdefault(member.finding.verdict, []).append(f"{label} ({about})")
     if not places:
         return [f"no significant difference in {tests:,} tests, which doesn’t mean that there is none"]
     told = sum(map(len, places.values()))
@@ -237,7 +238,7 @@ def page(
     groups = []
     for benchmark in registry.benchmarks():
         if own := [member for member in members if registry.family(member.benchmark) is benchmark]:
-            groups.append((benchmark.title or benchmark.name, _sentences(own), _rows(own, series)))
+            groups.append((benchmark.title or benchmark.name, _sentences(own, len(series) > 1), _rows(own, series)))
     runs = list({id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}.values())
     return templates.render(
         "comparison.html.j2",

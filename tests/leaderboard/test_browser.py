@@ -46,6 +46,9 @@ STATUS = "document.querySelector('[role=search] output').textContent"
 COLUMNS = f"{HEADS}.slice(1).map(c => c.querySelector('small').textContent + ':' + c.querySelector('button').title)"
 
 
+MODEL, KIND = "document.querySelector('[role=search] input')", "document.querySelector('[role=search] select')"
+
+
 def choose(browser, field, value):
     """A value of a filter or checkbox, as a reader chooses it."""
     browser.evaluate(
@@ -54,8 +57,8 @@ def choose(browser, field, value):
     )
 
 
-def box(score):
-    return f'document.querySelector(`.picker [value="{score}"]`)'
+def pick(browser, score, wanted="true"):
+    choose(browser, f'document.querySelector(`.picker [value="{score}"]`)', wanted)
 
 
 def open_at(browser, address, *size, **scheme):
@@ -64,24 +67,18 @@ def open_at(browser, address, *size, **scheme):
     browser.open(address, *size, **scheme)
 
 
-MODEL, KIND = "document.querySelector('[role=search] input')", "document.querySelector('[role=search] select')"
-
-
 def test_one_benchmark_at_a_time_by_keyboard(browser, page):
     browser.open(page)
     browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
     names = browser.evaluate(f"{TABS}.map(t => t.textContent)")
     assert len(names) > 3
     browser.evaluate(f"{TABS}[0].focus()")
-    browser.press("ArrowRight", 39)
-    assert browser.evaluate("document.activeElement.textContent") == names[1]
-    assert browser.evaluate(f"{PANEL}.ariaLabel") == names[1]
-    assert browser.evaluate(f"{TABS}.map(t => t.ariaSelected)").count("true") == 1
-    browser.press("End", 35)
-    assert browser.evaluate(f"{PANEL}.ariaLabel") == names[-1]
-    browser.press("ArrowRight", 39)
-    assert browser.evaluate(f"{PANEL}.ariaLabel") == names[0]
-    assert browser.evaluate("document.querySelectorAll('[role=tabpanel]:not([hidden])').length") == 1
+    for key, code, place in (("ArrowRight", 39, 1), ("End", 35, -1), ("ArrowRight", 39, 0)):
+        browser.press(key, code)
+        assert browser.evaluate("document.activeElement.textContent") == names[place]
+        assert browser.evaluate(f"{PANEL}.ariaLabel") == names[place]
+        assert browser.evaluate(f"{TABS}.filter(t => t.ariaSelected === 'true').length") == 1
+        assert browser.evaluate("document.querySelectorAll('[role=tabpanel]:not([hidden])').length") == 1
     browser.evaluate(f"{TABS}[2].click()")
     assert browser.evaluate(f"{PANEL}.ariaLabel") == names[2]
     assert browser.complaints() == []
@@ -91,7 +88,7 @@ def test_one_score_a_task_at_first_and_others_to_pick(browser, page):
     browser.open(page)
     assert browser.evaluate(COLUMNS) == ["gg_bbq_group_terms:diff_bias_amb"]
     assert browser.evaluate(f"{PANEL}.querySelector('.picker summary').textContent") == "Columns: 1 of 4"
-    choose(browser, box("gg_bbq_group_terms:acc_amb"), "true")
+    pick(browser, "gg_bbq_group_terms:acc_amb")
     assert browser.evaluate(COLUMNS) == ["gg_bbq_group_terms:acc_amb", "gg_bbq_group_terms:diff_bias_amb"]
     rows = f"[...{TABLE}.rows].filter(r => r.checkVisibility())"
     rights = f"{rows}.map(r => Math.round(r.cells[1].getBoundingClientRect().right))"
@@ -100,18 +97,13 @@ def test_one_score_a_task_at_first_and_others_to_pick(browser, page):
 
 def test_accuracies_sort_highest_first_and_missing_values_stay_last(browser, page):
     open_at(browser, f"{page}#tab=gg_bbq&model=&kind=run&gg_bbq=gg_bbq_group_terms:acc_amb")
-    head = f"{HEADS}[1]"
-    browser.evaluate(f"{head}.querySelector('button').focus()")
-    browser.press("Enter", 13)
-    assert browser.evaluate(f"{head}.ariaSort") == "descending"
-    models = browser.evaluate(SHOWN)
-    own = [name for name in models if not name.startswith("SmolLM2")]
-    assert own[0] == "a-best"
-    assert own[-2] == "b-worst"
-    assert own[-1].startswith("an-organisation/a-model-with-a-name")
-    browser.press("Enter", 13)
-    assert browser.evaluate(f"{head}.ariaSort") == "ascending"
-    assert browser.evaluate(SHOWN)[-1].startswith("an-organisation/a-model-with-a-name")
+    browser.evaluate(f"{HEADS}[1].querySelector('button').focus()")
+    for direction, first in (("descending", "a-best"), ("ascending", "b-worst")):
+        browser.press("Enter", 13)
+        assert browser.evaluate(f"{HEADS}[1].ariaSort") == direction
+        own = [name for name in browser.evaluate(SHOWN) if not name.startswith("SmolLM2")]
+        assert own[0] == first
+        assert own[-1].startswith("an-organisation/a-model-with-a-name")
 
 
 def test_search_and_source_agree_and_are_announced(browser, page):
@@ -133,9 +125,9 @@ def test_search_and_source_agree_and_are_announced(browser, page):
         "[...document.querySelectorAll('.picker input')].map(b => b.value).filter(v => v.includes('_tr:'))"
     )
     for value in browser.evaluate(COLUMNS):
-        choose(browser, box(value), "false")
+        pick(browser, value, "false")
     assert browser.evaluate(SHOWN) == []
-    choose(browser, box(turkish[0]), "true")
+    pick(browser, turkish[0])
     assert 0 < len(browser.evaluate(SHOWN)) < len(published)
 
 
@@ -144,7 +136,7 @@ def test_the_address_keeps_tab_filters_and_columns(browser, page):
     browser.evaluate(f"{TABS}[1].click()")
     choose(browser, MODEL, "'mistral & 7B'")
     first = browser.evaluate(COLUMNS)[0]
-    choose(browser, box(first), "false")
+    pick(browser, first, "false")
     told = f"[location.href, {PANEL}.ariaLabel, {MODEL}.value, {COLUMNS}]"
     before = browser.evaluate(told)
     open_at(browser, before[0])
@@ -159,7 +151,7 @@ def test_the_address_keeps_tab_filters_and_columns(browser, page):
 def test_what_is_shown_is_saved_as_csv(browser, page):
     browser.open(page)
     choose(browser, MODEL, "'a'")
-    choose(browser, box("gg_bbq_group_terms:acc_amb"), "true")
+    pick(browser, "gg_bbq_group_terms:acc_amb")
     saved = browser.evaluate(
         """new Promise(resolve => {
           URL.createObjectURL = blob => { blob.text().then(resolve); return "blob:x"; };

@@ -44,16 +44,17 @@ def test_a_card_for_people_and_programs(said):
     assert (data["flaws"], data["licence"], data["link"]) == (list(card.flaws), card.licence, None)
 
 
-def test_refusals(capsys, monkeypatch):
-    monkeypatch.setattr(registry.get("regard"), "card", None)
-    for named, more in (("stereosett", []), ("regard", []), ("stereoset", ["--suites"])):
+def test_refusals(capsys, toy):
+    for named, more in (("stereosett", []), ("toy", []), ("stereoset", ["--suites"])):
         assert main(["ls", "--card", named, *more]) == 2
         assert (more or [named])[0] in capsys.readouterr().err
 
 
-def test_a_card_with_what_every_card_must_have(said, monkeypatch, tmp_path):
-    monkeypatch.setattr(registry.get("regard"), "card", Card("Manners.", "More.", "Guesses.", "Nothing.", "X"))
-    assert f"Population\n  {listings.UNWRITTEN}\n" in said("ls", "--card", "regard")
-    found = check_closed(made([write(tmp_path / "run.json", run_file(tasks=["regard_en"]))], tmp_path))
+def test_a_card_with_what_every_card_must_have(said, toy, tmp_path):
+    toy.options, toy.card = {}, Card("Manners.", "More.", "Guesses.", "Nothing.", "X")
+    assert f"Population\n  {listings.UNWRITTEN}\n" in said("ls", "--card", "toy")
+    content = run_file(tasks=["gg_bbq_names"])
+    content["tasks"]["gg_bbq_names"]["benchmark"] = "toy"
+    found = check_closed(made([write(tmp_path / "run.json", content)], tmp_path))
     assert "Manners." in found.said
     assert "Licence" not in found.said

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.report import escaping, run_reports
+from lm_eval_bias.report import escaping
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs import run_file as record
 from tests.support.made_runs import HOSTILE, edited, harness_folder, hostile_file, run_file, write
@@ -21,21 +21,6 @@ def printed(capsys, paths, kind):
     capsys.readouterr()
     assert main(["report", *map(str, paths), "--format", kind]) == 0
     return capsys.readouterr().out
-
-
-def test_csv_has_every_score_of_every_task(a_run, capsys):
-    rows = list(csv.DictReader(io.StringIO(printed(capsys, [a_run], "csv"))))
-    content = json.loads(open(a_run).read())
-    assert tuple(rows[0]) == run_reports.COLUMNS
-    assert len(rows) == sum(len(task["scores"]) for task in content["tasks"].values())
-    for row in rows:
-        cell = content["tasks"][row["task"]]["scores"][row["score"]]
-        assert float(row["value"]) == cell["value"]
-        assert (row["stderr"] == "") == (cell["stderr"] is None)
-        if cell["interval"]:
-            assert [float(row["interval_low"]), float(row["interval_high"])] == cell["interval"]
-        assert [row["range_low"], row["range_high"]] == ["" if e is None else str(float(e)) for e in cell["range"]]
-        assert row["neutral"] == ("" if cell["neutral"] is None else str(float(cell["neutral"])))
 
 
 def test_csv_of_a_hostile_file(tmp_path, capsys):
@@ -166,10 +151,3 @@ def test_latex_of_a_hostile_file(tmp_path, capsys):
     for row in (line for line in code.splitlines() if line.endswith(r" \\")):
         assert len(re.findall(r"(?<!\\)&", row)) in (4, 6)
     assert " ".join(HOSTILE.split()) in _plain(code)
-
-
-def test_format_by_the_file_s_ending(a_run, tmp_path):
-    for ending, begin in ((".md", "# Bias"), (".csv", "run,task"), (".tex", "% Tables"), (".json", "{")):
-        out = tmp_path / f"x{ending}"
-        assert main(["report", a_run, "-o", str(out)]) == 0
-        assert out.read_text(encoding="utf-8").startswith(begin)

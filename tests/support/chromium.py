@@ -116,13 +116,6 @@ class Browser:
         sent = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
         return [params["request"]["url"] for params in sent]
 
-    def screenshot(self, whole: bool = True) -> bytes:
-        """The page as PNG."""
-        import base64
-
-        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        return base64.b64decode(found["data"])
-
     def close(self) -> None:
         """End the browser."""
         try:

@@ -21,7 +21,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import __version__
 from tests.support.made_mirror import make_tiny_mirror
-from tests.support.made_runs import harness_folder, run_file, write
+from tests.support.made_runs import DATE, harness_folder, run_file, write
 from tests.support.pages import Page
 from tests.support.places import ROOT
 
@@ -85,7 +85,15 @@ def _report() -> Iterator[tuple[str, str]]:
     yield from _run()
     warned = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
     write(Path("warned.json"), _few_scores(_with_warnings(warned)))
-    _said("report", "warned.json", "-o", "warned.html")
+    for place, text in (
+        ("results_x.json", '{"results": {'), ("partial.json", '{"tasks": {}}'), ("unrelated.json", "[1, 2]"),
+        ("results_old.json", '{"results": {"a": {}}, "configs": {}, "config": {}}'),
+        (f"samples_stereoset_en_{DATE}.jsonl", ""),
+    ):  # fmt: skip
+        Path("bad", place).parent.mkdir(exist_ok=True)
+        Path("bad", place).write_text(text, encoding="utf-8")
+    Path("empty").mkdir()
+    _said("report", "warned.json", "bad", "empty", "-o", "warned.html")
     yield "warned.html", Path("warned.html").read_text(encoding="utf-8")
     write(Path("run.json"), _few_scores(run_file(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
     for form in ("html", "md", "csv", "json", "tex"):
