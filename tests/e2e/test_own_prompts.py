@@ -15,9 +15,8 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.regard.classifier_identity import Identity
-from tests.e2e.test_dial import built
 from tests.support import tiny
-from tests.support.answering import records
+from tests.support.answering import built, records
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.run_scores import assert_rescored_equals, numbers, rescored, results_of
 
