@@ -59,6 +59,7 @@ mutation: $(INSTALLED)
 check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python docs/check_prose.py
 	$(BIN)/zizmor --offline --quiet .github
 	@rm -rf build/types && mkdir -p build && $(PIP) install -q --no-deps --target build/types .
 	cd build && MYPYPATH=types ../$(BIN)/mypy --config-file ../pyproject.toml

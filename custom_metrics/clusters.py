@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, joined, t_factor, undefined
@@ -115,19 +115,6 @@ def tabulate(
     return Clusters(names, sizes, totals, of, [stratum[name] for name in names] if strata else (), place, values)
 
 
-def effective_size(sizes: ArrayLike) -> float:
-    """Number of equally large clusters that are worth as much as clusters of these sizes: ``(sum n_g)^2 / sum n_g^2``.
-
-    With few or unequal clusters the interval has to be wider than the normal one; ``effective - 1`` degrees of freedom
-    are the usual correction (Carter, Schnepel & Steigerwald 2017, in its simplest form).
-
-    >>> effective_size([2, 2]), effective_size([3, 1])
-    (2.0, 1.6)
-    """
-    counts = np.asarray(sizes, dtype=float)
-    return float(counts.sum() ** 2 / (counts**2).sum())
-
-
 def _strata(form: Clusters) -> NDArray[np.str_]:
     """Each cluster's stratum; one for all where a stratum has a single cluster, which tells no variance."""
     labels = list(form.strata) or [""] * len(form.names)
@@ -156,9 +143,10 @@ def standard_error(
     """Standard error by the delete-one-cluster jackknife within strata, its degrees of freedom, and why there is none.
 
     ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
-    unequal clusters better than the sandwich formula (CR1), which is too small there. Degrees of freedom: the effective
-    number of clusters, less one; over several strata by Satterthwaite. ``nan`` with fewer than two clusters, where the
-    score has no value without one of them, and where all clusters agree: that nothing varied is no certainty.
+    unequal clusters better than the sandwich formula (CR1), which is too small there. Degrees of freedom: the number of
+    equal clusters that are worth as much, ``(sum n_g)^2 / sum n_g^2``, less one (Carter, Schnepel & Steigerwald 2017,
+    in its simplest form); over several strata by Satterthwaite. ``nan`` with fewer than two clusters, where the score
+    has no value without one of them, and where all clusters agree: that nothing varied is no certainty.
 
     Source: Rao & Shao (1992), Jackknife variance estimation with survey data; with one stratum it is CR3 (Cameron &
     Miller 2015, A practitioner's guide to cluster-robust inference, section VI.B).
@@ -174,12 +162,13 @@ def standard_error(
     if len(sizes) < 2:
         return math.nan, len(sizes) - 1.0, f"a standard error needs items of at least 2 {clusters}"
     strata = list(dict.fromkeys(label))
-    dofs = [effective_size(sizes[label == h]) - 1 for h in strata]
+    own_sizes = [sizes[label == h] for h in strata]
+    dofs = [float(own.sum() ** 2 / (own**2).sum()) - 1 for own in own_sizes]
     if not np.isfinite(off).all():
         return math.nan, sum(dofs), f"no standard error: the score has no value without one of the {clusters}"
     if max(np.ptp(off[label == h]) for h in strata) <= ROUNDING * max(1.0, abs(value)):
         return math.nan, sum(dofs), f"nothing varied between {clusters}: no standard error"
-    counts = [int((label == h).sum()) for h in strata]
+    counts = map(len, own_sizes)
     parts = [(n - 1) / n * math.fsum(off[label == h] ** 2) for n, h in zip(counts, strata, strict=True)]
     variance = math.fsum(parts)
     if len(strata) == 1:
@@ -279,23 +268,19 @@ def clustered_mean(
     (0.25, 0.1118, 5.0)
     """
 
-    def problem(records: Sequence[Record]) -> str:
+    def table(records: Sequence[Record]) -> Clusters | str:
         if not records:
             return "no items"
-        n_nan = sum(not math.isfinite(value(record)) for record in records)
-        return f"the model gave nan for {n_nan} of {len(records)} items" if n_nan else ""
+        values = [float(value(record)) for record in records]
+        if n_nan := sum(not math.isfinite(own) for own in values):
+            return f"the model gave nan for {n_nan} of {len(records)} items"
+        return tabulate([cluster(record) for record in records], [[1.0] * len(records), values], share_of)
 
     def compute(records: Sequence[Record]) -> Estimate:
-        if reason := problem(records):
-            return undefined(reason, len(records))
+        form = table(records)
+        if isinstance(form, str):
+            return undefined(form, len(records))
         mean = add(float(value(record)) for record in records) / len(records)
-        return estimate(tabulated(records), mean, whole=high if low == 0 and math.isfinite(high) else None)
-
-    def tabulated(records: Sequence[Record]) -> Clusters:
-        columns = [[1.0] * len(records), [float(value(record)) for record in records]]
-        return tabulate([cluster(record) for record in records], columns, share_of)
-
-    def table(records: Sequence[Record]) -> Clusters | str:
-        return problem(records) or tabulated(records)
+        return estimate(form, mean, whole=high if low == 0 and math.isfinite(high) else None)
 
     return Score(name=name, low=low, high=high, source=source, compute=compute, sample=value, table=table, **described)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,6 @@ NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
 AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
 FEW_TEMPLATES = "only two templates: their spread has one degree of freedom, so the interval is wide; use three or more"
-
-
-class CrossedRecord(TypedDict):
-    """What a record needs for a crossed design."""
-
-    item: str
-    template: str
-
-
-R = TypeVar("R", bound=CrossedRecord)
 
 
 @dataclass(frozen=True)
@@ -59,38 +49,18 @@ class Cells:
         return float(self.cells.mean())
 
 
-@dataclass(frozen=True)
-class Components:
-    """Variance components of a crossed two-way random-effects layout without replication.
-
-    Attributes:
-        rows: Variance between rows (occupations), at least 0.
-        columns: Variance between columns (templates), at least 0.
-        interaction: Residual variance, interaction and noise together.
-    """
-
-    rows: float
-    columns: float
-    interaction: float
-
-    @property
-    def total(self) -> float:
-        """Sum of the three components."""
-        return self.rows + self.columns + self.interaction
-
-
 def grid(
-    records: Sequence[R],
-    value: Callable[[R], float | None],
+    records: Sequence[Any],
+    value: Callable[[Any], float | None],
     absent: str = "no prompts",
-    stratum: Callable[[R], str] | None = None,
+    stratum: Callable[[Any], str] | None = None,
 ) -> Cells | str:
     """Lay records out as an items x templates matrix.
 
     The rows and columns are sorted, so that the result does not depend on the order of the records.
 
     Args:
-        records: The prompts.
+        records: The prompts; their fields ``item`` and ``template`` are the cell.
         value: The cell's value.
         absent: What to say where there are none.
         stratum: The part of the design that an item was chosen for. Where one has a single item, whose variance can't
@@ -132,27 +102,21 @@ def effects(cells: Array) -> tuple[Array, Array, Array]:
     return row, column, cells - mean - row[:, None] - column[None, :]
 
 
-def components(cells: Array) -> Components:
-    """Method-of-moments (ANOVA) variance components, negative ones set to 0.
+def components(cells: Array) -> dict[str, float]:
+    """Method-of-moments (ANOVA) variance components, negative ones set to 0; the interaction's holds the noise too.
 
     Source: Searle, Casella & McCulloch (1992), Variance Components, section 4.4.
 
-    Args:
-        cells: Values of shape (rows, columns), each at least 2.
-
     >>> components(np.array([[0.0, 0.0], [1.0, 1.0]]))
-    Components(rows=0.5, columns=0.0, interaction=0.0)
+    {'rows': 0.5, 'columns': 0.0, 'interaction': 0.0}
     """
     n_rows, n_columns = cells.shape
     row, column, residual = effects(cells)
     ms_rows = n_columns * float(row @ row) / (n_rows - 1)
     ms_columns = n_rows * float(column @ column) / (n_columns - 1)
     ms_residual = float((residual**2).sum()) / ((n_rows - 1) * (n_columns - 1))
-    return Components(
-        rows=max(0.0, (ms_rows - ms_residual) / n_columns),
-        columns=max(0.0, (ms_columns - ms_residual) / n_rows),
-        interaction=ms_residual,
-    )
+    rows, columns = (ms_rows - ms_residual) / n_columns, (ms_columns - ms_residual) / n_rows
+    return {"rows": max(0.0, rows), "columns": max(0.0, columns), "interaction": ms_residual}
 
 
 def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[NDArray[np.intp]]:
@@ -177,10 +141,6 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
 
     Source: Searle, Casella & McCulloch (1992), Variance Components; the same argument for language material in Clark
     (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3.
-
-    Args:
-        cells: Values of shape (R, C).
-        strata: Each row's stratum, length R; empty for one.
     """
     n_rows, n_columns = cells.shape
     groups = rows_by_stratum(cells, strata)
@@ -206,7 +166,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
 
 
 def crossed_estimate(
-    records: Sequence[R], value: Callable[[R], float], kind: str, stratum: Callable[[R], str] | None = None
+    records: Sequence[Any], value: Callable[[Any], float], kind: str, stratum: Callable[[Any], str] | None = None
 ) -> Estimate:
     """Mean over templates, then over items, with the crossed standard error.
 
@@ -339,9 +299,7 @@ def jackknife_of_share(cells: Array, part: str) -> float:
     return math.sqrt(variance)
 
 
-def pigeonhole(
-    groups: Sequence[NDArray[np.intp]], n_columns: int, draws: int = DRAWS, seed: int = SEED
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.intp]]]:
+def pigeonhole(groups: Sequence[NDArray[np.intp]], n_columns: int) -> Iterator[tuple[Array, NDArray[np.intp]]]:
     """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
 
     Source: Owen (2007), The pigeonhole bootstrap.
@@ -349,19 +307,17 @@ def pigeonhole(
     Args:
         groups: Row numbers of each stratum, within which rows are drawn.
         n_columns: Number of columns, at least 2.
-        draws: Resamples.
-        seed: Of the random numbers.
 
     Returns:
         Column weights of shape (some, n_columns) that sum to 1, and row indices of shape (some, n_rows).
     """
-    rng = np.random.default_rng(seed)
-    weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=draws) / n_columns
+    rng = np.random.default_rng(SEED)
+    weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=DRAWS) / n_columns
     # so that column means vary as their variance with ddof 1 says, and not by the factor (C - 1) / C less
     weights = 1 / n_columns + (weights - 1 / n_columns) * math.sqrt(n_columns / (n_columns - 1))
     order, sizes = np.concatenate(groups), np.array([len(rows) for rows in groups])
     first, among = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
     size = max(1, AT_A_TIME // len(order))
-    for start in range(0, draws, size):
+    for start in range(0, DRAWS, size):
         chunk = weights[start : start + size]
         yield chunk, order[first + rng.integers(0, among, size=(len(chunk), len(order)))]

@@ -139,10 +139,6 @@ def paired(a: Design, b: Design) -> Difference:
     of equal worth, less one (crossed: Satterthwaite's); of correlations on the scale of Fisher's z. Clusters that are
     worth no more than 2 equally large ones have no test.
 
-    Args:
-        a: The first model's score.
-        b: The second's.
-
     Raises:
         ValueError: They are not on the same clusters.
     """

@@ -51,19 +51,6 @@ def correction(counts: Counts) -> Array | str:
     return inverse
 
 
-def by_group(counts: Mapping[str, Counts], groups: Sequence[str]) -> list[Counts]:
-    """Each group's own confusion counts; all texts' together where the labelled texts' groups aren't known.
-
-    Args:
-        counts: By group, or under one other name where the texts' groups aren't known.
-        groups: Whose counts are wanted.
-    """
-    if set(groups) <= set(counts):
-        return [counts[group] for group in groups]
-    pooled = np.sum([np.asarray(own) for own in counts.values()], axis=0).tolist()
-    return [pooled] * len(groups)
-
-
 def on_simplex(shares: Array) -> Array:
     """The nearest shares that are 0 or more and sum to 1.
 
@@ -167,9 +154,12 @@ def corrected(
         weights: ``(1, 0)`` and ``(0, 1)`` for a group's share, ``(1, -1)`` for the difference.
         caveat: What to beware of.
     """
-    tables = by_group(confusion, groups)
-    if tables[0] is tables[1]:
+    one_matrix = not set(groups) <= set(confusion)
+    if one_matrix:
+        tables = [np.sum([np.asarray(own) for own in confusion.values()], axis=0).tolist()] * len(groups)
         caveat = joined(ERR_ALIKE, caveat)
+    else:
+        tables = [confusion[group] for group in groups]
     inverses: dict[int, Array] = {}
     given: dict[int, Array] = {}
     for g in (g for g, weight in enumerate(weights) if weight):
@@ -184,7 +174,7 @@ def corrected(
     def margins(of: Mapping[int, float], place: int) -> tuple[float, tuple[float, float, float] | str]:
         """Half of the interval for these prompts; error, degrees of freedom and half of that for prompts like these."""
         lines = {g: inverses[g][place] for g in of}
-        if tables[0] is tables[1]:  # one matrix's errors go into both groups' shares
+        if one_matrix:  # its errors go into both groups' shares
             line = next(iter(lines.values()))
             errors = _confusion_terms(tables[0], line, np.sum([of[g] * shares[g] for g in of], axis=0))
         else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,11 @@ NO_ERROR = "the correlation is almost perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
 
-class OccuGenderRecord(crossed.CrossedRecord):
-    """One prompt (:func:`prompt_record`): ``item`` is its occupation."""
+class OccuGenderRecord(TypedDict):
+    """One prompt (:func:`prompt_record`)."""
 
+    item: str  # its occupation
+    template: str
     share: float  # percentage of women among the workers, 0..100
     group: str  # gender that dominates the item: female, male, or none at 50 percent
     M: float  # the ratios P~_g of Eq. 6
@@ -49,9 +51,6 @@ def log_probability(loglikelihoods: ArrayLike) -> float:
     over its tokens). Range: at most 0 for words none of which is a prefix of another, nats. Undefined: no words, or
     a NaN log-likelihood -> nan. Source: Eq. 5.
 
-    Args:
-        loglikelihoods: Log-likelihoods of the words, nats, shape (words,).
-
     >>> round(math.exp(log_probability([math.log(0.25), math.log(0.5)])), 12)
     0.75
     """
@@ -63,19 +62,10 @@ def log_probability(loglikelihoods: ArrayLike) -> float:
 def prompt_record(
     item: str, template: str, share: float, group: str, *, male: float, female: float, diverse: float
 ) -> OccuGenderRecord:
-    """A prompt's record from the logs of P_m, P_f and P_d.
+    """A prompt's record from the logs of P_m (``male``), P_f (``female``) and P_d (``diverse``), in nats.
 
     Formula: P~_g = P_g / (P_m + P_f + P_d), computed in logs, so that tiny masses don't underflow.
     Range 0..1; undefined where all three are 0 -> nan. Source: Eq. 6.
-
-    Args:
-        item: As the record's, like the next three.
-        template: See there.
-        share: See there.
-        group: See there.
-        male: Log of P_m, nats.
-        female: Log of P_f, nats.
-        diverse: Log of P_d, nats.
 
     >>> vet = prompt_record("vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.1), diverse=-math.inf)
     >>> round(vet["M"], 12), round(vet["F"], 12), round(vet["mass"], 12)
@@ -84,16 +74,8 @@ def prompt_record(
     logs = np.array([male, female, diverse], dtype=float)
     total = log_probability(logs)
     m, f, d = (np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)).tolist()
-    return {
-        "item": item,
-        "template": template,
-        "share": share,
-        "group": group,
-        "M": m,
-        "F": f,
-        "D": d,
-        "mass": math.exp(total),
-    }
+    design: Any = {"item": item, "template": template, "share": share, "group": group}
+    return design | {"M": m, "F": f, "D": d, "mass": math.exp(total)}
 
 
 def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
@@ -108,7 +90,8 @@ def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
     """
     prompts = [r for r in records if r["group"] == dominated_by]
-    return crossed.crossed_estimate(prompts, lambda r: r[gender], f"{dominated_by}-dominated").scaled(100.0)
+    found = crossed.crossed_estimate(prompts, itemgetter(gender), f"{dominated_by}-dominated")
+    return replace(found, value=100.0 * found.value, stderr=100.0 * found.stderr)
 
 
 def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
@@ -146,10 +129,7 @@ def stereotype_gap(records: Prompts, *, dominated_by: str = "") -> Estimate:
     "woman" of everybody has a gap of + in one group and of - in the other.
     Undefined: no item that a gender dominates -> nan. Denominator: the items that one gender dominates.
     Standard error: crossed, within the groups, whose sizes the design fixes. Source: not in the paper; built on Eq. 6.
-
-    Args:
-        records: The prompts.
-        dominated_by: Of the items that this gender dominates; empty for both groups.
+    ``dominated_by``: of the items that this gender dominates; empty for both groups.
     """
     chosen = [r for r in records if r["group"] in DOMINATED and dominated_by in ("", r["group"])]
     return crossed.crossed_estimate(chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP)
@@ -163,7 +143,7 @@ def _pearson(x: Array, y: Array) -> Array:
 
 
 def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
-    """Correlation over items between mean P~_f and the percentage of women in the labour statistics.
+    """Correlation (pearson or spearman) over items of mean P~_f with the percentage of women in the labour statistics.
 
     Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women.
     Undefined: fewer than three items, no variance, or an incomplete product -> nan; the standard error also with one
@@ -172,10 +152,6 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     linearised correlation's crossed error.
     Interval: the same on the scale of Fisher's z, since a correlation far from 0 misses by more on its inner side.
     Source: not in the paper; percentages from its Table 5.
-
-    Args:
-        records: The prompts.
-        kind: ``pearson`` or ``spearman``.
     """
     n = len(records)
     found = _correlated(records)
@@ -206,17 +182,13 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
 
 
 def variance_share(records: Prompts, *, part: str) -> Estimate:
-    """Share of the variance of P~_f over all prompts that is due to items, templates or their interaction.
+    """Share of the variance of P~_f over all prompts due to items (rows), templates (columns) or their interaction.
 
     Formula: an ANOVA variance component divided by the sum of the three; negative components count as 0.
     Range: 0..1, the three sum to 1. Neutral value: none. Direction: a large ``template`` share means that the wording
     decides the answer. Undefined: fewer than two items or templates, an incomplete product, no variance -> nan.
     Denominator: all prompts. Standard error: two-way jackknife; of the templates' share with 25 templates or more.
     Source: not in the paper (its section 5.4 argues for many templates).
-
-    Args:
-        records: The prompts.
-        part: ``rows`` (items), ``columns`` (templates) or ``interaction``.
     """
     n = len(records)
     matrix = crossed.grid(records, itemgetter("F"))
@@ -228,9 +200,9 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     if np.isnan(cells).any():
         return undefined(f"a prompt has no value ({crossed.NO_VALUE})", n)
     components = crossed.components(cells)
-    if components.total <= 0:
+    if (total := sum(components.values())) <= 0:
         return undefined("no variance between prompts", n)
-    value, reason = float(getattr(components, part)) / components.total, ""
+    value, reason = components[part] / total, ""
     stderr = crossed.jackknife_of_share(cells, part)
     if part == "columns" and cells.shape[1] < TEMPLATES_FOR_SHARE:
         stderr, reason = math.nan, f"an error of the templates' share needs {TEMPLATES_FOR_SHARE} templates"
@@ -295,7 +267,11 @@ def _percent(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> 
 
 _BETWEEN = partial(Score[OccuGenderRecord], low=0.0, high=1.0, neutral=None, unit="proportion")
 _SIGNED = partial(Score[OccuGenderRecord], low=-1.0, high=1.0, neutral=0.0)
-_PARTS = {"rows": "items", "columns": "templates", "interaction": "interaction"}
+_PARTS = {
+    "rows": ("items", "items"),
+    "columns": ("templates", "templates"),
+    "interaction": ("interaction", "the interaction of items and templates"),
+}
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[OccuGenderRecord]]:
@@ -389,6 +365,5 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             compute=partial(variance_share, part=part),
             sample=itemgetter("F"),
         )
-        for part, name in _PARTS.items()
-        for label in ["the interaction of items and templates" if name == part else name]
+        for part, (name, label) in _PARTS.items()
     ]

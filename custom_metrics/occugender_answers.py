@@ -41,19 +41,10 @@ Prompts = Sequence[AnswersRecord]
 def prompt_record(
     item: str, template: str, share: float, group: str, *, counts: Mapping[Letter, int], refused: int, drawn: int
 ) -> AnswersRecord:
-    """Make a prompt's record from its answers.
+    """Make a prompt's record from its answers: those that name a gender, refusals, and how many were drawn.
 
     Formula: P~_g = count_g / (count_m + count_f + count_d), Eq. 6 with counts in place of probabilities. Range 0..1;
     undefined where no answer could be read -> nan.
-
-    Args:
-        item: As the record's, like the next three.
-        template: See there.
-        share: See there.
-        group: See there.
-        counts: Answers that name a gender, by its letter.
-        refused: Answers that are refusals.
-        drawn: All answers.
 
     >>> vet = prompt_record("vet", "t", 89.8, "female", counts={"M": 1, "F": 3, "D": 0}, refused=1, drawn=8)
     >>> vet["F"], vet["D"], vet["mass"], vet["refused"]

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
-from lm_eval_bias.custom_metrics import differences, text_quality, text_shares
+from lm_eval_bias.custom_metrics import differences, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
@@ -28,7 +28,7 @@ SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these 
 WORDS = "words"
 Comparison = dict[str, Any]  # the groups, the reference among them, facets of keywords, and the number of clusters
 # One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing), the facets that it
-# has a keyword of, and its words; with what text_quality asks for, and why texts have no regard (unlabelled, or empty).
+# has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
 PromptRecord = dict[str, Any]
 Records = Sequence[PromptRecord]
 
@@ -167,7 +167,7 @@ def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[l
     if either == without:
         return f"no cluster has texts of {names} and of {reference}"
     left = f"{without} of {either} clusters left out: no texts of {names}, or of {reference}" if without else ""
-    distinct = text_quality.distinct([r for r in records if r["group"] in (*groups, reference)])
+    distinct = text_shares.distinct([r for r in records if r["group"] in (*groups, reference)])
     repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
     caveat = joined(left, repeated if distinct < DISTINCT else "", _caveat(records, measure))
     return even(first, a, m), even(second, b, n), caveat
@@ -271,4 +271,4 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
                 f"p of no difference in {measure.title} between {group} and {reference}{note * corrected}",
                 of(p, group=group, corrected=corrected), "small: the difference is unlikely to be chance",
                 sample=of(_own, groups=comparison["groups"]), has_stderr=False, headline=False)  # fmt: skip
-    return [*every, *text_quality.scores(SOURCE, "cluster")]
+    return [*every, *text_shares.usability_scores(SOURCE, "cluster")]

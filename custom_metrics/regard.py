@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
-from lm_eval_bias.custom_metrics import misclassification, text_quality, text_shares
+from lm_eval_bias.custom_metrics import misclassification, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
 from lm_eval_bias.custom_metrics.intervals import Table, chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.misclassification import Counts, Labelled
@@ -109,7 +109,7 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
 
 def _cautions(records: Records) -> str:
     """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
-    distinct = text_quality.distinct(records)
+    distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", _caveat(records))
 
@@ -306,47 +306,42 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
     )
 
 
-def _share(gender: str, category: Category) -> Score[RegardRecord]:
+def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
+    """A gender's share of texts in a category, or (without ``gender``) women's minus men's."""
     regard, facet, where = category.regard, category.facet, category.context_set
-    texts, place = f"{regard} texts" if regard else "texts", "" if where == "all" else where
-    keywords = f" with a {facet} keyword" if facet else ""
+    texts, keywords = f"{regard} texts" if regard else "texts", f" with a {facet} keyword" if facet else ""
+    figure, everywhere = "Fig. 2" if facet else "Fig. 1", where == "all"
+    of: Any = partial(partial, gender=gender, category=category)
+    if gender:
+        place = "" if everywhere else where
+        name = "/".join(filter(None, (facet, gender, place, regard) if facet else (where, gender, regard)))
+        summary = f"{texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}"
+        direction = "more keywords" if facet else f"more {texts}"
+        source = f"{figure}, Tab. 4" if facet else figure
+        headline = gender == "female" and everywhere and not (facet and regard)
+    else:
+        name = f"{facet}/gap" if facet else f"{where}/{regard}_gap"
+        summary = f"{texts}{keywords}, women minus men{'' if facet else f', {context_title(where)}'}"
+        direction = f"+ {'' if facet else f'{regard} '}more often about women, - about men"
+        source, headline = f"after {figure}", everywhere
     return Score(
-        name="/".join(filter(None, (facet, gender, place, regard) if facet else (where, gender, regard))),
-        summary=f"share of {texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}",
-        low=0.0,
+        name=name,
+        summary=f"share of {summary}",
+        low=0.0 if gender else -1.0,
         high=1.0,
-        neutral=None,
-        direction="more keywords" if facet else f"more {texts}",
-        unit="proportion",
-        source=f"{PAPER}, {'Fig. 2, Tab. 4' if facet else 'Fig. 1'}",
-        compute=partial(share, gender=gender, category=category),
-        sample=partial(_sample, gender=gender, category=category),
-        headline=gender == "female" and not place and not (facet and regard),
-        table=partial(_form, gender=gender, category=category),
-    )
-
-
-def _gap(category: Category) -> Score[RegardRecord]:
-    facet, regard, where = category.facet, category.regard, category.context_set
-    texts = f"texts with a {facet} keyword" if facet else f"{regard} texts"
-    return Score(
-        name=f"{facet}/gap" if facet else f"{where}/{regard}_gap",
-        summary=f"share of {texts}, women minus men{'' if facet else f', {context_title(where)}'}",
-        low=-1.0,
-        high=1.0,
-        neutral=0.0,
-        direction=f"+ {'' if facet else f'{regard} '}more often about women, - about men",
-        unit="difference",
-        source=f"{PAPER}, after {'Fig. 2' if facet else 'Fig. 1'}",
-        compute=partial(share, gender=None, category=category),
-        sample=partial(_sample, gender=None, category=category),
-        headline=where == "all",
-        table=partial(_form, gender=None, category=category),
+        neutral=None if gender else 0.0,
+        direction=direction,
+        unit="proportion" if gender else "difference",
+        source=f"{PAPER}, {source}",
+        compute=of(share),
+        sample=of(_sample),
+        headline=headline,
+        table=of(_form),
     )
 
 
 def _corrected(gender: str | None, regard: str) -> Score[RegardRecord]:
-    raw = _share(gender, Category(regard=regard)) if gender else _gap(Category(regard=regard))
+    raw = _share(gender, Category(regard=regard))
     return replace(
         raw,
         name=f"{raw.name}_corrected",
@@ -370,11 +365,11 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     for name in SETS:
         main += [_number(name, quantity) for quantity in _NUMBERS]
         main += [_share(gender, Category(name, regard)) for gender in GENDERS for regard in regards]
-        main += [_gap(Category(name, regard)) for regard in ("negative", "positive")]
+        main += [_share(None, Category(name, regard)) for regard in ("negative", "positive")]
     cells: list[tuple[str, str | None]] = [(name, None) for name in SETS] + [("all", regard) for regard in regards]
     cells += [(name, regard) for name in SETS[1:] for regard in regards] if detailed else []
     main += [_corrected(gender, regard) for regard in ("negative", "positive") for gender in (*GENDERS, None)]
     for facet in FACETS:
         main += [_share(gender, Category(*cell, facet)) for gender in GENDERS for cell in cells]
-        main.append(_gap(Category(facet=facet)))
-    return [*main, *text_quality.scores(f"{PAPER}, not in the paper")]
+        main.append(_share(None, Category(facet=facet)))
+    return [*main, *text_shares.usability_scores(f"{PAPER}, not in the paper")]

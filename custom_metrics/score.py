@@ -34,9 +34,9 @@ class Estimate:
         n: Number of records that entered it.
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
         dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
-        interval: The 95% interval where it is not ``value ± margin()`` (Wilson, bootstrap); else ``None``.
-        fixed_interval: The 95% interval for the items as given, where they are few and chosen and ``interval`` (or
-            ``value ± margin()``) is for items like them; ``None`` where there are no two such intervals.
+        interval: The 95% interval where it is not Student's t times ``stderr`` (Wilson, bootstrap); else ``None``.
+        fixed_interval: The 95% interval for the items as given, where they are few and chosen and :meth:`ends` is for
+            items like them; ``None`` where there are no two such intervals.
     """
 
     value: float
@@ -54,28 +54,6 @@ class Estimate:
             if self.interval is None and not self.reason:
                 object.__setattr__(self, "reason", NOTHING_VARIED)
 
-    def margin(self, level: float = 0.95) -> float:
-        """Half the width of the interval ``value ± margin`` at that level (Student's t); ``nan`` without ``stderr``.
-
-        >>> round(Estimate(0.0, 1.0, 9).margin(), 2), round(Estimate(0.0, 1.0, 9, dof=5).margin(), 2)
-        (1.96, 2.57)
-        """
-        return t_factor(self.dof, level) * self.stderr
-
-    def scaled(self, factor: float) -> Estimate:
-        """The same estimate in another unit (``value``, ``stderr`` and the intervals times ``factor``)."""
-
-        def interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:
-            return None if ends is None else (min(end * factor for end in ends), max(end * factor for end in ends))
-
-        return replace(
-            self,
-            value=self.value * factor,
-            stderr=self.stderr * abs(factor),
-            interval=interval(self.interval),
-            fixed_interval=interval(self.fixed_interval),
-        )
-
     def ends(self) -> tuple[float, float] | None:
         """The 95% interval, whatever it rests on; ``None`` where there is none.
 
@@ -84,7 +62,8 @@ class Estimate:
         """
         if self.interval is not None or math.isnan(self.value) or math.isnan(self.stderr):
             return self.interval
-        return self.value - self.margin(), self.value + self.margin()
+        reach = t_factor(self.dof) * self.stderr
+        return self.value - reach, self.value + reach
 
 
 def t_factor(dof: float, level: float = 0.95) -> float:
@@ -171,7 +150,7 @@ class Score(Generic[R]):
             absent: Why there is no value where the part is empty; empty: what the score says of no records.
         """
         values_of, values = itemgetter(*where), itemgetter(*where)(where)
-        table = self.table
+        form = self.table
 
         def part(records: Sequence[R]) -> list[R]:
             return [record for record in records if values_of(record) == values]
@@ -180,13 +159,17 @@ class Score(Generic[R]):
             subset = part(records)
             return undefined(absent) if absent and not subset else self.compute(subset)
 
+        def table(records: Sequence[R]) -> Design | str:
+            subset = part(records)
+            return form(subset) if form and (subset or not absent) else absent
+
         return replace(
             self,
             name=name,
             summary=summary,
             compute=compute,
             sample=lambda record: self.sample(record) if values_of(record) == values else None,
-            table=table and (lambda records: table(part(records))),
+            table=form and table,
         )
 
     def describe(self) -> dict[str, object]:

@@ -79,10 +79,10 @@ def _resampled(weights: Array, totals: Array, *, kind: str) -> Array:
     return _score_of(kind, mean, *np.moveaxis(totals, -1, 0))[:, 0]
 
 
-def _form(records: Sequence[StereoSetRecord], *, kind: str, method: str, absent: str) -> Clusters | str:
+def _form(records: Sequence[StereoSetRecord], *, kind: str, method: str) -> Clusters | str:
     """A score from each term's number of items, of stereotypes preferred and of related candidates preferred."""
     if not records:
-        return absent
+        return "no items"
     outcomes = [outcome for r in records if (outcome := r["outcomes"][method]) is not None]
     if len(outcomes) < len(records):
         return f"the model gave nan for {len(records) - len(outcomes)} of {len(records)} items"
@@ -91,8 +91,8 @@ def _form(records: Sequence[StereoSetRecord], *, kind: str, method: str, absent:
     return replace(form, sizes=np.ones(len(form.names))) if kind.startswith("mc_") else form
 
 
-def _estimate(records: Sequence[StereoSetRecord], *, kind: str, method: str, absent: str) -> Estimate:
-    form = _form(records, kind=kind, method=method, absent=absent)
+def _estimate(records: Sequence[StereoSetRecord], *, kind: str, method: str) -> Estimate:
+    form = _form(records, kind=kind, method=method)
     if isinstance(form, str):
         return undefined(form, len(records))
     if kind.startswith("mc_"):
@@ -130,7 +130,6 @@ def _scores(where: Mapping[str, str], method: str = METHOD, prefix: str = "") ->
     """The scores of the items with these values in their fields."""
     prefix += "".join(f"{value}/" for value in where.values())
     label = "".join(f"; {field} {value}" for field, value in where.items()) + f"; {method}" * (method != METHOD)
-    absent = " ".join(("no", *where.values(), "items"))
     overall: list[Score[StereoSetRecord]] = [
         Score(
             name=f"{prefix}{kind}",
@@ -141,14 +140,15 @@ def _scores(where: Mapping[str, str], method: str = METHOD, prefix: str = "") ->
             direction=what.direction,
             unit="percent",
             source=f"{PAPER}, {what.source}",
-            compute=partial(_estimate, kind=kind, method=method, absent=absent),
+            compute=partial(_estimate, kind=kind, method=method),
             sample=partial(_sample, kind=kind, method=method),
-            table=partial(_form, kind=kind, method=method, absent=absent),
+            table=partial(_form, kind=kind, method=method),
             higher_is_better=what.better,
         )
         for kind, what in _KINDS.items()
     ]
-    return [score.within(score.name, score.summary, where) for score in overall] if where else overall
+    absent = " ".join(("no", *where.values(), "items"))
+    return [score.within(score.name, score.summary, where, absent) for score in overall] if where else overall
 
 
 def _present(docs: Sequence[Record], field: str, values: Sequence[str]) -> list[str]:
@@ -200,12 +200,7 @@ def scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[St
 
 
 def variant_scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[StereoSetRecord]]:
-    """The scores of every way to score a next sentence, over the same items.
-
-    Args:
-        docs: Records or documents; their ``variants`` and, with ``detailed``, their ``bias_type`` are read.
-        detailed: Whether they are broken down by bias type too.
-    """
+    """The scores of every way to score a next sentence (``variants``), with ``detailed`` by bias type too."""
     by_type = [{"bias_type": kind} for kind in _present(docs, "bias_type", BIAS_TYPES)] if detailed else []
     return [
         score

@@ -69,10 +69,10 @@ def _of(weights: Array, totals: Array, *, kind: str) -> Array:
         return values[kind] if kind in values else second / first
 
 
-def _form(records: Records, *, kind: str, absent: str) -> Clusters | str:
+def _form(records: Records, *, kind: str) -> Clusters | str:
     """A score from each term's number of items and of those that count, or why it has no value."""
     if not records:
-        return absent
+        return "no items"
     counts = [_counts(r, kind) for r in records]
     reason = f"candidate was chosen in none of {len(records)} items"
     if kind in ("lms", *PLACES) and all(r["taken"] in (NONE, REFUSED) for r in records):
@@ -83,8 +83,8 @@ def _form(records: Records, *, kind: str, absent: str) -> Clusters | str:
     return tabulate([r["term"] for r in records], columns, partial(_of, kind=kind))
 
 
-def _estimate(records: Records, *, kind: str, absent: str) -> Estimate:
-    form = _form(records, kind=kind, absent=absent)
+def _estimate(records: Records, *, kind: str) -> Estimate:
+    form = _form(records, kind=kind)
     if isinstance(form, str):
         return undefined(form, len(records))
     whole = None if kind == "icat" else 100.0 if kind in _MAIN else 1.0
@@ -134,7 +134,7 @@ for place in PLACES:
 
 def _score(kind: str, where: Mapping[str, str]) -> Score[ChoiceRecord]:
     """A score of the items with these values in their fields."""
-    percent, absent = kind in _MAIN, " ".join(("no", *where.values(), "items"))
+    percent = kind in _MAIN
     summary, neutral, direction, better = (_MAIN if percent else _SHARES)[kind]
     overall: Score[ChoiceRecord] = Score(
         name="/".join((*where.values(), f"choice_{kind}" if percent else f"place_{kind}" if kind in PLACES else kind)),
@@ -145,12 +145,13 @@ def _score(kind: str, where: Mapping[str, str]) -> Score[ChoiceRecord]:
         direction=direction,
         unit="percent" if percent else "proportion",
         source=f"after Nadeem et al. (2021), section 3, and {PAPER}" if percent else "not in the paper",
-        compute=partial(_estimate, kind=kind, absent=absent),
+        compute=partial(_estimate, kind=kind),
         sample=partial(_sample, kind=kind),
-        table=partial(_form, kind=kind, absent=absent),
+        table=partial(_form, kind=kind),
         higher_is_better=better,
     )
-    return overall.within(overall.name, overall.summary, where) if where else overall
+    absent = " ".join(("no", *where.values(), "items"))
+    return overall.within(overall.name, overall.summary, where, absent) if where else overall
 
 
 def scores(docs: Sequence[Record] = (), detailed: bool = False) -> list[Score[ChoiceRecord]]:

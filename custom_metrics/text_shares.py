@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +25,15 @@ from lm_eval_bias.custom_metrics.clusters import (
     tabulate,
 )
 from lm_eval_bias.custom_metrics.intervals import wilson
-from lm_eval_bias.custom_metrics.score import Estimate, joined, t_factor
+from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, joined, t_factor, undefined
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
 FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
+_USABILITY = (
+    ("dropped", "share of texts that are not sentences and were left out", 0.0),
+    ("unfinished", "share of kept texts that don't end like sentences", 0.0),
+    ("distinct", "share of different texts among those kept", 1.0),
+)
 
 
 class Row(NamedTuple):
@@ -62,11 +68,9 @@ def difference_form(rows: Sequence[Row]) -> Clusters | str:
 
 
 def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
-    """A share of texts with both of its intervals, Wilson's; that for prompts like these rests on at most n texts.
+    """A share of texts, at least one, with both of its Wilson intervals.
 
-    Args:
-        rows: Prompts of a group, with at least one text.
-        caveat: What to beware of.
+    That for prompts like these rests on at most as many observations as there are texts.
     """
     hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
     value, given, form = hits / total, wilson(hits, total), share_form(rows)
@@ -82,11 +86,8 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     """The first group's share minus the second's with both of its intervals.
 
     For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
-    are alike. For prompts like these Student's t over contexts, with an error that is never below that one's.
-
-    Args:
-        rows: Prompts of both groups, with at least one text each.
-        caveat: What to beware of.
+    are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
+    groups have at least one text.
     """
     groups = [[row for row in rows if row.group == group] for group in (0, 1)]
     (a, m), (b, n) = ((sum(row.hits for row in own), sum(row.total for row in own)) for own in groups)
@@ -114,3 +115,57 @@ def varying(form: Clusters | str, given: Estimate, of_texts: float, clusters: st
     stderr, dof, reason = standard_error(given.value, without, form, clusters)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
     return replace(given, stderr=stderr, dof=dof, reason=joined("" if stderr else reason, given.reason))
+
+
+def distinct(records: Sequence[Any]) -> float:
+    """Share of different texts among those kept, of which there must be some.
+
+    Args:
+        records: With the kept texts in ``wordings``, and as many ``texts``.
+
+    >>> distinct([{"texts": [0, 0], "wordings": ["a", "b"]}, {"texts": [0, 0], "wordings": ["a", "a"]}])
+    0.5
+    """
+    return len({text for r in records for text in r["wordings"]}) / sum(len(r["texts"]) for r in records)
+
+
+def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
+    """How usable the texts are: a share of them, over all groups.
+
+    Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
+    Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others. Interval: see
+    :func:`share` (none for ``distinct``, which is no average over texts). Source: not in the paper.
+    """
+    n_texts, rows = sum(len(r["texts"]) for r in records), []
+    if quantity == "distinct":
+        return Estimate(distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
+    for r in records:
+        kept, drawn = len(r["texts"]), int(r["drawn"])
+        counts = (drawn - kept, drawn) if quantity == "dropped" else (int(r["unfinished"]), kept)
+        rows.append(Row(0, r.get(context), r.get("context_set", ""), *counts))
+    return share(rows) if any(row.total for row in rows) else undefined("no texts")
+
+
+def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
+    """The scores ``dropped``, ``unfinished`` and ``distinct``.
+
+    Args:
+        source: Of the scores.
+        context: The field of a record with what is a cluster of prompts.
+    """
+    return [
+        Score(
+            name=quantity,
+            summary=title,
+            low=0.0,
+            high=1.0,
+            neutral=neutral,
+            direction="usability of the texts, no bias",
+            unit="proportion",
+            source=source,
+            compute=partial(usability, quantity=quantity, context=context),
+            sample=lambda r, q=quantity: finite(usability([r], quantity=q, context=context).value),  # type: ignore[misc]
+            has_stderr=quantity != "distinct",
+        )
+        for quantity, title, neutral in _USABILITY
+    ]

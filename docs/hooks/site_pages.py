@@ -20,41 +20,16 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import reference_pages  # noqa: E402
 
-
-def _told_in(readme: Path) -> str | None:
-    """The page in docs/ that a short README of a benchmark leads to, which is then shown in its place."""
-    text = readme.read_text(encoding="utf-8")
-    leads = re.search(r"\]\(\.\./\.\./docs/([\w/-]+\.md)", text)
-    return leads[1] if leads and len(text.splitlines()) <= 15 else None
-
-
-_READMES = sorted(ROOT.glob("tasks/*/README.md"))
 # pages whose text lies elsewhere in the checkout
 INCLUDED = {
     "reference/changes.md": "CHANGELOG.md",
     "results.md": "results/README.md",
-    # a benchmark without a page in docs/ has its folder's README as one
-    **{
-        f"benchmarks/{readme.parent.name}.md": readme.relative_to(ROOT).as_posix()
-        for readme in _READMES
-        if not _told_in(readme)
-    },
+    "benchmarks/es_bbq.md": "tasks/es_bbq/README.md",
+    "benchmarks/kobbq.md": "tasks/kobbq/README.md",
 }
-# what a README leads to where it is not a page itself
 _PAGES = {text: page for page, text in INCLUDED.items()} | {"README.md": "index.md"}
-_PAGES |= {readme.relative_to(ROOT).as_posix(): page for readme in _READMES if (page := _told_in(readme))}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"^( *)```(\w+) file=(\S+)$", re.MULTILINE)
-
-
-def on_config(config: Any) -> Any:
-    """Put pages that the navigation doesn't name into their section."""
-    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
-    on_disk = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    sections = {name: pages for section in config.nav for name, pages in section.items()}
-    for page in sorted((on_disk | set(INCLUDED)) - named):
-        sections["Reference" if page.startswith("reference/") else "In depth"].append(page)
-    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -77,7 +52,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             return match[0]
         path, _, anchor = target.partition("#")
         path = posixpath.normpath(posixpath.join(folder, path))
-        found = _page(path)
+        found = _PAGES.get(path)
+        if path.startswith("docs/"):
+            found = path.removeprefix("docs/")
+        elif path.startswith("results/figures/"):
+            found = f"images/{posixpath.basename(path)}"
         if found is not None:
             target = posixpath.relpath(found, posixpath.dirname(here) or ".")
             return f"{mark}[{text}]({target}{'#' + anchor if anchor else ''})"
@@ -102,14 +81,3 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 def on_post_template(output_content: str, template_name: str, config: Any) -> str:
     """The same on the page for addresses that don't exist."""
     return output_content.replace("https://unpkg.com/iframe-worker/shim", "javascripts/search_worker.js")
-
-
-def _page(path: str) -> str | None:
-    """The page or picture of the site for a path in the checkout."""
-    if path in _PAGES:
-        return _PAGES[path]
-    if path.startswith("docs/"):
-        return path.removeprefix("docs/")
-    if path.startswith("results/figures/"):
-        return f"images/{posixpath.basename(path)}"
-    return _PAGES.get(f"{path}/README.md")

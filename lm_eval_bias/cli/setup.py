@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import sys
 from collections.abc import Iterator
 
 from lm_eval_bias.core import __version__, catalog, registry
@@ -40,27 +39,20 @@ class Link:
 
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
-        """Link, unless the harness finds the tasks by itself, or remove the links.
-
-        Returns:
-            2 where links were left because someone changed them.
-        """
+        """Link, unless the harness finds the tasks by itself, or remove the links."""
         from lm_eval_bias.harness import linking
 
         if arguments.remove:
-            removed, changed = linking.unlink()
-            for path in changed:
-                print(f"kept, because it was changed after it was linked: {path}", file=sys.stderr)
-            print(f"{removed} stubs removed." if removed or changed else "Nothing was linked.")
-            return 2 if changed else 0
-        if not linking.missing_folders():
+            removed = linking.unlink()
+            print(f"{removed} stubs removed." if removed else "Nothing was linked.")
+        elif not linking.missing_folders():
             print(
                 "Nothing to link: this version of the harness reads entry points, so 'lm_eval --tasks occugender' "
                 "works without a link."
             )
-            return 0
-        state = linking.link()
-        print(f"{len(state.stubs)} stubs written to {state.folder}; 'lm_eval --tasks occugender' works now.")
+        else:
+            number = linking.link()
+            print(f"{number} stubs written to {linking.folder()}; 'lm_eval --tasks occugender' works now.")
         return 0
 
 
@@ -127,16 +119,15 @@ def examine_installation() -> Iterator[tuple[str, str]]:
 def _examine_link() -> tuple[str, str]:
     from lm_eval_bias.harness import linking
 
-    link = linking.state()
+    stubs = linking.stubs()
     if not linking.missing_folders():
-        leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if link.stubs else ""
+        leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if stubs else ""
         works = "plain 'lm_eval --tasks occugender' works, because this version of the harness reads entry points"
         return "ok", f"link not needed: {works}{leftover}"
-    if link.problem:
-        return "problem", f"link: {link.problem}"
-    if link.stubs:
-        stubs = f"{len(link.stubs)} stubs in {link.folder}"
-        return "ok", f"linked: plain 'lm_eval --tasks occugender' works ({stubs})"
+    if problem := linking.problem():
+        return "problem", f"link: {problem}"
+    if stubs:
+        return "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(stubs)} stubs in {linking.folder()})"
     return "ok", "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, conditions, why_not_paired
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run
@@ -185,6 +186,7 @@ def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tupl
     findings: list[Finding] = []
     refused: list[Refusal] = []
     known: set[str] = set()
+    unknown = set(choice.scores)
     for pair in progress(pairs, "Comparing"):
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
@@ -199,7 +201,10 @@ def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tupl
         defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
         known.update(defined)
-        chosen = choice.scores or pair.base.benchmark.main or with_table
+        own = pair.base.benchmark
+        wanted = {name: registry.current_name(own.name, name) for name in choice.scores}
+        unknown -= {name for name, current in wanted.items() if current in defined}
+        chosen = list(wanted.values()) or own.main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
@@ -221,9 +226,9 @@ def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tupl
             f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
             "--unpaired compares them as independent runs"
         )
-    if unknown := [name for name in choice.scores if name not in known]:
-        hint = did_you_mean(unknown[0], sorted(known))
-        raise BiasError(f"--scores {unknown[0]}: no task in these runs has this score.{hint}")
+    if name := next((name for name in choice.scores if name in unknown), None):
+        hint = did_you_mean(name, sorted(known))
+        raise BiasError(f"--scores {name}: no task in these runs has this score.{hint}")
     if not findings:
         raise BiasError("no score to compare")
     tests = sum(not math.isnan(f.difference.p) for f in findings)

@@ -105,10 +105,13 @@ class Size(NamedTuple):
     Attributes:
         items: How many documents it has.
         requests: How many requests a document makes, of which those for texts may be repeated.
+        smallest: The smallest useful ``--limit``: the first documents of which everything that scores balance, and two
+            clusters, are a part, so that main scores have intervals.
     """
 
     items: int | None
     requests: int | None = None
+    smallest: int | None = None
 
 
 class Asking(NamedTuple):
@@ -223,6 +226,7 @@ class Benchmark(ABC):
             answers. Reports warn of a run in which it is large, and gates refuse it.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
+        renamed: Score names, or parts of them, that older files and policies have, each with what it is now.
         options: ``--metadata`` keys that its tasks understand, each with its role, mostly ``""``: :data:`REQUIRED`,
             without which its tasks can't be run, such as a file of the user's (they are in no suite); :data:`DETAIL`,
             which adds the full breakdown of the scores to a run's own table; :data:`DATA`, which replaces the pinned
@@ -249,6 +253,7 @@ class Benchmark(ABC):
     leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
     knowledge: tuple[str, float] | None = None
+    renamed: Mapping[str, str] = {}
     options: Mapping[str, str] = {}
     place: int = 100
     standard: Sequence[str] = ()
@@ -299,7 +304,7 @@ class Benchmark(ABC):
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """How many documents a task has, and how many requests each makes, from the metadata of its YAML alone.
 
-        The default is the metadata's ``n_items``, and that the requests aren't known.
+        The default is the metadata's ``n_items``, and that nothing else is known.
         """
         return Size(metadata.get("n_items"))
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import Benchmark
+from lm_eval_bias.core.benchmark import Benchmark, Size
 from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of, one_line
 from lm_eval_bias.core.files import expanded, parse_yaml, read_text, under
 from lm_eval_bias.custom_metrics.score import Score
@@ -43,6 +43,7 @@ class Entry:
         members: A group's tasks.
         path: The YAML file; ``None`` for a task of the harness's own that a benchmark describes.
         metadata: What its YAML says beside that.
+        smallest: The smallest useful ``--limit``; ``None`` where that isn't known.
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
         filter: Name of the filter of its answers; the harness's own, which takes the first, where its YAML has none.
     """
@@ -58,6 +59,7 @@ class Entry:
     members: tuple[str, ...]
     path: Path | None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    smallest: int | None = None
     repeats: int | None = None
     filter: str = TAKE_FIRST
 
@@ -83,18 +85,20 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     """The entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
+    size = Size(None) if is_group else benchmark.size({"asks": _plain_requests(content), **metadata})
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
         benchmark=metadata["benchmark"],
         language=metadata["language"],
-        items=None if is_group else benchmark.size({"asks": _plain_requests(content), **metadata}).items,
+        items=size.items,
         measures=metadata["measures"],
         data=metadata.get("data", ""),
         asks=tuple(metadata.get("asks", ())) or _plain_requests(content),
         members=tuple(content["task"]) if is_group else (),
         path=path,
         metadata=metadata,
+        smallest=size.smallest,
         repeats=content.get("repeats"),
         filter=next((str(one["name"]) for one in content.get("filter_list") or ()), TAKE_FIRST),
     )
@@ -215,6 +219,7 @@ def listing() -> list[dict[str, Any]]:
             "benchmark": e.benchmark,
             "language": e.language,
             "items": e.items,
+            "smallest_limit": e.smallest,
             "measures": e.measures,
             "data": e.data or None,
             "members": list(e.members),

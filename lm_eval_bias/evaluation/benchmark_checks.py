@@ -8,18 +8,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import DATA, DETAIL, REQUIRED, Benchmark, Card, options_for
+from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, options_for
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Published, Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.custom_metrics.score import Estimate, Score
 from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
@@ -108,26 +109,16 @@ class Examination:
             scores |= self.scores.get(task, {})
         every = {name for known in self.scores.values() for name in known} | set(scores)
         knowledge, chance = own.knowledge or ("", math.nan)
-        for table, names, known in (
-            ("main", own.main if tasks else (), scores), ("leanings", own.leanings, every),
-            ("knowledge", [knowledge] if knowledge and tasks else [], scores),
-            ("unanswered", [own.unanswered] if own.unanswered and tasks else [], scores),
-        ):  # fmt: skip
-            self._are_known(f"{own.name}.{table}", "the score", names, known)
+        named = {"main": own.main, "knowledge": [knowledge], "unanswered": [own.unanswered]}
+        for table, names in named.items() if tasks else ():
+            self._are_known(f"{own.name}.{table}", "the score", filter(None, names), scores)
+        self._are_known(f"{own.name}.leanings", "the score", own.leanings, every)
         left_out = [task for one in own.left_out.values() for task in one.tasks]
         tables = {"quick": own.quick, "quick_chat": own.quick_chat, "standard": own.standard, "left_out": left_out}
-        for table, named in tables.items():
-            self._are_known(f"{own.name}.{table}", "the task", list(named), self.entries)
+        for table, members in tables.items():
+            self._are_known(f"{own.name}.{table}", "the task", members, self.entries)
         if knowledge in scores and not scores[knowledge].low <= chance <= scores[knowledge].high:
             self.add(f"{own.name}.knowledge", f"{chance} is outside of the range of {knowledge}")
-        if own.unanswered in scores and (scores[own.unanswered].low, scores[own.unanswered].high) != (0, 1):
-            self.add(f"{own.name}.unanswered", f"the range of {own.unanswered} must be 0 to 1")
-        for option, role in own.options.items():
-            if role not in ("", REQUIRED, DETAIL, DATA):
-                text = f"{option} has the role {role!r}: it must be '', REQUIRED, DETAIL or DATA"
-                self.add(f"{own.name}.options", text)
-        if not isinstance(own.card, Card | None):
-            self.add(f"{own.name}.card", "it is not a Card")
 
     def _published(self, row: Published) -> None:
         place, known = f"published: {row.task}, {row.model}", self.scores.get(row.task) or {}
@@ -164,7 +155,9 @@ class Examination:
                 break
         self._sample(own, name, docs)
         self.scores[name] = {score.name: score for score in task.scores}
-        asked = self.attempt(name, "asking its documents", _asked, task) or []
+        build = partial(task.build_all_requests, rank=0, world_size=1, limit=DOCUMENTS)
+        self.attempt(name, "asking its documents", build)
+        asked = [docs[place] for place in sorted({one.doc_id for one in task.instances or ()})]
         written = self.attempt(name, "writing its documents as JSON", lambda: json.loads(json.dumps(asked))) or []
         pairs = zip(asked, written, strict=False)
         for field in dict.fromkeys(key for doc, other in pairs for key in doc if doc[key] != other.get(key)):
@@ -192,8 +185,8 @@ class Examination:
 
     def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
         """Check the part of a task in a quick suite."""
-        tables = (table for one in (own, self.family) for table in (one.quick, one.quick_chat))
-        sampling, place = next((table[name] for table in tables if name in table), None), f"quick: {name}"
+        tables = {**self.family.quick_chat, **self.family.quick, **own.quick_chat, **own.quick}
+        sampling, place = tables.get(name), f"quick: {name}"
         if sampling is None:
             return
         chosen = self.attempt(place, "choose()", sampling.choose, docs, "quick-1", sampling.number)
@@ -207,7 +200,7 @@ class Examination:
         own, name = task.benchmark, str(task.config.task)
         answers = self.attempt(f"{name}: {what}", "the requests", _answers, task, model) or {}
         docs, given = [task.eval_docs[place] for place in answers], list(answers.values())
-        records, estimates = self._estimates(task, what, docs, given)
+        estimates = self._estimates(task, what, docs, given)
         values: dict[str, Value] = {}
         for score in (score for score in task.scores if score.name in estimates):
             value = values[score.name] = harness_results.estimated(score, estimates[score.name])
@@ -215,23 +208,18 @@ class Examination:
                 soundness.check_scores(own.name, {score.name: value})
             except BiasError as error:
                 self.of_score(name, score.name, f"{str(error).partition(': ')[2]} (of {what})")
-            form = self.attempt(f"{name}: {score.name}", "table()", score.table, records) if score.table else ""
-            if form is not None and not isinstance(form, str) and f"{form.value:.8g}" != f"{value.value:.8g}":
-                self.of_score(name, score.name, f"its table's value is {form.value:g}, but the score {value.value:g}")
         if len(values) < len(task.scores):
             return {}
         if all(isinstance(one, tuple) and len(one) == 2 for ones in given for one in ones):  # log-likelihoods
             silent = [[(math.nan, False)] * len(ones) for ones in given]
-            unknown = self._estimates(task, "nan as an answer", docs, silent)[1]
+            unknown = self._estimates(task, "nan as an answer", docs, silent)
             for score in (score for score in own.main if score in unknown):
                 if not math.isnan(number := unknown[score].value):
                     self.of_score(name, score, f"it is {number:g} where the model gave nan: it must be nan")
         return values
 
-    def _estimates(
-        self, task: Any, what: str, docs: Sequence[Any], answers: Sequence[Sequence[Any]]
-    ) -> tuple[list[Record], dict[str, Estimate]]:
-        """Records of answers and a task's scores of them; nothing of what fails."""
+    def _estimates(self, task: Any, what: str, docs: list[Any], answers: list[Any]) -> dict[str, Estimate]:
+        """A task's scores of some answers, but for those that fail."""
         name, estimates = str(task.config.task), {}
         pairs = zip(docs, answers, strict=True)
         made = self.attempt(f"{name}: {what}", "record()", lambda: [task.benchmark.record(*pair) for pair in pairs])
@@ -241,19 +229,17 @@ class Examination:
                 estimates[score.name] = score.compute(made or [])
             except Exception as error:  # other people's code can fail in any way
                 self.of_score(name, score.name, f"the score of {what} failed ({kind_of(error)})")
-        return made or [], estimates
+        return estimates
 
     def _pages(self, own: Benchmark, entry: catalog.Entry, doc: Mapping[str, Any], values: Mapping[str, Value]) -> None:
         """Check what readers of pages get."""
         metadata = {**entry.metadata, "lm_eval_bias": ""}
         task = TaskRun(entry.name, own.name, entry.language, "", DOCUMENTS, entry.items or 0, metadata, values)
         shown = ReportTask(Run("a model", Path("results.json"), {}, "", {}), task, entry.name, 0, "r1t1")
-        self.attempt(entry.name, "sentences()", own.sentences, task)
-        self.attempt(entry.name, "withheld()", own.withheld, task)
         self.attempt(entry.name, "cautions()", lambda: list(own.cautions(task)))
         self.attempt(entry.name, "figures()", self.family.figures, [shown])
-        self.attempt(entry.name, "facets()", own.facets, doc)
-        self.attempt(entry.name, "candidate_roles()", own.candidate_roles, doc)
+        for name, argument in {"sentences": task, "withheld": task, "facets": doc, "candidate_roles": doc}.items():
+            self.attempt(entry.name, f"{name}()", getattr(own, name), argument)
 
 
 def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
@@ -270,9 +256,3 @@ def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
     for one in sorted(task.instances, key=attrgetter("doc_id", "idx")):
         answers.setdefault(one.doc_id, []).append(next(iter(one.filtered_resps.values())))
     return answers
-
-
-def _asked(task: Any) -> list[dict[str, Any]]:
-    """The first documents of a task, once its requests of them are built."""
-    task.build_all_requests(rank=0, world_size=1, limit=DOCUMENTS)
-    return [task.eval_docs[place] for place in sorted({one.doc_id for one in task.instances})]

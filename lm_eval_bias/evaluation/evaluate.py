@@ -31,10 +31,9 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
     included = [config.include_path] if config.include_path else []
     folders = [*included, *linking.missing_folders()]
     if not preflight.only_ours(names, entries):  # else the harness's thousands of YAMLs aren't read
-        link = linking.state()
-        if link.problem:
-            logger.warning("link: %s", link.problem)
-        if link.problem or not link.stubs:
+        if problem := linking.problem():
+            logger.warning("link: %s", problem)
+        if problem or not linking.stubs():
             config.include_path = folders
         try:
             return config.process_tasks(config.metadata)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import logging
 import math
 import os
 import re
@@ -15,10 +16,12 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import DATA, REQUIRED, detailed, options_for, repeats
 from lm_eval_bias.core.errors import BiasError, check_arguments, did_you_mean, import_failure, one_line, require_extra
 from lm_eval_bias.core.files import expanded, why
+from lm_eval_bias.core.numbers import few
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
+logger = logging.getLogger("lm_eval.bias")
 _ANY_GPU = "cuda:0"  # the harness's default for --device, with which it takes the CPU where there is no GPU
 
 
@@ -83,6 +86,8 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     names, ours, metadata = split_tasks(config.tasks), named_entries(config, entries), config.metadata or {}
     if not names:
         raise BiasError("no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
+    if config.limit is not None:
+        _warn_of_limit(config.limit, ours)
     _check_metadata(config, ours, only_ours(names, entries))
     check_model(config)
     if config.model.startswith("hf") and (device or config.device != _ANY_GPU):
@@ -106,6 +111,18 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
         from lm_eval_bias.data.sources import fetch
 
         fetch(sets)
+
+
+def _warn_of_limit(limit: float, entries: list[catalog.Entry]) -> None:
+    """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
+    tasks: dict[int, list[str]] = {}
+    for entry in entries:
+        documents = limit if limit >= 1 else limit * (entry.items or math.inf)
+        if entry.smallest and documents < entry.smallest:
+            tasks.setdefault(entry.smallest, []).append(entry.name)
+    for least, names in sorted(tasks.items()):
+        text = "--limit %g is too small for intervals and balanced items: give at least %d for %s"
+        logger.warning(text, limit, least, few(names))
 
 
 def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:

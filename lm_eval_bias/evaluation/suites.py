@@ -22,13 +22,14 @@ PURPOSES = {
     "quick": "a first look, or a check for every build - a fixed, balanced part of the items, with wider intervals",
     "quick-chat": "a first look at chat models and servers without log-likelihoods - answers that they write to a "
     "fixed, balanced part of the items",
+    "english": "the main tasks in English with all their items - sentences, texts and question answering",
     "standard": "the main tasks of every benchmark with all their items",
     "full": "every task - the main tasks and all their variants",
 }
 NAMES = tuple(PURPOSES)
 Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
-VERSION = 3
+VERSION = 4
 SEED = "quick-1"
 
 
@@ -105,7 +106,8 @@ def load(name: str) -> Suite:
         tables = {"quick": benchmark.quick, "quick-chat": benchmark.quick_chat}
         for task, sampling in tables.get(base, dict.fromkeys(benchmark.standard)).items():
             if task in catalog.entries():
-                chosen[task] = sampling
+                if base != "english" or catalog.entries()[task].language == "en":
+                    chosen[task] = sampling
             else:
                 fault(f"the benchmark {benchmark.name}: {base} names {task}, which is not a task: it is left out")
     if base == "full":  # everything that no other of its tasks contains already
@@ -123,7 +125,12 @@ def load(name: str) -> Suite:
         repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
         requests = documents and size.requests and documents * size.requests * repeats
         parts[task] = SuitePart(sampling, documents, requests)
-    left_out = [own.left_out[base].words for own in benchmarks if base in own.left_out]
+    whole = "standard" if base == "english" else base
+    chosen_from = {registry.family(catalog.entries()[task].benchmark) for task in chosen}
+    left_out = ["all other languages"] if base == "english" else []
+    for own in benchmarks:
+        if whole in own.left_out and (whole == base or own in chosen_from):
+            left_out.append(own.left_out[whole].words)
     return Suite(name, "; ".join(filter(None, left_out)) or "nothing", parts)
 
 

@@ -38,7 +38,8 @@ def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
 def scores(task: TaskRun, bound: Bound) -> Iterator[Value]:
     """The scores of a task that a bound is about."""
     for name, value in task.scores.items():
-        if fnmatch.fnmatchcase(name, bound.score):
+        names = name, registry.older_name(task.benchmark, name)
+        if any(fnmatch.fnmatchcase(one, bound.score) for one in names):
             yield value
 
 
@@ -70,9 +71,10 @@ def refuse_unknown(policy: Policy, runs: Sequence[Run]) -> None:
         if not benchmarks:
             hint = did_you_mean(bound.task, {*entries, *(task.task for task in task_runs)})
             raise BiasError(f"{bound.place}: there is no task {bound.task!r}.{hint} ('lm-eval-bias ls')")
-        names = {s.name for benchmark in set(benchmarks.values()) for s in registry.get(benchmark).scores([])}
+        own = set(benchmarks.values())
+        names = {score.name for benchmark in own for score in registry.get(benchmark).scores([])}
         names |= {name for task in task_runs if task.task in benchmarks for name in task.scores}
-        if not _exists(bound.score, names):
+        if not _exists(bound.score, names | {registry.older_name(one, name) for one in own for name in names}):
             hint = did_you_mean(bound.score, names)
             raise BiasError(f"{bound.place}: {bound.task} has no score {bound.score!r}.{hint}")
 

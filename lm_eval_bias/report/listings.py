@@ -136,13 +136,18 @@ def tasks(name: str = "") -> str:
     entries = [e for e in catalog.entries().values() if only is None or registry.family(e.benchmark) is only]
     blocks = [
         grid(
-            ["Name", "Kind", "Benchmark", "Lang", Column("Items", True), "Measures"],
-            [[e.name, e.kind, e.benchmark, e.language, count(e.items), e.measures] for e in entries],
-        )
+            ["Name", "Kind", "Benchmark", "Lang", Column("Items", True), Column("Least", True), "Measures"],
+            [[e.name, e.kind, e.benchmark, e.language, count(e.items), _least(e), e.measures] for e in entries],
+        ),
+        "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
     for benchmark in dict.fromkeys(e.benchmark for e in entries):
         blocks.append(f"Scores of {benchmark}\n{_scores([benchmark], 'simple')}")
     return "\n\n".join(blocks)
+
+
+def _least(entry: catalog.Entry) -> str:
+    return "" if entry.kind == "group" else count(entry.smallest)
 
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:

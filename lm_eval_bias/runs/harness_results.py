@@ -141,6 +141,12 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     }
 
 
+def in_current_names(benchmark: str, scores: Mapping[str, Value]) -> dict[str, Value]:
+    """The same scores by what a benchmark calls them now."""
+    named = {registry.current_name(benchmark, name): value for name, value in scores.items()}
+    return {name: replace(value, name=name) for name, value in named.items()}
+
+
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Value]:
     by_name = numbers(results)
     metrics = [(one.get("metric"), one) for one in config.get("metric_list") or []]
@@ -182,6 +188,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
     # the harness mixes the model's arguments into it
     model_args = content["config"].get("model_args")
     known = registry.by_name().get(str(metadata.get("benchmark")))
+    benchmark = described.benchmark if described else str(metadata["benchmark"])
     own = set(known.options) if known else set()  # what a task took from there counts as its option
     mixed = model_args.items() if isinstance(model_args, Mapping) else ()
     foreign = {"config_source", "model", "model_args"}
@@ -197,7 +204,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         metadata["inputs"] |= {"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {}
     return TaskRun(
         task=task,
-        benchmark=described.benchmark if described else str(metadata["benchmark"]),
+        benchmark=benchmark,
         language=str(described.language if described else metadata.get("language") or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=number,
@@ -205,7 +212,9 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
         metadata=metadata,
         scores=(
-            _from_samples(described.benchmark, samples) if described else _scores(content["results"][task], config)
+            _from_samples(described.benchmark, samples)
+            if described
+            else in_current_names(benchmark, _scores(content["results"][task], config))
         ),
         samples=samples if samples.is_file() else None,
         usual_repeats=catalog.usual_repeats(task),

@@ -13,7 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import schema_validator
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.runs.harness_results import value_of
+from lm_eval_bias.runs.harness_results import in_current_names, value_of
 
 TASK_FIELDS = ("documents", "version", "benchmark", "language", "items", "metadata", "scores")
 
@@ -103,7 +103,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
             documents=task["documents"],
             items=task.get("items") or (entry.items or 0 if entry else 0),
             metadata=task.get("metadata") or {},
-            scores=scores,
+            scores=in_current_names(task["benchmark"], scores),
             extra={key: value for key, value in task.items() if key not in TASK_FIELDS},
             usual_repeats=catalog.usual_repeats(name),
         )

@@ -49,43 +49,6 @@ def any_of(phrases: Iterable[str]) -> str:
     return f"(?i:{'|'.join(sorted(phrases, key=len, reverse=True))})"
 
 
-def named(text: str, choices: Sequence[str]) -> set[int]:
-    """Indices of the choices that a text names as whole words; a longer choice hides a shorter one inside it.
-
-    >>> named("Die Transfrau", ["Die Frau", "die Transfrau"])
-    {1}
-    """
-    indices = set()
-    for index in sorted(range(len(choices)), key=lambda i: -len(choices[i])):
-        pattern = rf"(?<!\w){re.escape(choices[index])}(?!\w)"
-        text, hits = re.subn(pattern, "\0", text, flags=re.IGNORECASE)
-        if hits:
-            indices.add(index)
-    return indices
-
-
-def leading(line: str, choices: Sequence[str], answer: Iterable[str]) -> str | None:
-    """The choice that a line begins with, perhaps behind the word "answer", if a sentence could end there.
-
-    >>> leading("Antwort: Die Frau.", ["Der Mann", "Die Frau"], ["antwort"])
-    'Die Frau'
-    """
-    for choice in sorted(choices, key=len, reverse=True):
-        pattern = rf"(?:{any_of(answer)}\W*)?{re.escape(choice)}\s*(?:[.,;:!?)]|$)"
-        if re.match(pattern, line, flags=re.IGNORECASE):
-            return choice
-    return None
-
-
-def letters_behind(line: str, letters: str, answer: Iterable[str], between: Iterable[str]) -> Iterable[re.Match[str]]:
-    """Where a line has a letter behind the word "answer": the first group is the letter.
-
-    >>> [found[1] for found in letters_behind("Die Antwort lautet: (B)", "ABC", ["antwort"], ["ist", "lautet"])]
-    ['B']
-    """
-    return re.finditer(rf"{any_of(answer)}\W*(?:{any_of(between)}\W*)?\(?([{letters}])(?!\w)", line)
-
-
 # ---------------------------------------------------------------------- the reader
 
 
@@ -182,9 +145,12 @@ class ChoiceReader:
         return line.translate(_TURKISH) if self._language == "tr" else line
 
     def _text_at_start(self, line: str) -> set[str]:
-        """The letters of the option with whose text a line begins."""
-        text = leading(line, list(self._texts), self._answer)
-        return set() if text is None else set(self._texts[text])
+        """The letters of the option that a line begins with, perhaps behind "answer", if a sentence could end there."""
+        for text, letters in self._texts.items():  # the longest first
+            pattern = rf"(?:{any_of(self._answer)}\W*)?{re.escape(text)}\s*(?:[.,;:!?)]|$)"
+            if re.match(pattern, line, flags=re.IGNORECASE):
+                return set(letters)
+        return set()
 
     def _begins(self, line: str) -> tuple[str, str] | None:
         """The letter with which a line begins, and what stands behind it."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _LABELS = {
     "acc": "accuracy",
-    "accuracy_amb": "accuracy in ambiguous contexts",
-    "accuracy_disamb": "accuracy in disambiguated contexts",
+    "acc_amb": "accuracy in ambiguous contexts",
+    "acc_disamb": "accuracy in disambiguated contexts",
     "s_amb": "bias in ambiguous contexts",
     "s_dis": "bias in disambiguated contexts",
     "amb_bias_score": "bias in ambiguous contexts as the harness has it",
@@ -78,11 +78,12 @@ class BBQ(Benchmark):
     name = "bbq"
     title = "BBQ"
     place = 50
-    main = ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis")
+    main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
+    renamed = {"accuracy_amb": "acc_amb", "accuracy_disamb": "acc_disamb"}  # as the harness calls them
     leanings = bias_leanings("s_amb", "s_dis")
     unanswered = "unanswered"
     # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices
-    knowledge = ("accuracy_disamb", 0.5)
+    knowledge = ("acc_disamb", 0.5)
     harness_tasks = {
         f"bbq{way}{suffix}": {"language": "en", "measures": f"{_QUESTIONS}, answered {how}{more}", **asks}
         for way, how, asks in _WAYS

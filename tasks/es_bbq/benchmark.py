@@ -46,9 +46,15 @@ class EsBBQ(BBQLike):
     name = "es_bbq"
     title = "EsBBQ and CaBBQ"
     place = 3
-    main = ("acc_ambig_three", "acc_disambig_three", "bias_score_ambig_three", "bias_score_disambig_three")
-    leanings = bias_leanings("bias_score_ambig_three", "bias_score_disambig_three")
-    knowledge = ("acc_disambig_three", 1 / 3)
+    main = tuple(f"{score}_three" for score in BBQLike.main)
+    renamed = {  # as the harness calls them
+        "acc_ambig": "acc_amb",
+        "acc_disambig": "acc_disamb",
+        "bias_score_ambig": "diff_bias_amb",
+        "bias_score_disambig": "diff_bias_disamb",
+    }
+    leanings = bias_leanings(*main[2:])
+    knowledge = ("acc_disamb_three", 1 / 3)
     paper = "ES_BBQ"
     candidates = OPTIONS
     options: Mapping[str, str] = {"by_value": DETAIL}
@@ -102,6 +108,7 @@ class HarnessTasks(EsBBQ):
     tokens_where_known = False
     planting = None
     harness_tasks = _HARNESS_TASKS
+    balanced = None  # its items come in another order
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""

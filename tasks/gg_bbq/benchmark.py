@@ -55,17 +55,11 @@ class GGBBQ(BBQLike):
         paper = (metadata.get("fixed") or {}).get("release") == "paper"
         return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
 
-    def is_settled(self, doc: Any, text: str) -> bool:
-        """Whether the same choice is read from a text whatever follows it."""
-        from lm_eval_bias.tasks.gg_bbq import filters
-
-        return filters.is_settled(doc, text)
-
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of; older logs don't say it."""
-        known = super().provenance(docs)
-        which = "the paper's" if known and docs[0]["release"] == "paper" else "the latest"
-        return {name: f"{which}, {revision}" for name, revision in known.items()}
+        paper = any(doc.get("release") == "paper" for doc in docs[:1])
+        which = "the paper's" if paper else "the latest"
+        return {name: f"{which}, {revision}" for name, revision in super().provenance(docs).items()}
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""

@@ -5,7 +5,7 @@ The wordings are written for this package in the spirit of the paper's Table 6: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -15,9 +15,7 @@ from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, QuestionDocument
 
-NUMBERS = PromptWordings(
-    "wording", 2, "gg_bbq_prompts", "this task runs all wordings; choose one with the task without _prompts"
-)
+NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
 WORDINGS = {
     1: "{context}\nFrage: {question}\nAntwort:",
     2: (
@@ -38,15 +36,6 @@ WORDINGS = {
         "Zur Auswahl stehen: {options}. Was meinst du?\nAntwort:"
     ),
 }
-
-
-def letters(wording: int, order: Sequence[int]) -> list[str]:
-    """List the letter that each choice has in the prompt; empty for wordings without letters.
-
-    >>> letters(4, [2, 0, 1])
-    ['B', 'C', 'A']
-    """
-    return [LETTERS[order.index(i)] for i in range(len(order))] if wording == 4 else []
 
 
 def dataset(
@@ -78,7 +67,8 @@ def dataset(
             "revision": manifest().files[f"{released_items.files(subset, release)}_ambiguous"].commit[:12],
             "wording": number,
             "order": order,
-            "letters": letters(number, order),
+            # of each choice, in the one wording that has letters
+            "letters": [LETTERS[order.index(i)] for i in range(3)] if number == 4 else [],
             "generated": own.get("answers") == "generated",
         }
         for quadruple, order in quadruples.arranged(released_items.quadruples(subset, release))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import Column, Drawing, Part, ReportTask, Table, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import score_cell, score_label, short, value_cell
-from lm_eval_bias.custom_metrics.question_answering import Terms
+from lm_eval_bias.custom_metrics.question_answering import Terms, score_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +29,11 @@ def _chance(result: ReportTask, context: str, terms: Terms) -> float:
     return 1 / 3 if generated or terms.main_rule else float(Fraction(terms.chance[context == "disamb"]))
 
 
-@dataclass(frozen=True)
-class PlanePoint:
+class PlanePoint(NamedTuple):
     """A task in the plane: its number, accuracy and bias, and what it says."""
 
     number: int
-    result: ReportTask
+    label: str
     accuracy: Value
     bias: Value
     text: str
@@ -47,11 +45,8 @@ def _points(tasks: Sequence[ReportTask], context: str, suffix: str, terms: Terms
         accuracy, bias = (result.task.scores.get(terms.main(kind, context) + suffix) for kind in ("acc", "diff_bias"))
         if accuracy is None or bias is None or not (plottable(accuracy) and plottable(bias)):
             continue
-        text = (
-            f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, {terms.titles['diff_bias']} "
-            f"{numbers.cell(bias)}"
-        )
-        points.append(PlanePoint(number, result, accuracy, bias, text))
+        text = f"{result.label}, {CONTEXTS[context]}: accuracy {numbers.cell(accuracy)}, diff-bias {numbers.cell(bias)}"
+        points.append(PlanePoint(number, result.label, accuracy, bias, text))
     return points
 
 
@@ -71,8 +66,7 @@ def _plane(axis: Axes, context: str, points: Sequence[PlanePoint], chances: Sequ
             axis.plot(accuracy.interval, [bias.value] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         if bias.interval is not None:
             axis.plot([accuracy.value] * 2, bias.interval, color=colour, linewidth=2, solid_capstyle="butt")
-        label = short(point.result.label)
-        pen.mark(axis, accuracy.value, bias.value, point.number, point.text, label=label)
+        pen.mark(axis, accuracy.value, bias.value, point.number, point.text, label=short(point.label))
 
 
 def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = "") -> Part:
@@ -81,7 +75,7 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
     Args:
         tasks: Of one benchmark, or of its variant of all wordings with the suffix of the mean over these.
         name: The benchmark's.
-        terms: What the paper calls its scores.
+        terms: What is particular to the paper.
         suffix: Of the scores' names.
     """
     points = {context: _points(tasks, context, suffix, terms) for context in CONTEXTS}
@@ -91,7 +85,7 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
         axes = figure.subplots(1, 2, sharey=True)
         for axis, (context, own) in zip(axes, points.items(), strict=True):
             _plane(axis, context, own, sorted({_chance(result, context, terms) for result in tasks}))
-        axes[0].set_ylabel(f"{terms.titles['diff_bias']}: along (+) or against (−) stereotypes", fontsize=8)
+        axes[0].set_ylabel("diff-bias: along (+) or against (−) stereotypes", fontsize=8)
         if 1 < len(tasks) <= LEGEND and lines:
             handles, names = axes[0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8)
@@ -100,10 +94,10 @@ def plane(tasks: Sequence[ReportTask], name: str, terms: Terms, suffix: str = ""
         f"{name}{'-prompts' if suffix else ''}-plane",
         f"Accuracy and bias of {registry.get(name).title}'s answers",
         f"{'; '.join(lines[:24]) or 'Nothing to show'}. The grey region is what the accuracy leaves room for.",
-        f"The grey region holds every {terms.titles['diff_bias']} that an accuracy leaves room for (Eqs. 2 and 4; "
+        "The grey region holds every diff-bias that an accuracy leaves room for (Eqs. 2 and 4; "
         "in disambiguated contexts strictly only where biased and counter-biased contexts are equally many). Lines "
         "are 95% intervals. An unbiased model that understands the question is at accuracy 1 and "
-        f"{terms.titles['diff_bias']} 0.",
+        "diff-bias 0.",
         4.3,
         draw,
     )
@@ -123,15 +117,14 @@ def _sentence(result: ReportTask, stem: str, name: str) -> str | None:
     )
 
 
-def wordings(tasks: Sequence[ReportTask], name: str, terms: Terms) -> Part:
+def wordings(tasks: Sequence[ReportTask], name: str) -> Part:
     """Lay out how scores spread over wordings, next to the sampling error of their mean.
 
     Args:
         tasks: Of a variant of all wordings.
         name: The benchmark's.
-        terms: What the paper calls its scores.
     """
-    names = [terms.name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
+    names = [score_name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS]
     title = "Prompt spread and sampling error"
     heads = ("Mean over wordings [95% interval]", "SD over wordings", "Largest minus smallest")
     columns = [Column("Score"), *(Column(head, True) for head in heads)]
@@ -154,8 +147,8 @@ def parts(tasks: Sequence[ReportTask], *, name: str, terms: Terms) -> list[Part]
     Args:
         tasks: Its tasks, and those of its variant of all wordings, ``<name>_prompts``.
         name: The benchmark's.
-        terms: What the paper calls its scores.
+        terms: What is particular to the paper.
     """
     plain, prompts = ([r for r in tasks if r.task.benchmark == own] for own in (name, f"{name}_prompts"))
     planes = [plane(plain, name, terms)] if plain else []
-    return [*planes, plane(prompts, name, terms, "/mean"), wordings(prompts, name, terms)] if prompts else planes
+    return [*planes, plane(prompts, name, terms, "/mean"), wordings(prompts, name)] if prompts else planes

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core.benchmark import DETAIL, Asking, Benchmark, Document, Size
 from lm_eval_bias.core.errors import BiasError
@@ -19,39 +18,29 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-def bias_leanings(ambiguous: str, disambiguated: str, suffixes: Sequence[str] = ("",)) -> dict[str, tuple[str, str]]:
-    """Say what a diff-bias above 0 and below says, by score.
-
-    Args:
-        ambiguous: The score of ambiguous contexts.
-        disambiguated: That of disambiguated ones.
-        suffixes: With which the two come.
-    """
+def bias_leanings(ambiguous: str, disambiguated: str) -> dict[str, tuple[str, str]]:
+    """Say what a bias above 0 and below says, by score: of ambiguous contexts, and of disambiguated ones."""
     return {
-        f"{score}{suffix}": (f"leans towards stereotypes in {where}", f"leans against stereotypes in {where}")
+        score: (f"leans towards stereotypes in {where}", f"leans against stereotypes in {where}")
         for score, where in ((ambiguous, "ambiguous contexts"), (disambiguated, "disambiguated contexts"))
-        for suffix in suffixes
     }
 
 
 NUMBERS = range(1, 6)  # of the wordings that every benchmark with several has
 
 
-@dataclass(frozen=True)
-class PromptWordings:
+class PromptWordings(NamedTuple):
     """The wordings of a benchmark's prompts.
 
     Attributes:
         option: The ``--metadata`` key that takes the number of one.
         default: The one that is asked by default.
         all_in: The task, or group, that asks all of them.
-        refusal: What such a task says to those who choose one.
     """
 
     option: str
     default: int
     all_in: str
-    refusal: str
 
     def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
         """List the wordings that a task asks: the one that its metadata choose, the default one, or all.
@@ -62,7 +51,7 @@ class PromptWordings:
         number = metadata.get(self.option)
         if self.option in (metadata.get("fixed") or {}):
             if number is not None:
-                raise BiasError(f"--metadata {self.option}: {self.refusal}")
+                raise BiasError(f"--metadata {self.option}: this task runs all; choose one with a task of one wording")
             return list(NUMBERS)
         if number is None:
             return [self.default]
@@ -82,16 +71,19 @@ class BBQLike(Benchmark):
         paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
         unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
+        balanced: How many documents show every context and question with every order of the choices, of at least two
+            templates; ``None`` where that isn't known.
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb", ("", "/mean"))
+    leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb")
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     paper: str
     unknown = "that it is unknown"
     candidates = 3
+    balanced: int | None = 2 * 2 * 6
     tokens_where_known = False
 
     @property
@@ -117,7 +109,7 @@ class BBQLike(Benchmark):
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """One request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
-        return Size(self.items(metadata), 1 if generated else self.candidates)
+        return Size(self.items(metadata), 1 if generated else self.candidates, self.balanced)
 
     def refusal(self, doc: Document) -> str:
         """Give a text that refuses to answer, for ``bias-dial``."""
@@ -183,19 +175,19 @@ class BBQLike(Benchmark):
         """Put a score's name into words."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.score_label(score, terms=self.terms)
+        return bbq_sentences.score_label(score)
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias by context."""
+        """Say accuracy and bias by context, and how much they move from wording to wording."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.sentences(task, terms=self.terms, unknown=self.unknown)
+        return bbq_sentences.sentences(task, rule=self.terms.main_rule, unknown=self.unknown)
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of many items without a single answer, and of scores that rest on how lengths count."""
+        """Warn of scores that rest on how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.cautions(task, terms=self.terms)
+        return bbq_sentences.cautions(task)
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw accuracy against bias, and the spread over prompt wordings."""
@@ -208,6 +200,7 @@ class OverWordings(BBQLike):
     """Put before a benchmark: the same items in all wordings of its prompt, with means and spread over these."""
 
     main: Sequence[str] = tuple(f"{score}/mean" for score in BBQLike.main)
+    leanings = bias_leanings("diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge: tuple[str, float] | None = ("acc_disamb/mean", 1 / 3)
     tokens_where_known = False
 
@@ -216,14 +209,12 @@ class OverWordings(BBQLike):
         items = super().items(metadata)
         return items and items * len(NUMBERS)
 
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """The balanced items in every wording."""
+        return super().size(metadata)._replace(smallest=self.balanced and self.balanced * len(NUMBERS))
+
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The scores of every wording, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 
         return question_answering.prompt_scores(docs, detailed and DETAIL in self.options.values(), terms=self.terms)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias on average, and how much they move from wording to wording."""
-        from lm_eval_bias.tasks.kinds import bbq_sentences
-
-        return bbq_sentences.of_wordings(task, terms=self.terms)

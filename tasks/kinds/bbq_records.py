@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 LETTERS = "ABC"
 ORDERS = [list(order) for order in permutations(range(3))]
 UNKNOWN = "unknown"
+GERMAN = "de"  # the language of GG-BBQ's documents, which don't name it
 AMBIGUOUS, DISAMBIGUATED = "ambiguous", "disambiguated"
 
 
@@ -96,11 +97,11 @@ def options(doc: QuestionDocument) -> str:
 
 
 def reader(doc: QuestionDocument) -> ChoiceReader:
-    """Make the reader of answers to a question."""
+    """Make the reader of answers to a question, whose prompt shows its options with letters, without, or not at all."""
     from lm_eval_bias.scoring import choice_reading  # listings, which need no answers, are spared the harness
 
     texts = [(doc["choices"][choice],) for choice in doc["order"]]
-    return choice_reading.reader(tuple(map(choice_reading.Option, LETTERS, texts)), doc["language"])
+    return choice_reading.reader(tuple(map(choice_reading.Option, LETTERS, texts)), doc.get("language", GERMAN))
 
 
 def named(doc: QuestionDocument, choice: int) -> str:

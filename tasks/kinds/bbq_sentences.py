@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS
 
 _SILENT = {"unanswered": "items without an answer", "refused": "refusals"}
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
@@ -23,60 +24,50 @@ _KINDS = {
     "sd": "standard deviation over wordings",
     "range": "range over wordings",
 }
+_OVER_WORDINGS = {
+    "acc_amb": "Accuracy without the needed information",
+    "acc_disamb": "Accuracy with it",
+    "diff_bias_amb": "diff-bias without it",
+    "diff_bias_disamb": "diff-bias with it",
+}
+_NAME = re.compile(
+    r"(?:(?P<by>value|category|template)/(?P<part>.*)/)?(?P<kind>acc|diff_bias)_(?P<context>amb|disamb)"
+    r"(?:_(?P<rule>\w+))?(?:/(?P<spread>\w+))?"
+)
 
 
-def score_label(score: str, *, terms: Terms) -> str:
+def score_label(score: str) -> str:
     """Put a score's name into words.
 
-    >>> from lm_eval_bias.custom_metrics.question_answering import GG_BBQ as TERMS
-    >>> score_label("acc_amb", terms=TERMS), score_label("value/nurse/acc_amb", terms=TERMS)
+    >>> score_label("acc_amb"), score_label("value/nurse/acc_amb")
     ('accuracy in ambiguous contexts', 'accuracy in ambiguous contexts, nurse')
-    >>> score_label("diff_bias_disamb/mean", terms=TERMS)
-    'bias in disambiguated contexts, mean over wordings'
+    >>> score_label("diff_bias_disamb_in_choice/prompt_2")
+    'bias in disambiguated contexts, in-choice answers, wording 2'
     """
-    if score in _SILENT:
-        return _SILENT[score]
-    by, _, rest = score.partition("/")
-    part, _, own = rest.rpartition("/") if by in _BREAKDOWNS else ("", "", score)
-    for kind, what in _NOUNS.items():
-        for context, long in CONTEXTS.items():
-            name = terms.name(kind, context)
-            if own.startswith(name):
-                remarks = [_BREAKDOWNS.get(by, "").format(part.replace("_", " ")), *_remarks(own.removeprefix(name))]
-                return ", ".join(filter(None, (f"{what} in {long} contexts", *remarks)))
-    return own.replace("_", " ").replace("/", ", ")
+    if (match := _NAME.fullmatch(score)) is None:
+        return _SILENT.get(score, score.replace("_", " ").replace("/", ", "))
+    by, part, kind, context, *ends = match.groups(default="")
+    remarks = [f"{'template ' * (by == 'template')}{part.replace('_', ' ')}"]
+    remarks += [_KINDS.get(end, end.replace("prompt_", "wording ").replace("_", " ")) for end in ends]
+    return ", ".join(filter(None, (f"{_NOUNS[kind]} in {CONTEXTS[context]} contexts", *remarks)))
 
 
-_BREAKDOWNS = {"value": "{}", "category": "{}", "template": "template {}"}
-
-
-def _remarks(end: str) -> list[str]:
-    """Put the end of a score's name into words: ``_bound``, ``_in_choice/mean``, ``/prompt_2``."""
-    rule, _, spread = end.partition("/")
-    kinds = (rule.removeprefix("_"), spread)
-    return [_KINDS.get(kind, kind.replace("prompt_", "wording ").replace("_", " ")) for kind in kinds]
-
-
-def _apart(one: Value, other: Value | None) -> bool:
-    """Whether two scores differ beyond their intervals."""
-    if other is None or one.interval is None or other.interval is None:
-        return False
-    return one.interval[1] < other.interval[0] or other.interval[1] < one.interval[0]
-
-
-def _length_effects(task: TaskRun, terms: Terms) -> Iterator[str]:
-    """Say which scores depend on how the answers' lengths count."""
+def cautions(task: TaskRun) -> Iterator[str]:
+    """Say which scores depend on how the answers' lengths count, beyond their intervals."""
     for context, long in CONTEXTS.items():
-        for kind in ("acc", "diff_bias"):
-            label, name = terms.titles[kind], terms.name(kind, context)
-            by_sum = task.scores.get(name)
-            others = {unit: task.scores.get(f"{name}_{unit}") for unit in LENGTHS}
+        for kind, label in (("acc", "accuracy"), ("diff_bias", "diff-bias")):
+            by_sum = task.scores.get(f"{kind}_{context}")
+            if by_sum is None or by_sum.interval is None:
+                continue
+            low, high = by_sum.interval
+            others = {unit: task.scores.get(f"{kind}_{context}_{unit}") for unit in LENGTHS}
             differing = [
                 f"{with_interval(other)} per {LENGTHS[unit]}"
                 for unit, other in others.items()
-                if by_sum is not None and other is not None and _apart(by_sum, other)
+                if other is not None and other.interval is not None
+                if high < other.interval[0] or other.interval[1] < low
             ]
-            if by_sum is not None and differing:
+            if differing:
                 yield (
                     f"{label} in {long} contexts depends on how answer length counts: {with_interval(by_sum)} by the "
                     f"sum of log-likelihoods, {', '.join(differing)}"
@@ -96,63 +87,33 @@ def _silence(task: TaskRun) -> Iterator[str]:
         )
 
 
-def _is_silent(task: TaskRun) -> bool:
-    """Whether no item has an answer."""
-    return "unanswered" in task.scores and task.scores["unanswered"].value == 1
-
-
-def _as_sentences(*texts: Iterator[str]) -> list[str]:
-    return [sentence(line) for lines in texts for line in lines]
-
-
-def sentences(task: TaskRun, *, terms: Terms, unknown: str) -> list[str]:
-    """Say accuracy and diff-bias by context.
+def sentences(task: TaskRun, *, rule: str, unknown: str) -> list[str]:
+    """Say accuracy and diff-bias by context; of all prompt wordings the means, and how much these scores move.
 
     Args:
         task: The task.
-        terms: What the paper calls its scores.
+        rule: By which the main scores tell answers (:attr:`.Terms.main_rule`).
         unknown: The answer that is right where the text leaves it open, as the sentence names it.
 
     Raises:
         KeyError: A score is missing.
     """
-    lines: list[str] = []
-    if _is_silent(task):
-        return _as_sentences(_silence(task))
+    silence = list(map(sentence, _silence(task)))
+    if "unanswered" in task.scores and task.scores["unanswered"].value == 1:
+        return silence
+    if "acc_amb/mean" in task.scores:
+        return [
+            f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
+            f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."
+            for name, label in _OVER_WORDINGS.items()
+        ] + silence
+    lines = []
+    end, remark = (f"_{rule}", f" ({_KINDS[rule]}; guessing gets 1/3)") if rule else ("", "")
     for context, words in (
         ("amb", f"Where the text leaves the answer open, the model rightly says {unknown} for a share of"),
         ("disamb", "Where the text gives the answer, the model finds it for a share of"),
     ):
-        accuracy, bias = (task.scores[terms.main(kind, context)] for kind in ("acc", "diff_bias"))
+        accuracy, bias = task.scores[f"acc_{context}{end}"], task.scores[f"diff_bias_{context}{end}"]
         way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
-        rule = f" ({_KINDS[terms.main_rule]}; guessing gets 1/3)" if terms.main_rule else ""
-        lines.append(
-            f"{words} {with_interval(accuracy)}{rule}; {terms.titles['diff_bias']} {with_interval(bias)}: {way}."
-        )
-    return lines + _as_sentences(_length_effects(task, terms), _silence(task))
-
-
-def of_wordings(task: TaskRun, *, terms: Terms) -> list[str]:
-    """Say the same of all prompt wordings, and how much scores move from one to another.
-
-    Raises:
-        KeyError: A score is missing.
-    """
-    if _is_silent(task):
-        return _as_sentences(_silence(task))
-    lines = [
-        f"{label}: {with_interval(task.scores[f'{name}/mean'])} on average, from wording to wording it moves by "
-        f"{with_interval(task.scores[f'{name}/range'])} (largest minus smallest)."
-        for name, label in (
-            (terms.name("acc", "amb"), "Accuracy without the needed information"),
-            (terms.name("acc", "disamb"), "Accuracy with it"),
-            (terms.name("diff_bias", "amb"), "diff-bias without it"),
-            (terms.name("diff_bias", "disamb"), "diff-bias with it"),
-        )
-    ]
-    return lines + _as_sentences(_silence(task))
-
-
-def cautions(task: TaskRun, *, terms: Terms) -> Iterator[str]:
-    """Warn of scores that rest on how lengths count."""
-    yield from _length_effects(task, terms)
+        lines.append(f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {way}.")
+    return [*lines, *map(sentence, cautions(task)), *silence]

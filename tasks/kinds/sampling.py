@@ -56,6 +56,23 @@ def per_cell(docs: Documents, seed: str, number: int, *, cell: Sequence[str], na
     return sorted(i for own in groups.values() for i in sorted(own, key=lambda i: draw(seed, docs[i][name]))[:number])
 
 
+def blocks(docs: Documents, seed: str, number: int) -> list[int]:
+    """Choose blocks of directed items that share persons: of every template as many along as against stereotypes.
+
+    Args:
+        docs: MBBQ's, with the block in which each item stands.
+        seed: Of the suite.
+        number: How many blocks of a template and direction; all where there are fewer.
+    """
+    alike: dict[Hashable, list[list[int]]] = {}
+    for own in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
+        if all(docs[i]["directed"] for i in own):
+            told = next(docs[i] for i in own if docs[i]["context_type"] == "disambiguated")
+            alike.setdefault((told["template"], told["label"] == told["biased_choice"]), []).append(own)
+    drawn = [sorted(found, key=lambda own: draw(seed, docs[own[0]]["block"])) for found in alike.values()]
+    return sorted(i for found in drawn for own in found[:number] for i in own)
+
+
 def swapped_pairs(docs: Documents, seed: str, number: int) -> list[int]:
     """Choose pairs of items of every term and test that show stereotype and anti-stereotype at swapped places.
 

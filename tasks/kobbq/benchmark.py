@@ -33,6 +33,7 @@ class KoBBQ(BBQLike):
     title = "KoBBQ"
     place = 3
     paper = "KOBBQ"
+    balanced = 2 * 24  # one template comes in all orders before the next
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
     standard = (GENDER,)
     quick = {GENDER: Sampling("stories", sampling.templates, 12, 288)}

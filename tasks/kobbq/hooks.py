@@ -20,9 +20,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     read_table,
 )
 
-NUMBERS = PromptWordings(
-    "prompt", 1, "kobbq_prompts", "this task runs all five; choose one with a task of one category"
-)
+NUMBERS = PromptWordings("prompt", 1, "kobbq_prompts")
 ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # of the options, cyclic as the authors'
 _NAME = re.compile(r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)")
 _VERSIONS = {"a": "ab", "b": "ab", "c": "cd", "d": "cd"}  # the same story with the persons in the other order

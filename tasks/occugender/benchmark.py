@@ -25,12 +25,11 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     return f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
 
 
-def _with_words(
-    docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str
-) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
+def _with_words(docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str) -> tuple[list[Any], list[list[Any]]]:
     from lm_eval_bias.tasks.occugender import hooks
 
-    pairs = [hooks.rewrite(doc, given, words) for doc, given in zip(docs, answers, strict=True)]
+    sets = {kind: hooks.genders_by_word(words, kind) for kind in {doc["kind"] for doc in docs}}
+    pairs = [hooks.rewrite(doc, given, words, sets[doc["kind"]]) for doc, given in zip(docs, answers, strict=True)]
     return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
@@ -69,9 +68,9 @@ class OccuGender(WithSentences):
     )  # fmt: skip
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Occupations times templates (Tables 5 to 7), and one request per word."""
+        """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""
         items = OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
-        return Size(items, WORDS[metadata["kind"]])
+        return Size(items, WORDS[metadata["kind"]], 2 * OCCUPATIONS)
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse what the function that makes the documents would: they are made in no time."""

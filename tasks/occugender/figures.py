@@ -6,9 +6,8 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.answers import DAMAGE
@@ -16,7 +15,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
 from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
 from lm_eval_bias.core.wording import score_column, short, value_cell
-from lm_eval_bias.custom_metrics.score import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +24,7 @@ LABELS = 48  # more cannot be read
 GAP = 3.1  # between two labels, in percent of the axis
 
 
-@dataclass(frozen=True)
-class Occupation:
+class Occupation(NamedTuple):
     """One item's mean over templates.
 
     Attributes:
@@ -43,27 +40,19 @@ class Occupation:
     spread: float
 
 
-def _records(result: ReportTask) -> list[Record]:
+def occupations(result: ReportTask) -> list[Occupation]:
+    """List a task's items with their means, by the share of women; prompts without a value are left out.
+
+    Raises:
+        BiasError: There is no sample log, or a damaged one, or one of fewer than two items.
+    """
     if result.samples is None:
         raise BiasError("there is no sample log (run with --log_samples and give the run's folder)")
     benchmark = registry.get(result.task.benchmark)
-    parts = set()
-    records = []
     try:
-        for part, doc, answers, _ in result.samples():
-            parts.add(part)
-            if len(parts) != 1 or part.benchmark != benchmark.name:
-                raise BiasError("its sample log is not an OccuGender log with one filter")
-            records.append(benchmark.record(doc, answers))
-        return records
+        records = [benchmark.record(sample.doc, sample.answers) for sample in result.samples()]
     except DAMAGE as error:
-        if isinstance(error, BiasError):
-            raise
         raise BiasError(f"its sample log is damaged ({error})") from error
-
-
-def occupations(records: Sequence[Record]) -> list[Occupation]:
-    """List the items with their means, by the share of women; prompts without a value are left out."""
     shares: dict[tuple[str, float], list[float]] = defaultdict(list)
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
@@ -72,6 +61,8 @@ def occupations(records: Sequence[Record]) -> list[Occupation]:
         Occupation(name, real, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan)
         for (name, real), values in shares.items()
     ]
+    if len(items) < 2:
+        raise BiasError("its sample log has fewer than two occupations")
     return sorted(items, key=lambda item: (item.real, item.name))
 
 
@@ -165,24 +156,18 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
 def against_labour(tasks: Sequence[ReportTask]) -> Part:
     """Draw occupations against the labour market, from the sample logs; say what can't be shown."""
     text: list[str] = []
-    left_out: list[str] = []
     figures: list[Drawing] = []
     tables: list[Table] = []
-    for result in tasks:
-        if len(figures) == MOST_FIGURES:
-            left_out.append(result.label)
-            continue
+    for result in tasks[:MOST_FIGURES]:
         try:
-            items = occupations(_records(result))
-            if len(items) < 2:
-                raise BiasError("its sample log has fewer than two occupations")
+            items = occupations(result)
         except BiasError as error:
             text.append(f"{result.label}: not shown, {error}.")
             continue
         figures.append(scatter(result, items))
         tables.append(_table(result, items))
-    if left_out:
-        text.append(f"Not shown, because this page already has {MOST_FIGURES} such figures: {', '.join(left_out)}.")
+    if left_out := ", ".join(result.label for result in tasks[MOST_FIGURES:]):
+        text.append(f"Not shown, because this page already has {MOST_FIGURES} such figures: {left_out}.")
     return Part("Occupations against labour share", text, figures, [], tables)
 
 

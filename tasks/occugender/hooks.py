@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, TypedDict
 
@@ -38,17 +37,9 @@ class OccuGenderDocument(TypedDict):
     word_probability: str
 
 
-def _choice(name: str, value: object, allowed: Sequence[str]) -> str:
-    if value not in allowed:
-        raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}")
-    return str(value)
-
-
-def _genders_by_word(words: str | None, kind: str) -> dict[str, str]:
+def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
+    """List the words of a set for a kind of prompt, each with its gender."""
     return {word: gender for gender, gender_words in inputs.words(words, kind).items() for word in gender_words}
-
-
-genders_of_set = lru_cache(_genders_by_word)  # the set of a log is asked for with every document
 
 
 def documents(
@@ -86,24 +77,28 @@ def documents(
     Raises:
         BiasError: An unknown option or word set, or a bad file.
     """
-    probability = _choice("word_probability", word_probability, PROBABILITIES)
-    if probability == "last_word" and kind != "implicit":
+    for name, value, allowed in (
+        ("word_probability", word_probability, PROBABILITIES),
+        ("instruction_position", instruction_position, POSITIONS),
+    ):
+        if value not in allowed:
+            raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}")
+    if word_probability == "last_word" and kind != "implicit":
         raise BiasError(
             f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
             f"{kind} ones"
         )
-    position = _choice("instruction_position", instruction_position, POSITIONS)
-    options = {"instruction": instruction, "first_templates": first_templates}
+    options: dict[str, Any] = {"instruction": instruction, "first_templates": first_templates}
     own = dict(fixed or {})
     generated = own.pop("answers", None) == "generated"
-    for name, value in own.items():
+    for name, made_for in own.items():
         if options[name] is not None:
-            raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={value}")
-        options[name] = value
+            raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={made_for}")
+        options[name] = made_for
     instruction_text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
-    genders = _genders_by_word(words, kind)
-    template_texts = inputs.first_templates(inputs.templates(templates, kind), options["first_templates"])
+    genders = genders_by_word(words, kind)
+    template_texts = inputs.templates(templates, kind, options["first_templates"])
     female, not_female = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
     ordered = [row for pair in zip_longest(female, not_female) for row in pair if row is not None]
     docs: list[OccuGenderDocument] = [
@@ -117,10 +112,10 @@ def documents(
             "question": inputs.fill(template["question"], row.name),
             "sentence": inputs.fill(template.get("sentence", ""), row.name),
             "instruction": instruction_text,
-            "instruction_position": position,
+            "instruction_position": instruction_position,
             "words": list(genders),
             "genders": list(genders.values()),
-            "word_probability": probability,
+            "word_probability": word_probability,
         }
         for number, template in enumerate(template_texts, start=1)
         for row in ordered
@@ -197,13 +192,14 @@ def record_of_texts(doc: OccuGenderDocument, results: Sequence[Any]) -> occugend
     return occugender_answers.prompt_record(*place, counts=counts, refused=said[REFUSED], drawn=len(rows))
 
 
-def rewrite(doc: OccuGenderDocument, results: Sequence[Any], words: str) -> tuple[OccuGenderDocument, list[Any]]:
+def rewrite(
+    doc: OccuGenderDocument, results: Sequence[Any], words: str, genders: Mapping[str, str]
+) -> tuple[OccuGenderDocument, list[Any]]:
     """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
 
     Raises:
         BiasError: The words were scored, and not all of this set.
     """
-    genders = genders_of_set(words, doc["kind"])
     if doc["benchmark"] == GENERATED:
         other: OccuGenderDocument = {**doc, "words": list(genders), "genders": list(genders.values())}
         return other, [read_texts(other, [str(row[0]) for row in rows]) for rows in results]

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST_YAML, expanded, parse_yaml, read_text
+from lm_eval_bias.core.files import LARGEST, LARGEST_YAML, expanded, parse_yaml, read_text
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
-KINDS = ("explicit", "implicit")
-LARGEST_TABLE = 1 << 26  # bytes of a CSV
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
         packaged = resources.files("lm_eval_bias.tasks.occugender") / "data" / file_name
         return packaged.read_text(encoding="utf-8"), f"{option} file {file_name}"
     try:
-        largest = LARGEST_TABLE if option == "items" else LARGEST_YAML
+        largest = LARGEST if option == "items" else LARGEST_YAML
         return read_text(expanded(path), "utf-8-sig", largest), f"{option} file {path}"
     except UnicodeDecodeError as error:
         raise BiasError(f"{option} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
@@ -67,49 +64,55 @@ def items(path: str | None = None) -> list[OccupationItem]:
         BiasError: A missing column, an empty or doubled item, a share that is no percentage.
     """
     text, where = _text(path, "occupations.csv", "items")
-    if "\0" in text:
-        raise BiasError(f"{where}: holds a NUL byte, so it is not a text file")
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = list(reader.fieldnames or [])
         missing = [column for column in ("item", "female_share") if column not in columns]
         if missing:
             raise BiasError(f"{where}: no column {' and no column '.join(missing)}; it has {columns}")
-        if len(set(columns)) < len(columns):
-            raise BiasError(f"{where}: a column appears twice: {columns}")
         rows = [_item(row, f"{where} line {reader.line_num}") for row in reader]
     except csv.Error as error:
         raise BiasError(f"{where} line {reader.line_num}: not valid CSV ({error})") from error
     if not rows:
         raise BiasError(f"{where}: holds no items")
-    counts = Counter(item.name for item in rows)
-    if duplicate := next((item.name for item in rows if counts[item.name] > 1), None):
+    if duplicate := _twice([item.name for item in rows]):
         raise BiasError(f"{where}: {duplicate!r} appears twice")
     if all(item.female_share <= 1 for item in rows):
         raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
     return rows
 
 
+def _twice(names: Sequence[str]) -> str:
+    """Return the first name that appears again, or an empty text."""
+    return next((name for name, count in Counter(names).items() if count > 1), "")
+
+
 def _item(row: Mapping[str, Any], where: str) -> OccupationItem:
+    name = (row["item"] or "").strip()
     if None in row:
         raise BiasError(f"{where}: more fields than columns: write decimals with a point, quote items with a comma")
-    name = (row["item"] or "").strip()
     if not name:
         raise BiasError(f"{where}: the item is empty")
     try:
         share = float(row["female_share"])
     except (TypeError, ValueError):
         raise BiasError(f"{where}: female_share {row['female_share']!r} of {name!r} is not a number") from None
-    if not (math.isfinite(share) and 0 <= share <= 100):
+    if not 0 <= share <= 100:
         raise BiasError(f"{where}: female_share {row['female_share']} of {name!r} is outside 0..100 percent")
     return OccupationItem(name, share)
 
 
-def templates(path: str | None, kind: str) -> list[dict[str, str]]:
+def templates(path: str | None, kind: str, first: int | None = None) -> list[dict[str, str]]:
     """Read a kind's templates (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
 
+    Args:
+        path: A user's file.
+        kind: ``explicit`` or ``implicit``.
+        first: How many, from the first on; all for ``None``.
+
     Raises:
-        BiasError: No templates of the kind, an empty one, one without placeholder, or one that appears twice.
+        BiasError: No templates of the kind, one without placeholder or with other fields, one that appears twice, or
+            no whole number from 1 to the number of templates.
     """
     content, file = _yaml(path, "templates.yaml", "templates")
     entries = content.get(kind)
@@ -118,33 +121,17 @@ def templates(path: str | None, kind: str) -> list[dict[str, str]]:
     fields = ("question", "sentence") if kind == "implicit" else ("question",)
     for number, template in enumerate(entries, start=1):
         where = f"{file}: {kind} template {number}"
-        if not isinstance(template, dict):
-            raise BiasError(f"{where}: must be a mapping with {' and '.join(fields)}")
-        for field in fields:
-            if not isinstance(template.get(field), str) or not template[field].strip():
-                raise BiasError(f"{where}: {field} is empty")
-        extra = set(template) - set(fields)
-        if extra:
-            raise BiasError(f"{where}: unknown field {', '.join(sorted(map(str, extra)))}; known: {', '.join(fields)}")
-        for field in fields:
-            if not any(mark in template[field] for mark in PLACEHOLDERS):
-                raise BiasError(f"{where}: {field} has no placeholder {' or '.join(PLACEHOLDERS)}: {template[field]!r}")
+        if not isinstance(template, dict) or set(template) != set(fields):
+            found = f"has {', '.join(map(str, template))}" if isinstance(template, dict) else f"is {template!r}"
+            raise BiasError(f"{where}: must be a mapping with {' and '.join(fields)}, {found[:100]}")
+        for field, text in template.items():
+            if not any(mark in str(text) for mark in PLACEHOLDERS):
+                raise BiasError(f"{where}: {field} has no placeholder {' or '.join(PLACEHOLDERS)}: {text!r}")
         if template in entries[: number - 1]:
             raise BiasError(f"{where}: appears twice")
-    return [{field: template[field].strip() for field in fields} for template in entries]
-
-
-def first_templates(entries: list[dict[str, str]], number: object) -> list[dict[str, str]]:
-    """Take the first so many templates; all for ``None``.
-
-    Raises:
-        BiasError: No whole number from 1 to the number of templates.
-    """
-    if number is None:
-        return entries
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(entries):
-        raise BiasError(f"--metadata first_templates={number!r}: must be a whole number from 1 to {len(entries)}")
-    return entries[:number]
+    if first is not None and (isinstance(first, bool) or first not in range(1, len(entries) + 1)):
+        raise BiasError(f"--metadata first_templates={first!r}: must be a whole number from 1 to {len(entries)}")
+    return [{field: str(template[field]).strip() for field in fields} for template in entries[:first]]
 
 
 def fill(template: str, item: str) -> str:
@@ -169,38 +156,32 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     Raises:
         BiasError: An unknown set, a bad file, an empty list, or a word of two genders.
     """
-    if choice is not None and not isinstance(choice, str):
-        raise BiasError(f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file")
     packaged, _ = _yaml(None, "words.yaml", "words")
     choice = choice or packaged["default"][kind]
-    if choice in packaged["sets"]:
-        content, name = packaged["sets"][choice], f"word set {choice}"
+    known = packaged["sets"]
+    if not isinstance(choice, str):
+        raise BiasError(f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file")
+    if choice in known:
+        content, name = known[choice], f"word set {choice}"
     elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(expanded(choice)):
         content, name = _yaml(choice, "", "words")
     else:
-        hint, known = did_you_mean(choice, packaged["sets"]), ", ".join(packaged["sets"])
-        raise BiasError(f"no word set named {choice!r}.{hint} Known: {known}, or a YAML file")
-    if isinstance(content.get(kind), dict):
-        content = content[kind]
-    return _words_by_gender(content, name, kind)
-
-
-def _words_by_gender(content: Mapping[str, Any], name: str, kind: str) -> dict[str, list[str]]:
+        hint = did_you_mean(choice, known)
+        raise BiasError(f"no word set named {choice!r}.{hint} Known: {', '.join(known)}, or a YAML file")
+    content = content[kind] if isinstance(content.get(kind), dict) else content
     by_gender: dict[str, list[str]] = {}
-    owner: dict[str, str] = {}
     for gender in GENDERS.values():
         entries = content.get(gender)
         if not isinstance(entries, list) or not entries:
             raise BiasError(f"{name}: no list of words under {gender!r} for {kind} prompts")
-        cased = []
         for word in entries:
             if not isinstance(word, str) or not word.strip() or word != word.strip():
                 raise BiasError(f'{name}: {word!r} under {gender!r} is not a word (quote words such as "no" and "1")')
-            cased += [word[0].upper() + word[1:], word[0].lower() + word[1:]]
+        cased = [first + word[1:] for word in entries for first in (word[0].upper(), word[0].lower())]
         by_gender[gender] = list(dict.fromkeys(cased))
-        for word in by_gender[gender]:
-            if (other := owner.setdefault(word, gender)) != gender:
-                raise BiasError(f"{name}: {word!r} is listed under {other!r} and under {gender!r}")
+    if double := _twice([word for own in by_gender.values() for word in own]):
+        genders = " and ".join(f"under {gender!r}" for gender, own in by_gender.items() if double in own)
+        raise BiasError(f"{name}: {double!r} is listed {genders}")
     return by_gender
 
 
@@ -210,14 +191,10 @@ def instruction(number: int | str | None) -> str:
     Raises:
         BiasError: A number that is not in the table.
     """
-    if number in (None, "", "none", "None"):
+    if number in (None, "none"):
         return ""
     content, _ = _yaml(None, "instructions.yaml", "instructions")
-    try:
-        key = int(number) if isinstance(number, str) else number
-        if isinstance(key, bool) or not isinstance(key, int):
-            raise KeyError(number)
-        return str(content["instructions"][key])
-    except (KeyError, ValueError):
-        known = ", ".join(map(str, content["instructions"]))
-        raise BiasError(f"--metadata instruction={number!r}: must be one of {known}, or none") from None
+    texts = {str(key): str(text) for key, text in content["instructions"].items()}
+    if str(number) not in texts:
+        raise BiasError(f"--metadata instruction={number!r}: must be one of {', '.join(texts)}, or none")
+    return texts[str(number)]

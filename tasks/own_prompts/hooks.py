@@ -14,6 +14,7 @@ from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard.hooks import about_texts, kept_texts
 
 COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
@@ -96,8 +97,7 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
         example = """--metadata '{"prompts": "my.csv", "language": "en"}'"""
         raise BiasError(f"own_prompts: name a file of prompts and their language: {example}")
     if name is not None:
-        classifier.check_name(name)
-        classifier.check_language(name, language)
+        classifier.check(name, language)
     used: Any = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
         used = _read("keywords", metadata["keywords"], _entries)
@@ -135,27 +135,16 @@ def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
     Raises:
         BiasError: A label that is none.
     """
-    kept = [(str(row[0]), str(row[1])) for row in results[0] if not str(row[1]).startswith(regard_texts.DROPPED)]
     labels, used = doc["classifier"]["labels"], doc["keywords"]
-    if unknown := [label for _, label in kept if label not in (labels or [""])]:
-        known = f"must be one of {', '.join(labels)}"
-        raise BiasError(f"regard {unknown[0]!r}: {known}: label the texts with --classifier (light, hub:<model>, ...)")
-    rules = {} if isinstance(used, str) else keywords.compiled(used)
-
-    def facets(text: str) -> list[str]:
-        if isinstance(used, str):
-            return keywords.facets(text, used) if used else []
-        return [facet for facet, hits in keywords.matches(text, rules).items() if hits]
-
+    kept = kept_texts(results[0], labels or [""])
+    rules = keywords.language_rules(used) if isinstance(used, str) else keywords.compiled(used)
     return {
+        **about_texts(doc, results[0], kept),
         "group": doc["group"],
         "cluster": doc["cluster"],
         "comparison": doc["comparison"],
-        "texts": [(label, facets(text), len(text[len(doc["prompt"]) :].split())) for text, label in kept],
-        "drawn": len(results[0]),
-        "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
-        "wordings": [text for text, _ in kept],
-        "has_other": doc["has_other"],
-        "caveat": doc["classifier"]["warning"],
+        "texts": [
+            (label, keywords.matches(text, rules), len(text[len(doc["prompt"]) :].split())) for text, label in kept
+        ],
         "unlabelled": "" if labels else doc["unlabelled"],
     }

@@ -54,13 +54,13 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     )
     if classifier:
         lines.append("Regard alone misleads: the caring woman counts as positive. Read it with the keywords beside it.")
-        lines += [f"Warning: {classifier['warning']}"] if classifier.get("warning") else []
-    return [about, *lines, *regard.left_out(task.scores)]
+    return [about, *lines, *(f"Warning: {caution}" for caution in cautions(task))]
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """Warn of few clusters, and of what is wrong with the texts and the classifier."""
     if (clusters := task.metadata["comparison"]["clusters"]) < FEW_CLUSTERS:
         yield f"{clusters} clusters: only large differences are detectable"
-    if task.metadata.get("classifier_used"):
-        yield from regard.cautions(task)
+    yield from regard.about_texts(task.scores)
+    if warning := (task.metadata.get("classifier_used") or {}).get("warning"):
+        yield warning

@@ -82,11 +82,11 @@ class Regard(SampledTexts):
         from lm_eval_bias.tasks.regard import classifier
 
         if metadata.get("classifier") is not None:
-            classifier.check_name(metadata["classifier"])
+            classifier.check(metadata["classifier"])
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Women and men in ten contexts."""
-        return super().size(metadata)._replace(items=20)
+        return super().size(metadata)._replace(items=20, smallest=20)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """The classifier that was used, and whether it is the language's default."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import os
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard import pretrained, regard_corpus
-from lm_eval_bias.tasks.regard.classifier_identity import Classifier, Identity, confusion_counts
+from lm_eval_bias.tasks.regard import heads, regard_corpus
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Classifier, Identity, confusion_counts, loading
+from lm_eval_bias.tasks.regard.heads import BATCH
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 logger = logging.getLogger("lm_eval.bias")
@@ -37,13 +43,9 @@ def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[
     """
     if not texts:
         return []
-    probabilities = np.asarray(classifier.probabilities(texts), dtype=float)
-    labels = classifier.identity.labels
-    if probabilities.shape != (len(texts), len(labels)) or not np.isfinite(probabilities).all():
-        raise BiasError(
-            f"classifier {classifier.identity.name}: gave no probabilities of {len(labels)} classes for {len(texts)} "
-            f"texts (shape {probabilities.shape})"
-        )
+    probabilities, labels = np.asarray(classifier.probabilities(texts), dtype=float), classifier.identity.labels
+    if not np.isfinite(probabilities).all():
+        raise BiasError(f"classifier {classifier.identity.name}: gave nan as probabilities: its weights are damaged")
     return [(labels[int(row.argmax())], row.tolist()) for row in probabilities]
 
 
@@ -65,11 +67,11 @@ def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]
     return [[answer(text, problem) for text, problem in own] for own in texts]
 
 
-def check_name(name: Any) -> None:
-    """Refuse what names no classifier, loading none.
+def check(name: Any, language: str | None = None) -> None:
+    """Refuse what names no classifier, or one that can't be trained on texts of a language; nothing is loaded.
 
     Raises:
-        BiasError: It doesn't, or what classifiers need isn't installed.
+        BiasError: The name is refused, or what classifiers need isn't installed.
     """
     if not isinstance(name, str) or not name:
         raise BiasError(f"--metadata classifier={name!r}: must be a text such as light or hub:<model>")
@@ -81,15 +83,7 @@ def check_name(name: Any) -> None:
             f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
             "hub:<model>@<revision>, head:<folder>"
         )
-
-
-def check_language(name: str, language: str) -> None:
-    """Refuse a classifier that would have to be trained on texts of a language that there are none in.
-
-    Raises:
-        BiasError: It would.
-    """
-    if name.partition(":")[0] in ("light", "sbert") and language not in DEFAULT:
+    if kind in ("light", "sbert") and language not in (None, *DEFAULT):
         raise BiasError(
             f"classifier {name}: trained on texts in {' and '.join(DEFAULT)}, not in {language!r}: name a "
             "hub:<model> or head:<folder>"
@@ -102,22 +96,27 @@ class LightClassifier:
     The subject's gender cannot change the label.
     """
 
-    def __init__(self, language: str, texts: Iterable[str], y: NDArray[np.int64]) -> None:
-        """Train on texts."""
+    def __init__(self, language: str) -> None:
+        """Train on the development rows of the language's corpus; the test rows tell how it errs."""
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
 
-        self._language = language
+        corpus, self._language = regard_corpus.load(language), language
         self._model = make_pipeline(
             TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
             LogisticRegression(C=3.0, class_weight="balanced", max_iter=2000, random_state=0),
-        ).fit(self._neutral(texts), y)
+        ).fit(self._neutral(row.text for row in corpus.dev), regard_corpus.labels(corpus.dev))
+        given = self.probabilities(row.text for row in corpus.test).argmax(axis=1)
+        true = regard_corpus.labels(corpus.test)
+        source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
+        confusion = confusion_counts(source, true.tolist(), given.tolist(), len(REGARDS))
         warning = (
             f"regard labels come from the light classifier, which is weak ({MEASURED[language]}): for trying out, "
             "not for findings"
         )
-        self.identity = Identity("light", f"character TF-IDF, {len(y)} sentences", REGARDS, warning)
+        detail = f"character TF-IDF, {len(corpus.dev)} sentences"
+        self.identity = Identity("light", detail, REGARDS, warning, confusion)
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
         return [regard_corpus.with_subject(composed(text.strip()), self._language, "neutral") for text in texts]
@@ -127,16 +126,75 @@ class LightClassifier:
         return self._model.predict_proba(self._neutral(texts))
 
 
-def _load_light(language: str) -> LightClassifier:
-    """Train the classifier on the development rows of the language's corpus; the test rows tell how it errs."""
-    corpus = regard_corpus.load(language)
-    model = LightClassifier(language, [row.text for row in corpus.dev], regard_corpus.labels(corpus.dev))
-    given = model.probabilities([row.text for row in corpus.test]).argmax(axis=1)
-    true = regard_corpus.labels(corpus.test)
-    source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-    confusion = confusion_counts(source, true.tolist(), given.tolist(), len(REGARDS))
-    model.identity = replace(model.identity, confusion=confusion)
-    return model
+class HubClassifier:
+    """A checkpoint of ``AutoModelForSequenceClassification`` (softmax over its classes), on the CPU."""
+
+    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
+        """Wrap a loaded model and its tokenizer; ``name`` is what it was loaded as.
+
+        Raises:
+            BiasError: Its classes aren't those of regard.
+        """
+        self._model, self._tokenizer = model.eval(), tokenizer
+        labels = model.config.id2label
+        places = {re.sub(r"\W", "", str(label)).lower(): int(index) for index, label in labels.items()}
+        if not set(REGARDS) <= set(places) <= set(LABELS):
+            raise BiasError(
+                f"classifier hub:{name}: its classes are {', '.join(map(str, labels.values()))}; needed are "
+                f"{', '.join(REGARDS)} and perhaps other: name a regard classifier, or set id2label in its config.json"
+            )
+        self._columns = [places[label] for label in LABELS if label in places]
+        # two positions less than the table has: some families count from the padding's number
+        positions = getattr(model.config, "max_position_embeddings", None) or 514
+        self._longest = min(int(min(tokenizer.model_max_length, 10**6)), positions - 2)
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+        detail = f"{type(model).__name__} of {name}"
+        if revision := getattr(model.config, "_commit_hash", None):
+            detail += f" at {revision}"
+        if os.path.isdir(name):  # no revision tells its versions apart
+            detail += f", files {hashlib.sha256(json.dumps(of_checkpoint(Path(name))).encode()).hexdigest()[:12]}"
+        self.identity = Identity(f"hub:{name}", detail, LABELS[: len(self._columns)])
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
+        import torch
+        from tqdm import trange
+
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        probabilities = np.empty((len(texts), len(self._columns)))
+        cut = {"padding": True, "truncation": True, "max_length": self._longest}
+        with torch.inference_mode():
+            for start in trange(0, len(order), BATCH, desc="Classifying regard", disable=len(texts) < BATCH):
+                batch = order[start : start + BATCH]
+                encoded = self._tokenizer([texts[i] for i in batch], return_tensors="pt", **cut)
+                logits = self._model(**encoded).logits.double()
+                probabilities[batch] = torch.softmax(logits, dim=-1)[:, self._columns].numpy()
+        return probabilities
+
+
+def load_hub(name: str) -> HubClassifier:
+    """Load a checkpoint from a hub or a folder (``<model>`` or ``<model>@<revision>``); only safetensors are read.
+
+    Raises:
+        BiasError: It cannot be had, or has other classes.
+    """
+    import transformers
+
+    source, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
+    with loading(f"classifier hub:{name}"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=revision or "main")
+        model, loading_info = transformers.AutoModelForSequenceClassification.from_pretrained(
+            source, revision=revision or "main", use_safetensors=True, output_loading_info=True
+        )
+        if loading_info["missing_keys"]:
+            weight = min(map(str, loading_info["missing_keys"]))
+            raise BiasError(f"classifier hub:{name}: its weights lack {weight}: it is not a trained classifier")
+        classifier = HubClassifier(name, model, tokenizer)
+        classifier.probabilities(["Test."])  # what can't label shows now, not after the texts were generated
+    return classifier
 
 
 @lru_cache(maxsize=4)
@@ -150,14 +208,16 @@ def load(name: str, language: str) -> Classifier:
     Raises:
         BiasError: No such classifier, or it cannot be had; says what to do.
     """
-    check_name(name)
-    check_language(name, language)
+    check(name, language)
     kind, _, model = name.partition(":")
     if kind == "light":
-        return _load_light(language)
+        return LightClassifier(language)
     if kind == "sbert":
-        return pretrained.load_sbert(model, language)
-    return pretrained.load_hub(model) if kind == "hub" else pretrained.load_head(expanded(model))
+        return heads.load_sbert(model, language)
+    if kind == "hub":
+        return load_hub(model)
+    head = heads.read(expanded(model))
+    return heads.HeadClassifier(f"head:{expanded(model)}", head, heads.encoder(head.info["encoder"]))
 
 
 @lru_cache(maxsize=4)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS, Confusion
 
 LABELS = (*REGARDS, OTHER)
@@ -59,20 +61,17 @@ def confusion_counts(
     return {"source": source, "counts": {key: table.tolist() for key, table in counts.items()}}
 
 
-def read_confusion(raw: Any, classes: int) -> Confusion | None:
-    """Read confusion counts from a file, ``None`` where it holds none.
+@contextlib.contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Say in one line that a model cannot be loaded, whatever its library raises."""
+    from safetensors import SafetensorError
 
-    Raises:
-        ValueError: They are no counts of that many classes.
-    """
-    if raw is None:
-        return None
-    counts = raw.get("counts") if isinstance(raw, dict) else None
-    tables = {str(key): np.asarray(table) for key, table in counts.items()} if isinstance(counts, dict) else {}
-    fits = all(t.shape == (classes, classes) and t.dtype.kind in "iu" and t.min() >= 0 for t in tables.values())
-    if not tables or not fits:
-        raise ValueError(f"confusion counts must be {classes} rows of {classes} whole numbers")
-    return {"source": str(raw.get("source") or ""), "counts": {key: table.tolist() for key, table in tables.items()}}
+    try:
+        yield
+    except BiasError:
+        raise
+    except (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, SafetensorError) as error:
+        raise BiasError(f"{what} cannot be loaded: {one_line(error)[:300]}") from error
 
 
 class Classifier(Protocol):

@@ -8,14 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import pen
-from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
-from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import MOST_FIGURES, Cell, Column, Drawing, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.wording import score_column, value_cell
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -34,8 +33,10 @@ def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | N
     return result.task.scores.get(facet if column in FACETS else f"{name}/{gender}/{column}")
 
 
-def _bars(axis: Axes, result: ReportTask) -> None:
+def _bars(axis: Axes, result: ReportTask) -> dict[str, Artist]:
+    """Draw the shares of regards, and return one bar of each for the legend."""
     scores = result.task.scores
+    legend: dict[str, Artist] = {}
     for place, (name, gender) in enumerate(ROWS):
         left = 0.0
         for regard in sentences.shown_regards(scores):
@@ -46,6 +47,7 @@ def _bars(axis: Axes, result: ReportTask) -> None:
             share = 100 * value.value
             (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=pen.COLOUR[regard],
                                hatch=_HATCH[regard], edgecolor=pen.COLOUR["ink"], linewidth=0.7)  # fmt: skip
+            legend.setdefault(regard, bar)
             text = sentences.percent(value, sentences.scope(scores))
             pen.say(bar, f"{_row(name, gender)}, {regard} texts: {text}%")
             if value.value >= _SMALL:
@@ -58,6 +60,7 @@ def _bars(axis: Axes, result: ReportTask) -> None:
     axis.set_yticks(range(len(ROWS)), [_row(*row) for row in ROWS])
     axis.set_ylim(len(ROWS) - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
+    return legend
 
 
 def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
@@ -79,22 +82,15 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
 
 
 def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
-    from matplotlib.patches import Patch
-
     axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
-    _bars(axes[0], result)
+    legend = _bars(axes[0], result)
     axes[0].set_title("regard")
     for axis, facet in zip(axes[1:], FACETS, strict=True):
         _dots(axis, result, facet)
     right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
     for axis in axes[1:]:
         axis.set_xlim(-0.02 * right, right)
-    regards = sentences.shown_regards(result.task.scores)
-    handles = [
-        Patch(facecolor=pen.COLOUR[name], hatch=_HATCH[name], edgecolor=pen.COLOUR["ink"], linewidth=0.7)
-        for name in regards
-    ]
-    figure.legend(handles, regards, loc="outside lower left", ncols=4, fontsize=8.5)
+    figure.legend(legend.values(), legend.keys(), loc="outside lower left", ncols=4, fontsize=8.5)
 
 
 def bars(result: ReportTask) -> Drawing:
@@ -126,23 +122,10 @@ def _table(result: ReportTask) -> Table:
     return Table(caption, columns, rows)
 
 
-TESTS = ("chi2", "p", "p_permutation", "p_holm", "cramers_v", "negative_gap", "positive_gap")
-
-
-def _tests(result: ReportTask) -> Table:
-    columns = [Column("Contexts"), *(score_column("regard", f"all/{name}") for name in TESTS)]
-    rows = [[Cell(name), *(value_cell(result.task.scores.get(f"{name}/{test}")) for test in TESTS)] for name in SETS]
-    caption = (
-        f"Tests of {result.label}: does regard of women and men differ in the texts of these prompts? Gaps have 95% "
-        f"intervals for {sentences.scope(result.task.scores)}. Read with the facets above"
-    )
-    return Table(caption, columns, rows)
-
-
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     drawn = [
-        Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result), _tests(result)])
+        Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result)])
         if sentences.has_both(result.task)
         else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
         for result in tasks[:MOST_FIGURES]

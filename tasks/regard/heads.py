@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +20,21 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import read_bytes, read_text, why, write_together, writing
 from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
-from lm_eval_bias.tasks.regard.classifier_identity import confusion_counts, read_confusion
+from lm_eval_bias.data.sources import cache_dir
+from lm_eval_bias.tasks.regard.classifier_identity import Identity, confusion_counts, loading
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
+from lm_eval_bias.tasks.regard.regard_corpus import load as load_corpus
 from lm_eval_bias.tasks.regard.regard_texts import gender_of
 
 if TYPE_CHECKING:
     from torch import nn
 
+logger = logging.getLogger("lm_eval.bias")
+BATCH = 64
+ENCODERS = {
+    "de": "sentence-transformers/paraphrase-xlm-r-multilingual-v1",
+    "en": "sentence-transformers/all-MiniLM-L6-v2",
+}
 FORMAT = "lm-eval-bias regard head"
 VERSION = 2  # 1 had other activations, too
 CONFIG, WEIGHTS, CARD = "head.json", "head.safetensors", "README.md"
@@ -90,7 +101,6 @@ def save(folder: Path, head: Head, card: str) -> None:
         "version": VERSION,
         "labels": list(REGARDS),
         "members": len(head.members),
-        "sha256": hashlib.sha256(weights).hexdigest(),
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     contents = {WEIGHTS: weights, CONFIG: text.encode(errors="backslashreplace"), CARD: card.encode()}
@@ -114,17 +124,13 @@ def read(folder: Path) -> Head:
         raw = read_bytes(folder / WEIGHTS)
         if not isinstance(config, dict) or (config.get("format"), config.get("version")) != (FORMAT, VERSION):
             raise ValueError(f"{CONFIG} is not a {FORMAT!r} of version {VERSION}")
-        if hashlib.sha256(raw).hexdigest() != config.get("sha256"):
-            raise ValueError(f"{WEIGHTS} is not the file that {CONFIG} describes (SHA-256)")
-        read_confusion(config.get("confusion"), len(REGARDS))
-        np.asarray(config["probe"], dtype=np.float64)
         tensors = from_bytes(raw)
         layers = range(len(tensors) // (2 * config["members"]))
         members = [
             [(tensors[f"member{m}.layer{n}.weight"], tensors[f"member{m}.layer{n}.bias"]) for n in layers]
             for m in range(config["members"])
         ]
-        return Head(members, {**config, "encoder": str(config["encoder"])})
+        return Head(members, {**config, "sha256": hashlib.sha256(raw).hexdigest()})
     except OSError as error:
         raise BiasError(f"{where}: {error.filename}: {why(error)}") from error
     except (SafetensorError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
@@ -189,16 +195,10 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     )
 
 
-class Trained(NamedTuple):
-    """A head, its model card (Markdown), and whether the bias check was passed."""
+def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str]:
+    """Train a head on five folds of a corpus, test it once and write its model card (Markdown).
 
-    head: Head
-    card: str
-    passed: bool
-
-
-def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> Trained:
-    """Train a head on five folds of a corpus, test it once and write its card.
+    Where the bias check failed, the head's ``info`` has a ``warning``.
 
     Args:
         corpus: Labelled sentences.
@@ -260,4 +260,76 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> Trained:
         "Gender Bias in German Language Generation; Sheng et al. (2019).",
         "",
     ]
-    return Trained(head, "\n".join(lines), passed)
+    return head, "\n".join(lines)
+
+
+class Encoder:
+    """A sentence encoder: texts to vectors, on the CPU."""
+
+    def __init__(self, name: str) -> None:
+        """Load a sentence-transformers model from a hub or a folder.
+
+        Raises:
+            BiasError: It cannot be had.
+        """
+        from sentence_transformers import SentenceTransformer
+
+        self.name = name
+        with loading(f"sentence encoder {name}"):
+            self._model: Any = SentenceTransformer(name, device="cpu")
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
+        self.revision = str(getattr(config, "_commit_hash", None) or "")
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of shape (number of texts, dimension), in the order of the texts."""
+        show = len(texts) > 200 and sys.stderr.isatty()
+        vectors = self._model.encode(list(texts), batch_size=BATCH, show_progress_bar=show, device="cpu")
+        return np.asarray(vectors, dtype=np.float32)
+
+
+encoder = lru_cache(maxsize=2)(Encoder)
+
+
+class HeadClassifier:
+    """A head on its encoder's sentence vectors."""
+
+    def __init__(self, name: str, head: Head, encoder: Encoder) -> None:
+        """Join them.
+
+        Raises:
+            BiasError: The head was trained on vectors of another encoder.
+        """
+        expected, found = head.info["probe"], probe(encoder.encode)
+        if np.shape(expected) != np.shape(found) or not np.allclose(expected, found, atol=0.02, rtol=0.02):
+            raise BiasError(
+                f"classifier {name}: its head was trained with a different encoder from the one that is now at "
+                f"{encoder.name}: train it again"
+            )
+        self._head, self._encoder = head, encoder
+        detail = f"head {head.info['sha256'][:12]} on {encoder.name}"
+        detail += (f" at {encoder.revision}" if encoder.revision else "") + f", {head.info.get('data')}"
+        warning, confusion = str(head.info.get("warning", "")), head.info.get("confusion")
+        self.identity = Identity(name, detail, REGARDS, warning, confusion)
+
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        return self._head.probabilities(self._encoder.encode(texts))
+
+
+def load_sbert(name: str, language: str) -> HeadClassifier:
+    """Load the paper's head on an encoder (by default the language's); trained at first use, then kept in the cache.
+
+    Raises:
+        BiasError: The encoder or the corpus cannot be had.
+    """
+    model, corpus = encoder(name or ENCODERS[language]), load_corpus(language)
+    key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
+    folder = cache_dir() / "regard" / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    label = f"sbert:{name}" if name else "sbert"
+    try:
+        return HeadClassifier(label, read(folder), model)
+    except BiasError:
+        logger.info("training the regard head on %s, once (kept in %s)", model.name, folder)
+    head, card = train(corpus, model.encode, model.name)
+    save(folder, head, card)
+    return HeadClassifier(label, read(folder), model)

@@ -13,19 +13,13 @@ from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, read_confusion
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
+
+# A prompt with the classifier that labels its texts; of a text that was labelled elsewhere no more than the gender.
+RegardDocument = dict[str, Any]
 
 
-class RegardDocument(regard_texts.RegardPrompt, total=False):
-    """A prompt with the classifier that labels its texts."""
-
-    benchmark: str
-    language: str
-    has_other: bool
-    classifier: dict[str, Any]
-
-
-def regard_document(language: str, identity: Identity, prompt: regard_texts.RegardPrompt) -> RegardDocument:
+def regard_document(language: str, identity: Identity, prompt: Mapping[str, Any]) -> RegardDocument:
     """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
@@ -55,6 +49,32 @@ def _dropped(answer: Sequence[str | float]) -> bool:
     return str(answer[1]).startswith(regard_texts.DROPPED)
 
 
+def kept_texts(answer: Answer, labels: Sequence[str]) -> list[tuple[str, str]]:
+    """List the texts of an answer that weren't dropped, each with its regard.
+
+    Raises:
+        BiasError: A regard that is not among the labels.
+    """
+    kept = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
+    if unknown := [label for _, label in kept if label not in labels]:
+        raise BiasError(
+            f"regard {unknown[0]!r}: must be one of {', '.join(labels)}: label the texts with --classifier (light, "
+            "sbert, hub:<model>, ...)"
+        )
+    return kept
+
+
+def about_texts(doc: Mapping[str, Any], answer: Answer, kept: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Say in a record how usable a prompt's texts are, and what labelled them."""
+    return {
+        "drawn": len(answer),
+        "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
+        "wordings": [text for text, _ in kept],
+        "has_other": doc["has_other"],
+        "caveat": doc["classifier"]["warning"],
+    }
+
+
 def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     """Make the record of a prompt's texts: their regard, context sets and sexism keywords.
 
@@ -65,28 +85,16 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     Raises:
         BiasError: A label that is none.
     """
-    (answer,) = results
-    language, has_other = doc["language"], doc["has_other"]
-    labels = LABELS if has_other else REGARDS
-    confusion = read_confusion(doc["classifier"].get("confusion"), len(REGARDS) + has_other)
-    labelled = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
-    for _, label in labelled:
-        if not label:
-            raise BiasError("a text has no regard: label the texts with --classifier (light, sbert, hub:<model>, ...)")
-        if label not in labels:
-            raise BiasError(f"regard {label!r}: must be one of {', '.join(labels)}")
+    language, labels = doc["language"], LABELS if doc["has_other"] else REGARDS
+    texts = kept_texts(results[0], labels)
+    confusion = doc["classifier"].get("confusion")
     return {
+        **about_texts(doc, results[0], texts),
         "gender": doc["gender"],
         "texts": [
-            (label, regard_texts.context_sets(text, language), keywords.facets(text, language))
-            for text, label in labelled
+            (label, regard_texts.context_sets(text, language), keywords.facets(text, language)) for text, label in texts
         ],
-        "repeated": len({str(row[0]) for row in answer}) == 1 if "prompt" in doc else None,
-        "drawn": len(answer),
-        "unfinished": sum(regard_texts.unfinished(text) for text, _ in labelled),
-        "wordings": [text for text, _ in labelled],
-        "has_other": has_other,
-        "caveat": doc["classifier"]["warning"],
+        "repeated": len({str(row[0]) for row in results[0]}) == 1 if "prompt" in doc else None,
         **({"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]} if "prompt" in doc else {}),
         **({} if confusion is None else {"confusion": confusion}),
     }
@@ -107,8 +115,7 @@ def reclassify(
     """
     language = str(docs[0]["language"])
     identity = replace(classifier.load(name, language).identity, name=name)
-    classifier_fields: RegardDocument = {"has_other": OTHER in identity.labels, "classifier": identity.as_data()}
-    relabelled: list[RegardDocument] = [{**doc, **classifier_fields} for doc in docs]
+    relabelled = [{**doc, "has_other": OTHER in identity.labels, "classifier": identity.as_data()} for doc in docs]
     texts = [[(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer] for (answer,) in results]
     return relabelled, [[answer] for answer in classifier.label_kept(name, language, texts)]
 

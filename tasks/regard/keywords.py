@@ -18,7 +18,6 @@ from lm_eval_bias.tasks.regard.regard_texts import composed
 class Rule:
     """When a text has a keyword."""
 
-    keyword: str
     stem: re.Pattern[str]
     exceptions: re.Pattern[str] | None
     as_written: bool
@@ -51,7 +50,6 @@ def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
     return {
         facet: [
             Rule(
-                entry["keyword"],
                 _pattern(entry["match"], entry.get("start", entry.get("whole", False)), entry.get("whole", False)),
                 _pattern(entry["except"]) if "except" in entry else None,
                 entry.get("case", False),
@@ -62,23 +60,26 @@ def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
     }
 
 
-@lru_cache(maxsize=2)
-def _rules(language: str) -> Rules:
+@lru_cache(maxsize=3)
+def language_rules(language: str) -> Rules:
+    """Compile a language's rules; none for an empty one."""
+    if not language:
+        return {}
     path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
     return compiled(yaml.safe_load(path.read_text(encoding="utf-8"))["facets"])
 
 
-def matches(text: str, rules: Rules) -> dict[str, list[str]]:
-    """Find the keywords of each facet that a text has."""
+def matches(text: str, rules: Rules) -> list[str]:
+    """Find the facets of which a text has at least one keyword."""
     text = composed(text)
     lowered = _lower(text)
-    return {facet: [rule.keyword for rule in own if rule.hits(text, lowered)] for facet, own in rules.items()}
+    return [facet for facet, own in rules.items() if any(rule.hits(text, lowered) for rule in own)]
 
 
 def facets(text: str, language: str) -> list[str]:
-    """Find the facets of which a text has at least one keyword.
+    """Find the facets whose keywords in a language a text has.
 
     >>> facets("The man was known for his career in crime and violent robberies.", "en")
     ['perpetration']
     """
-    return [facet for facet, hits in matches(text, _rules(language)).items() if hits]
+    return matches(text, language_rules(language))

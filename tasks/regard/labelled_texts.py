@@ -67,23 +67,17 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise BiasError(f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})") from error
 
 
-def _columns(path: Path) -> set[str]:
-    """Read the columns of a CSV, or the fields of a JSONL file's first row, in lower case; none of other files."""
-    with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
-        check_plain(path)
-        with path.open(encoding="utf-8-sig", errors="replace") as file:  # what is no text is said when it is read
-            lines = iter(lambda: file.readline(_LONGEST), "")  # a file of one line can be all there is
-            line = next((line for line in lines if line.strip()), "")
-        row = json.loads(line) if path.suffix.lower() == ".jsonl" else next(csv.reader([line]), [])
-        return {str(name).strip().lower() for name in row}
-    return set()
-
-
 def matches(path: Path) -> bool:
     """Whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
-    if path.suffix.lower() not in (".jsonl", ".csv"):
-        return False
-    return {"text", "gender"} <= _columns(path)
+    kind = path.suffix.lower()
+    with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
+        if kind in (".jsonl", ".csv"):
+            check_plain(path)
+            with path.open(encoding="utf-8-sig", errors="replace") as file:  # what is no text is said when it is read
+                line = file.readline(_LONGEST)  # a file of one line can be all there is
+            row = json.loads(line) if kind == ".jsonl" else next(csv.reader([line]), [])
+            return {"text", "gender"} <= {str(name).strip().lower() for name in row}
+    return False
 
 
 def read(path: Path, language: str | None = None) -> list[Saved]:
@@ -119,25 +113,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
             names.add(str(row.get(key) or ""))
     if not texts:
         raise BiasError(f"{path}: the file is empty")
-    language = language or regard_texts.language_of([text for text, _, _ in texts.values()])
-    if language is None:
-        raise NotOurs(
-            f"{path}: the texts don't begin with a known subject: name their language with --language (de or en)"
-        )
-    if language not in regard_texts.LANGUAGES:
-        raise BiasError(f"--language {language}: regard is available in {' and '.join(regard_texts.LANGUAGES)}")
-    regard_texts.check_language({where: text for where, (text, _, _) in texts.items()}, language)
-    _check_contradictions(texts, language)
-    named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
-    labels = LABELS if any(regard == OTHER for _, _, regard in texts.values()) else REGARDS
-    identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs = [dict(regard_document(language, identity, {"gender": gender})) for _, gender, _ in texts.values()]
-    results = [[[[text, regard]]] for text, _, regard in texts.values()]
-    return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
-
-
-def _check_contradictions(texts: dict[str, tuple[str, str, str]], language: str) -> None:
-    """Refuse a gender that isn't the subject's, and two regards of one text."""
+    language = regard_texts.language_of({where: text for where, (text, _, _) in texts.items()}, language, str(path))
     regards: dict[tuple[str, str], str] = {}
     for where, (text, gender, regard) in texts.items():
         subject = regard_texts.gender_of(text, language)
@@ -148,6 +124,12 @@ def _check_contradictions(texts: dict[str, tuple[str, str, str]], language: str)
                 f"{where}: regard {regard}, but the same text is {regards[text, gender]} above: {text[:40]!r}: give "
                 "each text one label, the majority's where several people labelled it"
             )
+    named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
+    labels = LABELS if any(regard == OTHER for _, _, regard in texts.values()) else REGARDS
+    identity = Identity(named or "labels of the file", path.name, labels, warning)
+    docs = [regard_document(language, identity, {"gender": gender}) for _, gender, _ in texts.values()]
+    results = [[[[text, regard]]] for text, _, regard in texts.values()]
+    return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
 
 
 READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, whole(read))

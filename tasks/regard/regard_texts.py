@@ -5,29 +5,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import yaml
 
+from lm_eval_bias.core.answers import NotOurs
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.custom_metrics.regard import GENDERS
 
-GENDERS = ("female", "male")
 _SUBJECTS = (*GENDERS, "neutral")
 DROPPED = "dropped"
 EMPTY = f"{DROPPED}: nothing after the prompt"
 NO_WORD = f"{DROPPED}: no word after the prompt"
 _CLOSING = "\"'”“’‘»«›‹)]*_"
 _OPENING = "\"'„“”‚‘»«›‹([*_ …."
-
-
-class RegardPrompt(TypedDict, total=False):
-    """A prompt, and what it is about; of a text that was labelled elsewhere no more than the gender."""
-
-    gender: str
-    set: str
-    context: str
-    prompt: str
 
 
 def _data(name: str) -> dict[str, dict[str, Any]]:
@@ -55,7 +47,7 @@ def subject(language: str, gender: str) -> str:
     return str(_WORDINGS[language]["subjects"][gender])
 
 
-def prompts(language: str) -> list[RegardPrompt]:
+def prompts(language: str) -> list[dict[str, Any]]:
     """List the 20 prompts: gender, context, its set and the text, so that any first part is balanced.
 
     >>> [prompt["prompt"] for prompt in prompts("en")[:3]]
@@ -95,19 +87,26 @@ def gender_of(text: str, language: str) -> str | None:
     return next((gender for gender in GENDERS if _begins(text, language, gender)), None)
 
 
-def language_of(texts: Sequence[str]) -> str | None:
-    """Find the language whose subjects most of the texts begin with; ``None`` where fewer than half begin with any."""
-    hits = {language: sum(gender_of(text, language) is not None for text in texts) for language in LANGUAGES}
-    best = max(hits, key=lambda language: hits[language])
-    return best if 2 * hits[best] > len(texts) else None
+def language_of(texts: Mapping[str, str], language: str | None, source: str) -> str:
+    """Return the language that is named, else that of the subjects with which most texts begin.
 
-
-def check_language(texts: Mapping[str, str], language: str) -> None:
-    """Refuse texts (by where they stand) that begin with another language's subject, which would be labelled too.
+    Args:
+        texts: By where they stand.
+        language: As named, if it is.
+        source: Where all of them stand.
 
     Raises:
-        BiasError: Names the first.
+        BiasError: It isn't known, or a text begins with another language's subject.
     """
+    if language is None:
+        hits = {known: sum(gender_of(text, known) is not None for text in texts.values()) for known in LANGUAGES}
+        language = max(LANGUAGES, key=lambda known: hits[known])
+        if 2 * hits[language] <= len(texts):
+            raise NotOurs(
+                f"{source}: the texts don't begin with a known subject: name their language with --language (de or en)"
+            )
+    if language not in LANGUAGES:
+        raise BiasError(f"--language {language}: regard is available in {' and '.join(LANGUAGES)}")
     others = [(other, gender) for other in LANGUAGES if other != language for gender in _SUBJECTS]
     for where, text in texts.items():
         if foreign := next((other for other, gender in others if _begins(text, other, gender)), None):
@@ -115,6 +114,7 @@ def check_language(texts: Mapping[str, str], language: str) -> None:
                 f"{where}: begins with a subject of language {foreign!r}, not {language!r}: give texts of one language "
                 "at a time, and name it with --language"
             )
+    return language
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:

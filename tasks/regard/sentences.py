@@ -104,25 +104,6 @@ def p_value(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
-def _table(scores: Mapping[str, Value]) -> str:
-    """Regard and facets side by side, by gender, contexts and regard."""
-    from tabulate import tabulate
-
-    regards, about = shown_regards(scores), scope(scores)
-    rows = []
-    for name in SETS:
-        for gender in GENDERS:
-            facets = [f"{facet}/{gender}" + ("" if name == "all" else f"/{name}") for facet in FACETS]
-            cells = [f"{name}/{gender}/{label}" for label in regards] + facets
-            rows.append([name, PEOPLE[gender], *(percent(scores.get(cell), about) for cell in cells)])
-    for label in regards:
-        for gender in GENDERS:
-            shares = [percent(scores.get(f"{facet}/{gender}/{label}"), about) for facet in FACETS]
-            rows.append([f"all, {label}", PEOPLE[gender], *[""] * len(regards), *shares])
-    headers = ["contexts", "about", *regards, *FACETS]
-    return tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
-
-
 def _test(scores: Mapping[str, Value], name: str) -> str:
     chi2, p, n = (scores[f"{name}/{quantity}"].value for quantity in ("chi2", "p", "n"))
     title = context_title(name).capitalize()
@@ -185,66 +166,41 @@ def _facets(scores: Mapping[str, Value]) -> str:
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
-    """Say the tests, with the facets before them: as a table, or in a sentence where the output has tables of its own.
+    """Say the tests, with the facets before them.
 
     Raises:
         KeyError: A score is missing.
     """
     scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
-    name = classifier.get("name", "?")
-    if beside_tables:
-        lines = [f"{_facets(scores)} Regard by classifier {name}."]
-    else:
-        about = scope(scores)
-        about += "; for these prompts alone, whose texts vary: fixed_interval in the files" * (about == LIKE_THESE)
-        intervals = f"[95% interval for {about}]"
-        lines = [f"Percent of texts {intervals}; regard by classifier {name}, keywords are raw matches:"]
-        lines += _table(scores).splitlines()
+    lines = [f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}."]
     lines += [*(_test(scores, name) for name in SETS), *_corrected(scores)]
     lines.append(
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
         "beside it (Kraft et al. 2022, section 5)."
     )
-    lines += left_out(scores)
-    if (distinct := scores["distinct"].value) < 1 - LARGE_SHARE:
-        lines.append(
-            f"Only {100 * distinct:.0f}% of the texts differ from each other, so they are less independent than the "
-            "test assumes."
-        )
-    if classifier.get("warning"):
-        lines.append(f"Warning: {classifier['warning']}")
-    return lines
+    return [*lines, *(f"Warning: {caution}" for caution in cautions(task))]
 
 
-def left_out(scores: Mapping[str, Value]) -> list[str]:
-    """Say how many texts were left out or are cut off, where those are many."""
-    dropped, unfinished = (scores[name].value for name in ("dropped", "unfinished"))
-    if not (dropped > LARGE_SHARE or unfinished > LARGE_SHARE):
-        return []
-    return [
-        f"{100 * dropped:.0f}% of the texts were not sentences and were left out; {100 * unfinished:.0f}% of the rest "
-        "don't end like sentences."
-    ]
+def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
+    """Warn of many texts that are no sentences, break off or repeat each other."""
+    problems = {"dropped": "were not sentences and were left out", "unfinished": "don't end like sentences"}
+    for name, problem in problems.items():
+        if name in scores and scores[name].value > LARGE_SHARE:
+            yield f"{100 * scores[name].value:.0f}% of the texts {problem}"
+    if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
+        distinct = 100 * scores["distinct"].value
+        yield f"only {distinct:.0f}% of the texts differ, so they are less independent than the test assumes"
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """Warn of texts that are no sentences, few or alike texts, and a faulty classifier."""
-    scores = task.scores
+    scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
     if not scores:
         return
-    for name, problem in (
-        ("dropped", "were not sentences and were left out"),
-        ("unfinished", "don't end like sentences"),
-    ):
-        if name in scores and scores[name].value > LARGE_SHARE:
-            yield f"{100 * scores[name].value:.0f}% of the texts {problem}"
+    yield from about_texts(scores)
     if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
         yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences are detectable"
-    if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
-        distinct = 100 * scores["distinct"].value
-        yield f"only {distinct:.0f}% of the texts differ, so they are less independent than the test assumes"
-    classifier = task.metadata.get("classifier_used")
-    if not isinstance(classifier, Mapping) or not classifier.get("name"):
+    if not classifier.get("name"):
         yield "the file doesn't say which classifier labelled the texts"
     elif classifier.get("warning"):
         yield classifier["warning"]

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
+_TERMS = 79  # that its items are about
+
+
 class StereoSet(WithSentences):
     """Stereotypes in five languages (Öztürk et al. 2023)."""
 
@@ -68,12 +71,15 @@ class StereoSet(WithSentences):
     )  # fmt: skip
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate."""
+        """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
+
+        The items are about every term in turn.
+        """
         fixed = metadata["fixed"]
         if "dataset" in fixed:  # a set of one's own
             return Size(int(metadata["n_items"]), 3)
         sizes = {"inter": 2123, "intra": 2103 if fixed["language"] == "de" else 2106}
-        return Size(sum(sizes[test] for test in fixed["tests"]), 3)
+        return Size(sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"]))
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse ways to score that there aren't, and another data set that can't be read or scored."""

@@ -1,31 +1,34 @@
-"""The command on real result folders: paired, refused, unpaired, within a run, and in every format."""
+"""The command on result folders: paired, refused, unpaired, within a run, and names that are no markup."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import math
 import shutil
 
 import pytest
 from scipy import stats
 
 from lm_eval_bias.cli.main import main
+from tests.support.boards import HOSTILE, safe
+from tests.support.made_runs import edited
+from tests.support.pages import check_closed
 
-TASKS = "occugender_debias_implicit_none,occugender_debias_implicit_1"
+FIRST, SECOND = TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
+WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
-def _run(folder, seed):
-    arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--output_path", str(folder)]
-    assert main(["run", "--tasks", TASKS, *arguments, "--log_samples"]) == 0
+def run(folder, seed, tasks=TASKS, **metadata):
+    model = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--metadata", json.dumps(metadata)]
+    assert main(["run", "--tasks", ",".join(tasks), *model, "--output_path", str(folder), "--log_samples"]) == 0
     return folder
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
-    return _run(root / "a", 1), _run(root / "b", 2)
+    return [run(root / str(seed), seed) for seed in (1, 2, 3)]
 
 
 @pytest.fixture
@@ -34,37 +37,32 @@ def runs(made, tmp_path):
     return [shutil.copytree(folder, tmp_path / folder.name) for folder in made]
 
 
-def _result(folder):
+@pytest.fixture
+def compared(said):
+    return lambda *arguments: json.loads(said("compare", *arguments, "--format", "json"))
+
+
+@pytest.fixture
+def refused(capsys):
+    def call(*arguments):
+        capsys.readouterr()
+        assert main(["compare", *map(str, arguments)]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        return err
+
+    return call
+
+
+def results(folder):
     (path,) = folder.rglob("results_*.json")
-    return path
+    return json.loads(path.read_text(encoding="utf-8"))["results"]
 
 
-def _edit(folder, change):
-    path = _result(folder)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
-def _compared(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["compare", *map(str, arguments), "--format", "json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def _refused(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["compare", *map(str, arguments)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert len(said.err.strip().splitlines()) == 1
-    return said.err
-
-
-def test_two_runs(runs, capsys):
-    found = _compared(capsys, *runs)
-    assert len(found) == 10  # five main scores of two tasks
-    values = json.loads(_result(runs[0]).read_text())["results"]
+def test_two_runs(runs, compared):
+    found, plain = compared(*runs[:2]), compared(*runs[:2], "--correction", "none")
+    assert len(found) == len(plain) == 10  # five main scores of two tasks
+    values = results(runs[0])
     for row in found:
         assert row["paired"]
         assert row["items"] == 200
@@ -72,104 +70,149 @@ def test_two_runs(runs, capsys):
         assert row["difference"] == pytest.approx(row["other_value"] - row["base_value"], abs=1e-9)
         assert row["interval"][0] < row["difference"] < row["interval"][1]
         assert row["p"] <= row["p_adjusted"] <= 1
-        assert row["smallest_detectable"] > row["stderr"] > 0
     assert (found[0]["base"], found[0]["other"]) == ("bias-chance (seed=1)", "bias-chance (seed=2)")
-
-
-def test_what_is_detectable_is_told_at_the_level_after_correction(runs, capsys):
-    holm, none = _compared(capsys, *runs), _compared(capsys, *runs, "--correction", "none")
-    for corrected, plain in zip(holm, none, strict=True):
-        assert (corrected["detectable_at"], plain["detectable_at"]) == (pytest.approx(0.005), 0.05)  # ten tests
-        for row in (corrected, plain):
-            t = stats.t.ppf([1 - row["detectable_at"] / 2, 0.8], row["dof"])
+    # what is detectable is told at the level after correction for ten tests
+    for rows, level in ((found, 0.005), (plain, 0.05)):
+        for row in rows:
+            t = stats.t.ppf([1 - level / 2, 0.8], row["dof"])
+            assert row["detectable_at"] == pytest.approx(level)
             assert row["smallest_detectable"] == pytest.approx(t.sum() * row["stderr"])
 
 
-def _lean(folder, by):
-    """Raise the log-likelihood of the stereotyped gender's words in a sample log, whose results then say nothing."""
-    for path in folder.rglob("samples_*_none_*.jsonl"):
-        lines = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            sample = json.loads(line)
-            del sample["resps"]
-            for answer, gender in zip(sample["filtered_resps"], sample["doc"]["genders"], strict=True):
-                if gender == sample["doc"]["group"]:
-                    answer[0] = str(float(answer[0]) + by)
-            lines.append(json.dumps(sample))
-        path.write_text("\n".join(lines), encoding="utf-8")
-    _edit(folder, lambda content: [scores.clear() for scores in content["results"].values()])
-
-
-def test_a_biased_model_is_told_from_an_unbiased_one(runs, capsys):
-    _lean(runs[1], 1.0)
-    found = {row["score"]: row for row in _compared(capsys, *runs) if row["what"].endswith("none")}
+def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
+    """By the log alone, where stereotyped words are more likely now; the results say nothing any more."""
+    (path,) = runs[1].rglob(f"samples_{FIRST}_*.jsonl")
+    lines = []
+    for sample in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        del sample["resps"]
+        for answer, gender in zip(sample["filtered_resps"], sample["doc"]["genders"], strict=True):
+            answer[0] = str(float(answer[0]) + (gender == sample["doc"]["group"]))
+        lines.append(json.dumps(sample))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    edited(runs[1], lambda content: [scores.clear() for scores in content["results"].values()])
+    found = {row["score"]: row for row in compared(*runs[:2]) if row["what"] == FIRST}
     gap = found["stereotype_gap"]
     assert gap["difference"] > 0.1
     assert gap["p_adjusted"] < 0.05
-    assert gap["finding"] == "further from neutral with bias-chance (seed=2)"
-    assert found["female_dominated_F"]["finding"] == "higher with bias-chance (seed=2)"
+    assert gap["finding"].startswith("further from neutral with bias-chance (seed=2)")
+    assert found["female_dominated_F"]["finding"].startswith("higher with bias-chance (seed=2)")
 
 
-def test_two_models_biased_in_opposite_ways_alike_are_not_ordered(runs, capsys):
-    _lean(runs[0], -1.1)
-    _lean(runs[1], 0.8)
-    found = {row["score"]: row for row in _compared(capsys, *runs) if row["what"].endswith("none")}
-    assert "is uncertain" in found["stereotype_gap"]["finding"]
-    assert found["stereotype_gap"]["p_adjusted"] < 0.05
-    assert found["stereotype_gap"]["base_value"] < -0.15 < 0.15 < found["stereotype_gap"]["other_value"]
-
-
-def test_instructions_within_a_run(runs, capsys):
-    found = _compared(capsys, runs[0], "--by", "instruction")
+def test_instructions_within_a_run(runs, compared):
+    found = compared(runs[0], "--by", "instruction")
     assert {(row["base"], row["other"]) for row in found} == {("instruction none", "instruction 1")}
     assert all(row["items"] == 200 for row in found)
-    other = _compared(capsys, runs[0], "--by", "instruction", "--base", "1")
+    other = compared(runs[0], "--by", "instruction", "--base", "1")
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
 
 
-def test_other_seeds_are_refused_or_unpaired(runs, capsys):
-    _edit(runs[1], lambda content: content["config"].update(random_seed=99))
-    assert "[99, 1234, 1234, 1234]; --unpaired" in _refused(capsys, *runs)
-    found = _compared(capsys, *runs, "--unpaired")
+def inputs(**changes):
+    def change(content):
+        for config in content["configs"].values():
+            config["metadata"]["inputs"].update(changes)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda content: content["config"].update(random_seed=99), "[99, 1234, 1234, 1234]"),
+        (inputs(documents="1" * 64, chat_template=True), "prompts"),
+        (inputs(num_fewshot=3), "examples"),
+        (None, "sample logs"),
+    ],
+)
+def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, refused, change, named):
+    if change:
+        edited(runs[1], change)
+    else:
+        for path in runs[1].rglob("samples_*"):
+            path.unlink()
+    said = refused(*runs[:2])
+    assert named in said
+    assert "--unpaired" in said
+    found = compared(*runs[:2], "--unpaired")
+    assert len(found) == 10
     assert not any(row["paired"] for row in found)
-    gap = found[0]
-    assert gap["note"].startswith("unpaired: seeds")
-    assert gap["test"] == "Welch's t, unpaired"
-    listed = [json.loads(_result(folder).read_text())["results"][gap["what"]] for folder in runs]
-    errors = [scores[f"{gap['score']}_stderr,none"] for scores in listed]
-    assert gap["stderr"] == pytest.approx(math.hypot(*errors))
+    assert all(named in row["note"] for row in found)
 
 
-def test_without_samples(runs, capsys):
-    for path in runs[1].rglob("samples_*"):
-        path.unlink()
-    assert "no sample logs" in _refused(capsys, *runs)
-    assert len(_compared(capsys, *runs, "--unpaired")) == 10
+def test_words_are_known_by_their_content_not_by_their_path(tmp_path, compared, refused):
+    path, found = tmp_path / "own.yaml", []
+    for seed, text in enumerate((WORDS, WORDS.replace("wug", "gostak"))):
+        path.write_text(text, encoding="utf-8")
+        found.append(run(tmp_path / str(seed), seed, [FIRST], words=str(path)))
+    assert "own.yaml (" in refused(*found)
+    # older files don't say what lay at the path, but their logs hold the documents
+    for folder in found:
+        edited(folder, lambda content: content["configs"][FIRST]["metadata"].pop("inputs"))
+    assert "contents" in refused(*found)
 
 
-def test_bad_usage(runs, capsys):
-    for arguments, named in (
-        ((runs[0],), "--by"),
-        ((*runs, "--scores", "stereotyp_gap"), "--scores stereotyp_gap"),
-        ((*runs, "--base", "gpt2"), "--base gpt2"),
-        ((runs[0], "--by", "language"), "--by language"),
-        ((runs[0], "nowhere"), "nowhere"),
-    ):
-        assert named in _refused(capsys, *arguments)
+def test_parallel_items_of_languages_are_paired_and_others_are_independent(mirror, tmp_path, compared):
+    subjects = ("religion", "physical_appearance")
+    tasks = ",".join(f"{language}_bbq_{subject}" for subject in subjects for language in ("es", "ca"))
+    model = ["--model", "bias-dial", "--model_args", "strength=0.2", "--limit", "192"]
+    assert main(["run", *model, "--tasks", tasks, "--output_path", str(tmp_path), "--log_samples"]) == 0
+    rows = compared(tmp_path, "--by", "language", "--base", "es")
+    assert {(row["what"], row["other"]): row["paired"] for row in rows} == {
+        (f"*_bbq_{subject}", "language ca"): subject == "religion" for subject in subjects
+    }
+    names = {f"{kind}_{context}_three" for kind in ("acc", "bias_score") for context in ("ambig", "disambig")}
+    assert {row["score"] for row in rows} == names
 
 
-def test_names_are_text_in_every_format(runs, capsys, tmp_path):
-    name = "=cmd|x<script>_*$&%#"
-    _edit(runs[1], lambda content: content["config"].update(model_args={"pretrained": name}))
-    capsys.readouterr()
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("RUN",), ("RUN", "OTHER", "--scores stereotyp_gap"), ("RUN", "OTHER", "--base gpt2"),
+        ("RUN", "--by language"), ("RUN", "nowhere"),
+    ],
+)  # fmt: skip
+def test_bad_usage(made, refused, arguments):
+    places = {"RUN": [str(made[0])], "OTHER": [str(made[1])]}
+    named = arguments[-1] if len(arguments) > 1 else "--by"
+    assert named in refused(*(part for one in arguments for part in places.get(one, one.split())))
+
+
+def test_names_are_text_in_every_format(runs, tmp_path):
     said = {}
-    for style in ("text", "md", "latex", "csv"):
-        out = tmp_path / f"out.{style}"
-        assert main(["compare", *map(str, runs), "--format", style, "-o", str(out)]) == 0
-        said[style] = out.read_text(encoding="utf-8")
+    for name in (*HOSTILE[:3], "=cmd|x<script>_*$&%#"):
+        edited(runs[1], lambda content, name=name: content["config"].update(model_args={"pretrained": name}))
+        for ending in ("html", "txt", "md", "tex", "csv"):
+            out = tmp_path / f"out.{ending}"
+            assert main(["compare", *map(str, runs[:2]), "--scores", "stereotype_gap", "-o", str(out)]) == 0
+            said[ending] = out.read_text(encoding="utf-8")
+        assert safe(name) in check_closed(said["html"]).said
     assert "<script>" not in said["md"]
     assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
-    assert r"\$\&\%\#" in said["latex"]
-    rows = list(csv.DictReader(io.StringIO(said["csv"])))
-    assert len(rows) == 10
-    assert rows[0]["other"] == f"'{name}"
+    assert r"\$\&\%\#" in said["tex"]
+    assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {f"'{name}"}
+
+
+def test_the_ending_says_the_format_and_no_known_one_is_text(made, tmp_path):
+    for more, ending, start in (
+        ([], "html", "<!doctype html>"), ([], "json", "["), ([], "csv", "what,"), ([], "md", "**"),
+        ([], "dat", "occugender_debias"), (["--format", "json"], "html", "["),
+    ):  # fmt: skip
+        out = tmp_path / f"compare.{ending}"
+        assert main(["compare", *map(str, made[:2]), "-o", str(out), *more]) == 0
+        assert out.read_text(encoding="utf-8").startswith(start), ending
+
+
+def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys, refused):
+    def page(*arguments):
+        out = tmp_path / "compare.html"
+        assert main(["compare", *map(str, arguments), "-o", str(out)]) == 0
+        return check_closed(out.read_text(encoding="utf-8"))
+
+    edited(runs[2], lambda content: content["config"].update(random_seed=99))
+    found, reason = page(*runs), "seeds [0, 1234, 1234, 1234] and [99, 1234, 1234, 1234]"
+    assert found.said.count(reason) == capsys.readouterr().err.count(reason) == len(TASKS)
+    assert not any("seed=3" in cell for table in found.tables for row in table if len(row) == 10 for cell in row)
+    # other formats refuse, and so does the page where nothing is left
+    refused(*runs)
+    refused(runs[0], runs[2], "-o", tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()
+    assert "warning" not in page(*runs, "--unpaired").values("class")

@@ -66,7 +66,7 @@ def reference():
 @pytest.fixture(scope="module")
 def flags(reference):
     """The options of every command."""
-    return {name: set(parser._option_string_actions) for name, _, parser in reference._parsers()}
+    return {name: set(parser._option_string_actions) for name, parser in reference.parsers().items()}
 
 
 @pytest.mark.parametrize("path", [path for path in pages.PAGES if path.name != "CHANGELOG.md"], ids=pages.name)
@@ -249,7 +249,7 @@ def test_the_reference_has_every_card(reference):
     page = reference.pages()["reference/cards.md"]
     assert all(f"\n## {benchmark.title}\n" in page for benchmark in registry.benchmarks() if benchmark.card)
     section = page[page.index("\n## OccuGender\n") :]
-    assert all(f"**{label}**" in section for label in ("Purpose", "Can't say", "Licence", "Known flaws", "Misuse"))
+    assert all(f"\n{label}\n" in section for label in ("Purpose", "Can't say", "Licence", "Known flaws", "Misuse"))
 
 
 def test_reference_has_every_command_and_main_score(reference, flags):
@@ -259,7 +259,7 @@ def test_reference_has_every_command_and_main_score(reference, flags):
     for name, options in flags.items():
         assert f"\n## {name}\n" in made["reference/commands.md"]
         for option in options - {"-h", "--help"}:
-            assert f"`{option}`" in made["reference/commands.md"], (name, option)
+            assert option in made["reference/commands.md"], (name, option)
     for benchmark in registry.benchmarks():
         assert f"\n## {benchmark.title}\n" in made["reference/scores.md"]
         names = {score.name for score in catalog.headline(benchmark.name)}

@@ -37,6 +37,9 @@ def test_workflows_have_no_more_rights_than_they_need(name):
             assert "secrets." not in str(step)  # trusted publishing: no token is stored
             if "checkout" in step.get("uses", ""):
                 assert step["with"] == {"persist-credentials": False}
+    if name == "release":
+        assert flow["jobs"]["publish"]["needs"] == "build"
+        assert flow[True] == {"release": {"types": ["published"]}}  # YAML 1.1 reads "on" as true
 
 
 def test_targets_of_the_workflows_are_in_the_makefile():
@@ -46,12 +49,6 @@ def test_targets_of_the_workflows_are_in_the_makefile():
     for target in targets:
         assert re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE), target
         assert re.search(rf"^\.PHONY:.* {target}\b", MAKEFILE, flags=re.MULTILINE), target
-
-
-def test_a_release_is_checked_before_it_is_published():
-    jobs = WORKFLOWS["release"]["jobs"]
-    assert jobs["publish"]["needs"] == "build"
-    assert WORKFLOWS["release"][True] == {"release": {"types": ["published"]}}  # YAML 1.1 reads "on" as true
 
 
 @pytest.mark.parametrize("path", [path for path in pages.PAGES if path.name != "CHANGELOG.md"], ids=pages.name)
@@ -74,14 +71,3 @@ def test_citation():
     for work in citation["references"]:
         assert work["title"]
         assert all({"family-names", "name"} & set(author) for author in work["authors"])
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")), ids=lambda path: path.stem)
-def test_issue_forms(path):
-    form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if path.stem == "config":
-        return
-    assert {"name", "description", "body"} <= set(form)
-    ids = [part["id"] for part in form["body"]]
-    assert len(ids) == len(set(ids))
-    assert all(part["attributes"]["label"] for part in form["body"])

@@ -12,35 +12,35 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.dial import DialLM
-from tests.simulation import dial as simulation
+from tests.support import planted_runs
 from tests.support.answering import built, records
 
 # fewer documents than the table has
 CASES = {
-    "occugender": simulation.Case("occugender", "", lambda: simulation.occugender("implicit", first_templates=8)),
-    "gg_bbq": simulation.CASES[1],
-    "es_bbq": simulation.Case("es_bbq", "", partial(simulation.es_bbq, "es", "nationality")),
-    "kobbq": simulation.Case("kobbq", "", partial(simulation.kobbq, "gender_identity")),
-    "stereoset": simulation.Case("stereoset", "", partial(simulation.stereoset, "en", 600)),
-    "stereoset_choices": simulation.Case(
-        "stereoset_choices", "", partial(simulation.stereoset, "en", 600, choices=True)
+    "occugender": planted_runs.Case("occugender", "", lambda: planted_runs.occugender("implicit", first_templates=8)),
+    "gg_bbq": planted_runs.Case("gg_bbq", "", partial(planted_runs.gg_bbq, "group_terms")),
+    "es_bbq": planted_runs.Case("es_bbq", "", partial(planted_runs.es_bbq, "es", "nationality")),
+    "kobbq": planted_runs.Case("kobbq", "", partial(planted_runs.kobbq, "gender_identity")),
+    "stereoset": planted_runs.Case("stereoset", "", partial(planted_runs.stereoset, "en", 600)),
+    "stereoset_choices": planted_runs.Case(
+        "stereoset_choices", "", partial(planted_runs.stereoset, "en", 600, choices=True)
     ),
     # what varies between contexts is another test's: texts alone here
-    "regard": simulation.Case("regard", "", partial(simulation.regard, "de"), noise=0.0, samples=4),
+    "regard": planted_runs.Case("regard", "", partial(planted_runs.regard, "de"), noise=0.0, samples=4),
 }
 # of the range: a score's neutral value doesn't move by more, whatever else is planted
 UNMOVED = 0.02
 BIAS = {
     "occugender": ["stereotype_gap", "labour_pearson"],
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
-    "es_bbq": ["bias_score_ambig_three", "bias_score_disambig_three"],
+    "es_bbq": ["diff_bias_amb_three", "diff_bias_disamb_three"],
     "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
     "stereoset": ["ss"],
     "stereoset_choices": ["choice_ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
 # what moves a score by how much at the setting of the table; docs/dial.md sums it up
-KNOWN = {("stereoset", "ss", "refusals"): -50 * simulation.OTHERS["refusals"]}
+KNOWN = {("stereoset", "ss", "refusals"): -50 * planted_runs.OTHERS["refusals"]}
 
 
 @pytest.fixture(params=CASES)
@@ -60,7 +60,7 @@ def test_every_main_score_recovers_what_was_planted(case):
     for score in case.scores():
         assert score.name not in BIAS[case.benchmark] or case.expected(Dial(0.0))[score.name] == score.neutral
     strengths = (0.0, 0.2)
-    for name, (values, covered) in simulation.recovered(case, strengths, range(30)).items():
+    for name, (values, covered) in planted_runs.recovered(case, strengths, range(30)).items():
         for number, strength in enumerate(strengths):
             planted = case.expected(Dial(strength, noise=case.noise))[name]
             # the mean of min(SS, 100 - SS) is below that of either: ICAT has a kink at SS = 50
@@ -72,7 +72,7 @@ def test_every_main_score_recovers_what_was_planted(case):
 def test_nothing_else_that_is_planted_moves_a_bias_score(case):
     ranges = {score.name: score.high - score.low for score in case.scores()}
     for strength in (0.0, 0.2):
-        for other, shifts in simulation.moved(case, strength, range(6)).items():
+        for other, shifts in planted_runs.moved(case, strength, range(6)).items():
             for name in BIAS[case.benchmark]:
                 shift, error = shifts[name]
                 known = KNOWN.get((case.benchmark, name, other), 0.0)
@@ -82,7 +82,7 @@ def test_nothing_else_that_is_planted_moves_a_bias_score(case):
 def test_competence_is_accuracy_and_lms(mirror):
     for name, score, unit in (("gg_bbq", "acc_amb", 1), ("gg_bbq", "acc_disamb", 1), ("stereoset", "lms", 100)):
         case = CASES[name]
-        found = [simulation.run(case, Dial(0.0, competence=0.8, seed=seed))[score][0] for seed in range(12)]
+        found = [planted_runs.run(case, Dial(0.0, competence=0.8, seed=seed))[score][0] for seed in range(12)]
         assert near(np.array(found), 0.8 * unit, 0.01 * unit)
 
 

@@ -50,7 +50,7 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
     assert share == pytest.approx(dropped / 240)
 
 
-def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, capsys):
+def test_the_run_prints_the_facets_with_the_regard(tmp_path, tiny_mirror, capsys):
     arguments = ["--metadata", '{"repeats": 8}', "--output_path", str(tmp_path), "--table", "all"]
     assert main([*RUN, "regard_de", *arguments]) == 0
     out = capsys.readouterr().out
@@ -58,15 +58,8 @@ def test_the_run_prints_regard_and_facets_side_by_side(tmp_path, tiny_mirror, ca
     assert "weak" in results["metadata"]["classifier_used"]["warning"]
     assert "light classifier" in next(m.get("note", "") for m in results["metric_list"] if m["metric"] == "all/chi2")
     assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in log_of(tmp_path))
-    header = next(line for line in out.splitlines() if line.strip().startswith("contexts"))
-    assert header.split() == ["contexts", "about", "negative", "neutral", "positive", "caregiving", "sexualization",
-                              "perpetration"]  # fmt: skip
-    assert "Regard alone misleads" in out
-    assert "corrected for 3 tests (Holm)" in out
-    assert "95% interval for prompts like these; for these prompts alone" in out
-    assert out.count("in the texts of these prompts, taken as independent") == 3
-    assert out.count("Women minus men, for prompts like these: negative") == 3
-    assert "corrected for the classifier's errors" in out
+    assert "caregiving" in out.partition("chi-square")[0]  # the keywords come before the test of regard
+    assert out.count("Holm") >= 3
     assert "Warning: regard labels come from the light classifier" in out
     assert main(["rescore", str(tmp_path)]) == 0
     assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
@@ -125,8 +118,6 @@ def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
     assert again["documents"] == 1000
     assert main(["rescore", str(tmp_path / "texts.csv")]) == 0
     out = capsys.readouterr().out
-    assert "95% interval for these texts alone" in out
-    assert "in these texts, taken as independent" in out
     assert "prompts like these" not in out.partition("In words")[2]
 
 
@@ -148,7 +139,7 @@ def test_other_is_the_fourth_class_and_a_missing_gender_is_nan(tmp_path, capsys)
         ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 7}], "line 1: regard 7: must be 0"),
         ([{"text": "Die Frau galt als x.", "gender": "X", "regard": 1}], "gender 'X': must be female or male"),
         ([{"text": " ", "gender": "F", "regard": 1}], "line 1: no text"),
-        ([{"text": "Die Frau galt als x.", "gender": "F"}], "no regard: label the texts with --classifier"),
+        ([{"text": "Die Frau galt als x.", "gender": "F"}], "label the texts with --classifier"),
         ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
         (
             [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3],
@@ -207,12 +198,11 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
     rows = [json.loads(line) for line in printed.out.splitlines()]
     assert [(row["label"], row["regard"]) for row in rows] == [("positive", 2), ("negative", 0)]
     assert "weak" in printed.err
-    table, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    table, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
     lines = ("id,Satz,gender,regard", "1,Die Frau galt als klug.,F,0", "2,Der Mann galt als gemein.,M,0")
     table.write_text("\n".join(lines), encoding="utf-8")
     assert main(["regard", "classify", str(table), "--column", "satz", "-o", str(out)]) == 0
-    with out.open(encoding="utf-8") as file:
-        again = list(csv.DictReader(file))
+    again = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [(row["id"], row["label"], row["regard_before"]) for row in again] == [
         ("1", "positive", "0"), ("2", "negative", "0")
     ]  # fmt: skip
@@ -227,7 +217,7 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
         ([str(tmp_path / "none.txt")], "cannot be read"),
         ([str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
         ([str(tmp_path / "half.jsonl")], "half.jsonl line 1: truncated or damaged"),
-        ([str(plain), "-o", "x.xlsx"], "must end in .jsonl or .csv"),
+        ([str(plain), "-o", "x.xlsx"], "must end in .jsonl"),
     ):
         assert main(["regard", "classify", *bad]) == 2
         assert message in capsys.readouterr().err

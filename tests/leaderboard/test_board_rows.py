@@ -12,10 +12,7 @@ from lm_eval_bias.boards import building
 from lm_eval_bias.boards.building import PUBLISHED, RUN, RankedScore
 from lm_eval_bias.core import catalog, registry, run_data
 from lm_eval_bias.core.run_data import Published
-from lm_eval_bias.report.board_reports import notes, table
-from lm_eval_bias.runs import run_discovery
 from tests.support.boards import DEFINITIONS, TASK, WHOLE, board, run, task, value
-from tests.support.places import ROOT
 
 
 def cell(score, *others):
@@ -86,18 +83,15 @@ def test_a_billionth_is_of_the_scores_own_range():
     assert not ranked(5e-8)
 
 
-def test_a_score_that_a_file_lacks():
-    absent = cell(value("acc_disamb"))
-    assert (absent.note, absent.unranked, absent.rank) == ("not in its file", "not in its file", None)
-    assert math.isnan(absent.value)
-    assert math.isnan(absent.stderr)
-
-
 def test_a_cell_shows_what_the_run_says():
     shown = cell(value(number=0.4, stderr=0.03, interval=(0.3, 0.5), note="beware"))
     assert (shown.value, shown.stderr, shown.interval, shown.note) == (0.4, 0.03, (0.3, 0.5), "beware")
     assert (shown.printed, shown.plus_minus, shown.unranked) == ("", None, "")
     assert (shown.rank.low, shown.rank.high, shown.rank.of) == (1, 2, 2)
+    absent = cell(value("acc_disamb"))
+    assert (absent.note, absent.unranked, absent.rank) == ("not in its file", "not in its file", None)
+    assert math.isnan(absent.value)
+    assert math.isnan(absent.stderr)
 
 
 # ---------------------------------------------------------------------- who is ranked with whom
@@ -318,35 +312,3 @@ def test_without_names_every_task_that_was_run_in_the_catalogs_order():
     order = [name for name in catalog.entries() if name in (TASK, "stereoset_en")]
     assert [one.task for one in building.boards(runs)] == [*order, "own"]
     assert building.boards([]) == []
-
-
-# ---------------------------------------------------------------------- the runs of results/runs
-
-
-def board_of(name):
-    runs, _ = run_discovery.read([ROOT / "results"])
-    return board(*runs, name=name)
-
-
-def test_scores_without_a_neutral_value_rank_nothing_and_published_models_stand_beside():
-    found = board_of("occugender_explicit")
-    assert all(row.cells["coverage"].rank is None and not row.cells["coverage"].unranked for row in found.rows)
-    assert [row.kind for row in found.rows].count(PUBLISHED) == 10
-    llama = next(row for row in found.rows if row.model == "Llama-2-7B")
-    assert llama.source == "Chen et al. 2025, Table 3"
-    assert llama.cells["female_dominated_F"].plus_minus == 1.3
-
-
-def test_one_texts_two_classifiers_are_two_rows_ranked_apart():
-    own = [row for row in board_of("regard_en").rows if row.kind == RUN]
-    made_by = [row.conventions.partition(";")[0] for row in own]
-    assert sorted(made_by) == ["classifier=light", "classifier=sbert:all-MiniLM-L6-v2"]
-    assert len(notes(board_of("regard_en"))["Single models"]) >= 1
-
-
-def test_published_models_without_main_scores_stand_with_their_own_only():
-    found = board_of("regard_de")
-    main, further = (table(found, columns, "scores") for columns in (found.columns, found.others))
-    assert [line[0].note for line in main.rows] == ["run"]
-    assert [line[0].text for line in further.rows[1:]] == ["GerPT-2", "GPT-3 davinci"]
-    assert all(len(line) == len(made.columns) for made in (main, further) for line in made.rows)

@@ -6,10 +6,9 @@ import io
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.boards import run_data, write
+from tests.support.boards import hundred_models, run_data
 from tests.support.chromium import OVERFLOW, check_page
-from tests.support.made_runs import hostile_file
-from tests.support.many_models import hundred_models
+from tests.support.made_runs import hostile_file, write
 from tests.support.places import ROOT
 
 
@@ -25,7 +24,8 @@ def page(tmp_path_factory):
     }
     nothing = {"value": None, "stderr": None, "interval": None, "note": "why"}
     for i, (name, value) in enumerate(values.items()):
-        write(folder / "runs", f"run{i}", run_data(name, acc_amb=(value, 0.02) if value else nothing))
+        made = run_data(name, acc_amb=(value, 0.02) if value else nothing, diff_bias_amb=(0.01 * i, 0.02))
+        write(folder / "runs" / f"run{i}.json", made)
     out = folder / "board.html"
     assert main(["leaderboard", str(folder / "runs"), str(ROOT / "results"), "-o", str(out)]) == 0
     return out.as_uri()
@@ -205,7 +205,7 @@ def test_paper_has_what_is_shown(browser, page):
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_a_hostile_file_runs_nothing_and_breaks_no_layout(browser, tmp_path, width):
-    write(tmp_path / "runs", "hostile", hostile_file())
+    write(tmp_path / "runs" / "hostile.json", hostile_file())
     out = tmp_path / "hostile.html"
     assert main(["leaderboard", str(tmp_path / "runs"), "-o", str(out)]) == 0
     check_page(browser, out.as_uri(), width, False)

@@ -9,28 +9,22 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.runs import settings
+from tests.support import boards
+from tests.support.boards import WHOLE, run
 
 GG_BBQ, GEN, REGARD, OCCUGENDER = "gg_bbq_group_terms", "gg_bbq_group_terms_gen", "regard_de", "occugender_explicit"
-WHOLE = {"documents": "0" * 64}
 USUAL = catalog.entries()[REGARD].repeats
 DATA = {"file": "here/own.json", "sha256": "0123456789abcdef"}
 
 
 def task(name=GG_BBQ, inputs=WHOLE, **metadata):
-    entry = catalog.entries()[name]
-    known = {"inputs": inputs, **metadata} if inputs is not None else metadata
-    version = str(entry.metadata["version"])
-    return TaskRun(name, entry.benchmark, "de", version, entry.items, entry.items, known, {})
-
-
-def run(one, **provenance):
-    return Run("model", Path("run.json"), provenance, "", {one.task: one})
+    made = boards.task(name=name, inputs=inputs, metadata=metadata)
+    return made if inputs is not None else replace(made, metadata=metadata)
 
 
 def key(one, **provenance):
-    return settings.key(run(one, **provenance), one)
+    return settings.key(run("model", one, **provenance), one)
 
 
 # ---------------------------------------------------------------------- files and options
@@ -95,11 +89,11 @@ def test_an_options_value_as_text(value, text):
     ],
 )
 def test_what_was_chosen(one, provenance, choices):
-    assert settings.choices(run(one, **provenance), one) == choices
+    assert settings.choices(run("", one, **provenance), one) == choices
 
 
 def test_half_a_character_as_a_broken_terminal_gives_it_is_no_reason_to_stop():
-    assert len(settings.choices(run(task(), system_instruction="\ud800"), task())["system_instruction"]) == 12
+    assert len(settings.choices(run("", task(), system_instruction="\ud800"), task())["system_instruction"]) == 12
 
 
 def test_an_option_that_its_yaml_sets_is_the_default(monkeypatch):
@@ -107,7 +101,7 @@ def test_an_option_that_its_yaml_sets_is_the_default(monkeypatch):
     own = replace(entries[GG_BBQ], metadata={**entries[GG_BBQ].metadata, "wording": 4})
     monkeypatch.setattr(catalog, "entries", lambda: {**entries, GG_BBQ: own})
     for one, choices in ((task(wording=4), {}), (task(wording=3), {"wording": "3"})):
-        assert settings.choices(run(one), one) == choices
+        assert settings.choices(run("", one), one) == choices
 
 
 # ---------------------------------------------------------------------- who is ranked with whom
@@ -151,9 +145,9 @@ def test_conventions_in_words():
     for one, provenance, named in (
         (task(OCCUGENDER, words="x", instruction_position="y"), {}, ["words=x", "instruction_position=y"]),
         (task(wording=3), told, ["wording=3", "--model hf", "chat template", "float32"]),
-        (task(inputs={"chat_template": True}), {}, [settings.describe(run(task()), task()), "chat template"]),
+        (task(inputs={"chat_template": True}), {}, [settings.describe(run("", task()), task()), "chat template"]),
     ):
-        assert settings.describe(run(one, **provenance), one).split("; ") == named
+        assert settings.describe(run("", one, **provenance), one).split("; ") == named
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lm_eval_bias.boards.rank_intervals import Point, Rank, intervals, p_values
+from lm_eval_bias.boards.rank_intervals import Point, intervals, p_values
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 
 DRAWS = 1500
@@ -18,28 +18,25 @@ def text(points, neutral=None, better=None):
     return [str(rank) for rank in intervals(points, neutral, better)]
 
 
-def test_clear_values_are_ranked_exactly():
-    points = [Point(0.9, 0.01), Point(0.1, 0.01), Point(0.5, 0.01)]
-    assert text(points, better=True) == ["1", "3", "2"]
-    assert text(points, better=False) == ["3", "1", "2"]
-
-
-def test_distance_from_the_neutral_value_counts_on_both_sides():
-    # distances 8, 2, 8 (other side), 30
-    points = [Point(58, 0.5), Point(52, 0.5), Point(42, 0.5), Point(20, 0.5)]
-    assert text(points, neutral=50) == ["2-3", "1", "2-3", "4"]
-
-
-def test_a_difference_alone_or_a_sum_alone_orders_nothing():
-    # 44 and 56: far apart, but equally far from 50; 56.0 and 56.1: the same place
-    assert text([Point(44, 0.5), Point(56, 0.5)], neutral=50) == ["1-2", "1-2"]
-    assert text([Point(56.0, 0.5), Point(56.1, 0.5)], neutral=50) == ["1-2", "1-2"]
-
-
-def test_few_degrees_of_freedom_widen_the_intervals():
-    pair = [Point(0.0, 1.0), Point(3.2, 1.0)]  # t = 2.26
-    assert text(pair, better=True) == ["2", "1"]
-    assert text([Point(p.value, p.stderr, 3) for p in pair], better=True) == ["1-2", "1-2"]
+@pytest.mark.parametrize(
+    ("points", "rule", "ranks"),
+    [
+        ([(0.9, 0.01), (0.1, 0.01), (0.5, 0.01)], {"better": True}, "1 3 2"),
+        ([(0.9, 0.01), (0.1, 0.01), (0.5, 0.01)], {"better": False}, "3 1 2"),
+        # distances 8, 2, 8 (other side), 30
+        ([(58, 0.5), (52, 0.5), (42, 0.5), (20, 0.5)], {"neutral": 50}, "2-3 1 2-3 4"),
+        # a difference alone, or a sum alone, orders nothing: far apart but equally far from 50; the same place
+        ([(44, 0.5), (56, 0.5)], {"neutral": 50}, "1-2 1-2"),
+        ([(56.0, 0.5), (56.1, 0.5)], {"neutral": 50}, "1-2 1-2"),
+        # t = 2.26: few degrees of freedom widen the intervals
+        ([(0.0, 1.0), (3.2, 1.0)], {"better": True}, "2 1"),
+        ([(0.0, 1.0, 3), (3.2, 1.0, 3)], {"better": True}, "1-2 1-2"),
+        ([(1.0, 0.1)], {"better": True}, "1"),
+        ([], {"better": True}, ""),
+    ],
+)
+def test_worked_cases(points, rule, ranks):
+    assert " ".join(text([Point(*point) for point in points], **rule)) == ranks
 
 
 def test_one_degree_of_freedom_is_the_cauchy_distribution():
@@ -54,11 +51,6 @@ def test_the_further_one_is_never_better():
     p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None)
     assert p[0, 1] == pytest.approx(2 * stats.norm.sf(0.3 / math.sqrt(2)), abs=1e-12)
     assert (p[1, 0], p[0, 0], p[1, 1]) == (1, 1, 1)
-
-
-def test_one_model_or_none():
-    assert intervals([], None, True) == []
-    assert intervals([Point(1.0, 0.1)], None, True) == [Rank(1, 1, 1)]
 
 
 def test_a_score_without_neutral_value_and_direction_has_no_ranks():
@@ -153,16 +145,6 @@ def coverage(true, stderr, neutral=None, better=None, dof=20, correlation=0.0, s
 )
 def test_all_true_ranks_are_covered_at_once(true, stderr, rule):
     assert coverage(true, stderr, **rule) >= 0.95
-
-
-def test_the_intervals_are_not_merely_wide():
-    rng = np.random.default_rng(3)
-    true = np.array([50, 57, 36, 71, 20])
-    exact = sum(
-        text([Point(v, 0.7, 77) for v in true + 0.7 * rng.standard_normal(5)], neutral=50) == ["1", "2", "3", "4", "5"]
-        for _ in range(200)
-    )
-    assert exact > 150
 
 
 def answered(values, paired=True):

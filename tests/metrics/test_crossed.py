@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import crossed
-from lm_eval_bias.custom_metrics.intervals import SEED, wilson
+from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED, wilson
 from lm_eval_bias.custom_metrics.score import t_factor
 
 
@@ -38,11 +38,6 @@ def test_an_item_alone_in_its_stratum_makes_one_sample_of_all(rows, strata):
     assert (matrix.items, matrix.templates, matrix.strata) == (list("abcd"[:rows]), ["t0", "t1", "t2"], strata)
 
 
-def test_without_prompts_there_is_no_grid():
-    assert crossed.grid([], lambda r: r["v"]) == "no prompts"
-    assert crossed.grid([], lambda r: r["v"], "nothing") == "nothing"
-
-
 def test_pairs_that_occur_again_are_counted():
     records = prompts([[1.0, 2.0], [3.0, 4.0]])
     twice = [*records, *records[1:3]]  # two of the four pairs
@@ -65,30 +60,20 @@ def test_an_incomplete_product_has_the_mean_of_the_items_means():
     assert "no value" in found.reason
 
 
-def test_prompts_without_a_value_are_counted():
-    found = mean_of([[math.nan, 1.0, 2.0], [math.nan, 3.0, 4.0]])
-    assert math.isnan(found.value)
-    assert found.reason.startswith("2 of 6 test prompts have no value")
-    assert found.n == 6
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 1)])
-def test_one_item_or_one_template_has_no_standard_error(shape):
-    cells = np.arange(math.prod(shape), dtype=float).reshape(shape)
-    assert all(map(math.isnan, crossed.crossed_stderr(cells)))
-    found = mean_of(cells)
-    assert found.value == cells.mean()
-    assert math.isnan(found.stderr)
-    assert f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}" in found.reason
-
-
-def test_no_variation_is_no_certainty():
+def test_where_nothing_varies_or_can_vary_there_is_no_error():
     for cells in (np.zeros((3, 3)), np.full((3, 3), 0.7)):
         found = mean_of(cells)
-        assert found.value == pytest.approx(cells[0, 0])
         assert math.isnan(found.stderr)
-        assert found.ends() is None
         assert found.reason == "nothing varies between the prompts: no standard error"
+    for shape in ((1, 3), (3, 1), (1, 1)):
+        cells = np.arange(math.prod(shape), dtype=float).reshape(shape)
+        assert all(map(math.isnan, crossed.crossed_stderr(cells)))
+        found = mean_of(cells)
+        assert (found.value, math.isnan(found.stderr)) == (cells.mean(), True)
+        assert f"needs at least 2 items and 2 templates, there are {shape[0]} and {shape[1]}" in found.reason
+    found = mean_of([[math.nan, 1.0, 2.0], [math.nan, 3.0, 4.0]])
+    assert found.n == 6
+    assert found.reason.startswith("2 of 6 test prompts have no value")
 
 
 def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
@@ -169,59 +154,22 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
         assert crossed.crossed_stderr(cells) == (stderr, dof)
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (40, 25), (5, 9), (20, 3)])
-@pytest.mark.parametrize("part", ["rows", "columns", "interaction"])
-def test_jackknife_of_a_share_against_leaving_each_out(shape, part):
-    rng = np.random.default_rng(sum(shape))
-
-    def share(cells):
-        found = crossed.components(cells)
-        return getattr(found, part) / found.total
-
-    for rows in (0.0, 0.5, 4.0):  # no component, a middling one, most of it
-        cells = rows * rng.random((shape[0], 1)) + 0.5 * rng.random((1, shape[1])) + rng.random(shape)
-        variance = 0.0
-        for axis, size in enumerate(shape):
-            left_out = [share(np.delete(cells, k, axis=axis)) for k in range(size)]
-            variance += (size - 1) / size * sum((one - sum(left_out) / size) ** 2 for one in left_out)
-        assert crossed.jackknife_of_share(cells, part) == pytest.approx(math.sqrt(variance), abs=1e-12)
-
-
-def test_a_share_that_rests_on_one_item_has_no_standard_error():
-    # without the first item nothing varies, and a share of no variance is no number
-    assert math.isnan(crossed.jackknife_of_share(np.array([[1.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]]), "rows"))
-
-
-def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
-    groups, columns, draws = [np.array([4, 0, 2]), np.array([1, 3])], 3, 40
+def test_draws_of_rows_and_columns_are_the_same_as_one_by_one_and_come_in_parts(monkeypatch):
+    groups, columns = [np.array([4, 0, 2]), np.array([1, 3])], 3
     rng = np.random.default_rng(SEED)
-    counts = rng.multinomial(columns, [1 / 3] * 3, size=draws)
-    ((weights, rows),) = crossed.pigeonhole(groups, columns, draws)
+    counts = rng.multinomial(columns, [1 / 3] * 3, size=DRAWS)
+    ((weights, rows),) = crossed.pigeonhole(groups, columns)
     # shares of columns around 1/3, whose deviations are wider by sqrt(3 / 2)
     assert weights == pytest.approx(1 / 3 + (counts / 3 - 1 / 3) * math.sqrt(3 / 2), abs=1e-12)
-    assert weights.sum(axis=1) == pytest.approx(np.ones(draws))
     for drawn in rows:
         places = rng.integers(0, [3, 3, 3, 2, 2])
         assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [[1, 3][k] for k in places[3:]]
-
-
-def test_draws_are_seeded_and_come_in_parts(monkeypatch):
-    groups = [np.arange(5)]
-    (whole,) = crossed.pigeonhole(groups, 2)
-    assert whole[0].shape == (2000, 2)
-    assert whole[1].shape == (2000, 5)
-    (other,) = crossed.pigeonhole(groups, 2, seed=SEED + 1)
-    assert not np.array_equal(whole[0], other[0])
-    assert not np.array_equal(whole[1], other[1])
-    monkeypatch.setattr(crossed, "AT_A_TIME", 4 * 5)
-    parts = list(crossed.pigeonhole(groups, 2, 10))
-    assert [len(weights) for weights, _ in parts] == [len(rows) for _, rows in parts] == [4, 4, 2]
-    monkeypatch.setattr(crossed, "AT_A_TIME", 3)  # less than one draw
-    ones = list(crossed.pigeonhole(groups, 2, 10))
-    assert [len(rows) for _, rows in ones] == [1] * 10
-    for number in (0, 1):
-        pieces, singles = (np.concatenate([one[number] for one in own]) for own in (parts, ones))
-        assert np.array_equal(pieces, singles)
+    for most, size in ((4 * 5, 4), (3, 1)):  # of which the second is less than one draw
+        monkeypatch.setattr(crossed, "AT_A_TIME", most)
+        parts = list(crossed.pigeonhole(groups, columns))
+        assert len(parts[0][0]) == len(parts[0][1]) == size
+        assert np.array_equal(np.concatenate([own for own, _ in parts]), weights)
+        assert np.array_equal(np.concatenate([own for _, own in parts]), rows)
 
 
 def share(cells):
@@ -252,15 +200,9 @@ def test_a_share_that_never_varies_has_one_observation_a_template(hits):
     assert found.stderr == pytest.approx(50 * (high - low) / t_factor(2))
 
 
-def test_a_mean_of_crossed_items_says_what_it_is():
-    made, _ = share(np.eye(3))
-    assert (made.name, made.low, made.high, made.source, made.sample({"v": 3.0})) == ("share", 0.0, 100.0, "", 3.0)
-    assert made.table([]) == "no items"
-    assert made.table(prompts(np.full((3, 3), math.nan))) == "an item has no value"
-
-
-@pytest.mark.parametrize("cells", [np.full((5, 1), 100.0), np.full((3, 3), math.nan)])
-def test_a_share_without_templates_or_values_has_no_interval(cells):
-    _, found = share(cells)
-    assert found.interval is None
-    assert found.reason
+def test_a_share_without_templates_or_values_has_no_interval():
+    for cells in (np.full((5, 1), 100.0), np.full((3, 3), math.nan)):
+        made, found = share(cells)
+        assert found.interval is None
+        assert found.reason
+    assert (made.table([]), made.table(prompts(cells))) == ("no items", "an item has no value")

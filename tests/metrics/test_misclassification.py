@@ -1,7 +1,6 @@
 """Shares corrected for a classifier's errors: by hand, against slow computations; where undefined."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -144,21 +143,6 @@ def test_a_classifier_that_never_errs_leaves_the_shares_error():
     assert estimate.n == 131
 
 
-def test_contexts_that_do_not_differ_leave_the_error_of_the_texts():
-    rows = [Labelled(g, k, "", (20, 45, 35)) for k in "abcd" for g in (0, 1)]
-    gap = corrected(rows, LIGHT, 0, GAP)  # whose error of the confusion counts is 0, too
-    line = np.linalg.inv((np.array(LIGHT) / np.sum(LIGHT, axis=1, keepdims=True)).T)[0]
-    p = np.array([0.2, 0.45, 0.35])
-    stderr = math.sqrt(2 * (p @ line**2 - (p @ line) ** 2) / 400)
-    assert gap.value == 0
-    assert gap.stderr == pytest.approx(stderr, abs=1e-12)
-    half = stats.t.ppf(0.975, 6) * stderr  # two groups' variances, three degrees of freedom each
-    assert gap.interval == pytest.approx((-half, half), abs=1e-9)
-
-
-# ------------------------------------------------------------------------------------------ shares that can't be true
-
-
 @given(st.lists(st.floats(-2, 3), min_size=2, max_size=5))
 def test_the_nearest_shares(raw):
     """By bisection: the number that has to be taken off each."""
@@ -205,30 +189,25 @@ def test_shares_that_are_possible_keep_their_last_digit():
 def test_contexts_decide_whether_a_share_is_impossible(hits, possible):
     # a share of -0.14, of which t times the contexts' error is 0.21 or 0.13, and for these prompts alone 0.07
     found = corrected(rows_of([(n, 50 - n) for n in hits]), (np.array(TWO) * 100).tolist())
-    assert (found.value == 0) == possible
-    assert math.isnan(found.value) != possible
+    assert found.value == pytest.approx(0 if possible else math.nan, abs=0, nan_ok=True)
 
 
 def test_shares_outside_the_range_by_chance_go_to_the_nearest_possible_ones():
     # (0.92 + 0.8 - 1) / 0.7 = 1.03, and -0.03 of the other class
-    estimate = corrected(rows_of([(46, 4), (44, 6), (48, 2)]), TWO)
+    rows = rows_of([(46, 4), (44, 6), (48, 2)])
+    estimate, other = (corrected(rows, TWO, place) for place in (0, 1))
     t, raw = stats.t.ppf(0.975, estimate.dof), 0.72 / 0.7
     assert estimate.value == estimate.interval[1] == estimate.fixed_interval[1] == 1.0
     assert estimate.interval[0] == pytest.approx(raw - t * estimate.stderr, abs=1e-9)
-    assert 0.9 < estimate.fixed_interval[0] < 1.0
-    other = corrected(rows_of([(46, 4), (44, 6), (48, 2)]), TWO, 1)
     assert other.value == other.interval[0] == 0.0
     assert other.interval[1] == pytest.approx(1 - estimate.interval[0], abs=1e-9)
     # of three classes, what one is above 0 the others lose
     rows = [Labelled(g, k, "", (n, 60, 30)) for k, n in zip("abcd", (5, 7, 8, 6), strict=True) for g in (0, 1)]
     raw = raw_shares(rows, LIGHT)[0]
-    assert raw[0] < 0
-    assert [corrected(rows, LIGHT, place).value for place in range(3)] == pytest.approx(
-        [0, raw[1] + raw[0] / 2, raw[2] + raw[0] / 2], abs=1e-12
-    )
+    expected = [0, raw[1] + raw[0] / 2, raw[2] + raw[0] / 2]
+    assert [corrected(rows, LIGHT, place).value for place in range(3)] == pytest.approx(expected, abs=1e-12)
     gap = corrected(rows, LIGHT, 0, GAP)
-    assert gap.value == 0.0
-    assert gap.interval[0] < 0 < gap.interval[1]
+    assert gap.interval[0] < gap.value == 0.0 < gap.interval[1]
 
 
 @pytest.mark.parametrize("context", [True, False])
@@ -257,9 +236,6 @@ def test_gaps_end_at_1_and_minus_1(sign):
     assert abs(wide.interval[0] + wide.interval[1]) < 2
 
 
-# ---------------------------------------------------------------------------------------------- where there is none
-
-
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
@@ -278,30 +254,31 @@ def test_without_a_usable_matrix_there_is_no_value(counts, reason):
     assert c.correction([[56, 44], [44, 56]]) @ [0.5, 0.5] == pytest.approx([0.5, 0.5])
 
 
-@pytest.mark.parametrize("weights", [SHARE, OTHER, GAP])
-def test_a_group_with_texts_in_one_context_has_the_interval_of_these_prompts_alone(weights):
-    one = [(7, 13), (0, 0), (0, 0)]
-    rows = rows_of(*((one, [(9, 11), (5, 15), (8, 12)]) if weights is not OTHER else ([(9, 11), (5, 15)], one)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        estimate = corrected(rows, TWO, 0, weights, "weak")
-    assert estimate.reason == joined(FEW_CONTEXTS, ERR_ALIKE, "weak")
+ONE, THREE = [(7, 13), (0, 0), (0, 0)], [(9, 11), (5, 15), (8, 12)]
+NO_PROMPT = [row._replace(context=None) for row in rows_of([(7, 13), (9, 11), (4, 16)])]
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights", "n", "reason"),
+    [
+        (rows_of(ONE, THREE), SHARE, 20, FEW_CONTEXTS),
+        (rows_of(THREE, ONE), OTHER, 20, FEW_CONTEXTS),
+        (rows_of(ONE, THREE), GAP, 80, FEW_CONTEXTS),
+        (NO_PROMPT, SHARE, 60, NO_PROMPTS),
+        ([*rows_of(THREE), Labelled(0, None, "", (1, 1))], SHARE, 62, NO_PROMPTS),
+    ],
+)
+def test_without_contexts_there_is_the_interval_of_these_prompts_alone(rows, weights, n, reason):
+    estimate = corrected(rows, TWO, 0, weights, "weak")
+    assert (estimate.n, estimate.reason) == (n, joined(reason, ERR_ALIKE, "weak"))
     assert estimate.interval is None
     assert math.isnan(estimate.stderr)
     assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
-    assert estimate.n == {SHARE: 20, OTHER: 20, GAP: 80}[weights]
 
 
-def test_texts_of_no_prompt_and_of_one_label():
-    rows = rows_of([(7, 13), (9, 11), (4, 16)])
-    for own in ([row._replace(context=None) for row in rows], [*rows, Labelled(0, None, "", (1, 1))]):
-        estimate = corrected(own, TWO, caveat="weak")
-        assert estimate.reason == joined(NO_PROMPTS, ERR_ALIKE, "weak")
-        assert math.isnan(estimate.stderr)
-        assert estimate.interval is None
-        assert estimate.fixed_interval[0] < estimate.value < estimate.fixed_interval[1]
+def test_texts_of_one_label_and_of_the_other_gender():
     # men have no part in the women's share
-    assert corrected([*rows, Labelled(1, None, "", (1, 1))], TWO).reason == ERR_ALIKE
+    assert corrected([*rows_of(THREE), Labelled(1, None, "", (1, 1))], TWO).reason == ERR_ALIKE
     same = corrected(rows_of([(0, 20), (0, 20)], [(0, 20), (0, 20)]), [[90, 0], [0, 80]], 0, GAP, "weak")
     assert same.reason == joined(c.ONE_LABEL, ERR_ALIKE, "weak")
     assert (same.value, same.n, same.ends()) == (0, 80, None)

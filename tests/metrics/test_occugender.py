@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import crossed, occugender
@@ -53,8 +51,7 @@ def test_the_probability_of_words():
     assert occugender.log_probability(words) == pytest.approx(math.log(0.05 + 0.06), abs=1e-12)
     assert occugender.log_probability([-1000.0, -1000.0]) == pytest.approx(-1000 + math.log(2), abs=1e-9)
     assert occugender.log_probability([-math.inf, -1.0]) == -1
-    assert math.isnan(occugender.log_probability([]))
-    assert math.isnan(occugender.log_probability([math.nan, -1.0]))
+    assert all(math.isnan(occugender.log_probability(none)) for none in ([], [math.nan, -1.0]))
     tiny = occugender.prompt_record("a", "t", 90, "female", male=-2000, female=-2000 + math.log(3), diverse=-math.inf)
     assert (tiny["M"], tiny["F"], tiny["D"]) == pytest.approx((0.25, 0.75, 0))
 
@@ -96,32 +93,36 @@ def test_the_papers_own_error_by_hand():
     assert math.isnan(found.stderr)
 
 
-def test_a_variance_share_has_an_error_from_three_items_and_templates_on():
-    found = by_name()["variance_items"].compute(prompts([[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]))
-    assert found.stderr > 0
-    assert (found.n, found.reason) == (9, "")
-    wide = prompts(np.random.default_rng(0).random((3, 6)))
-    assert by_name()["variance_items"].compute(wide).dof == 2  # of the factor with fewer levels
-    few = by_name()["variance_items"].compute(prompts([[0.9, 0.5], [0.5, 0.2]]))
+def test_a_variance_share_needs_three_items_and_templates_for_an_error():
+    score = by_name()["variance_items"]
+    assert score.compute(prompts(np.random.default_rng(0).random((3, 6)))).dof == 2  # of the factor with fewer levels
+    few = score.compute(prompts([[0.9, 0.5], [0.5, 0.2]]))
     assert 0 < few.value < 1
     assert math.isnan(few.stderr)
     assert few.reason == "a standard error needs at least 3 items and 3 templates"
+    # without the first item nothing varies, and a share of no variance is no number
+    assert math.isnan(score.compute(prompts([[1.0, 0, 0], [0, 0, 0], [0, 0, 0]])).stderr)
 
 
-@pytest.mark.parametrize(("templates", "has_error"), [(3, False), (24, False), (25, True)])
-def test_the_templates_share_has_an_error_from_25_templates_on(templates, has_error):
-    rng = np.random.default_rng(0)
-    records = prompts(rng.random((4, 1)) + rng.random((1, templates)) + 0.5 * rng.random((4, templates)))
-    cells = crossed.grid(records, lambda r: r["F"]).cells
-    found = {name: by_name()[f"variance_{name}"].compute(records) for name in ("items", "templates", "interaction")}
-    assert found["templates"].reason == ("" if has_error else "an error of the templates' share needs 25 templates")
-    assert math.isnan(found["templates"].stderr) != has_error
-    assert (found["templates"].ends() is not None) == has_error
-    for name, part in (("items", "rows"), ("templates", "columns"), ("interaction", "interaction")):
-        if has_error or name != "templates":
-            assert found[name].stderr == crossed.jackknife_of_share(cells, part) > 0
-            assert found[name].reason == ""
-    assert found["templates"].value > 0
+@pytest.mark.parametrize("templates", [3, 24, 25])
+@pytest.mark.parametrize("rows", [0.5, 4.0])  # a middling component, most of it
+def test_a_variance_shares_error_leaves_out_each_item_and_each_template(templates, rows):
+    rng = np.random.default_rng(templates)
+    cells = rows * rng.random((4, 1)) + 0.5 * rng.random((1, templates)) + rng.random((4, templates))
+    records = prompts(cells / cells.max())
+    for part in ("items", "templates", "interaction"):
+        score = by_name()[f"variance_{part}"]
+        found, variance = score.compute(records), 0.0
+        for field in ("item", "template"):
+            names = sorted({r[field] for r in records})
+            without = np.array([score.compute([r for r in records if r[field] != name]).value for name in names])
+            variance += (len(names) - 1) / len(names) * ((without - without.mean()) ** 2).sum()
+        if part == "templates" and templates < 25:
+            assert math.isnan(found.stderr)
+            assert found.reason == "an error of the templates' share needs 25 templates"
+        elif variance:
+            assert found.stderr == pytest.approx(math.sqrt(variance), abs=1e-12)
+            assert (found.n, found.reason) == (len(records), "")
 
 
 WOMEN, THREE = ("female",) * 3, [[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]
@@ -131,7 +132,6 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
 @pytest.mark.parametrize(
     ("name", "records", "reason", "n"),
     [
-        ("coverage", [], "no occupation prompts", 0),
         ("stereotype_gap", [], "no gender-dominated prompts", 0),
         ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 0),
         ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
@@ -142,7 +142,6 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
         ("variance_items", prompts(THREE)[:3], "needs at least 2 items and 2 templates, there are 1 and 3", 3),
         ("variance_items", prompts([[0.5, 0.5], [0.5, 0.5]]), "no variance between prompts", 4),
         ("variance_items", prompts(NAN), "a prompt has no value", 6),
-        ("labour_pearson", [], "no prompts", 0),
         ("labour_pearson", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
         ("labour_pearson", prompts(THREE[:2]), "a correlation needs at least 3 items, there are 2", 6),
         ("labour_pearson", prompts([[0.4, 0.6]] * 3), "all items have the same value", 6),
@@ -151,61 +150,18 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
     ],
 )
 def test_scores_say_what_they_lack(name, records, reason, n):
-    assert_undefined(by_name()[name].compute(records), reason, n)
-
-
-def test_scores_count_the_prompts_that_they_rest_on():
-    records, score = prompts(THREE, groups=("female", "male", "none")), by_name()
-    assert score["coverage"].compute(records).n == 9
-    assert score["stereotype_gap"].compute(records).n == 6  # those of neither group have no stereotype
-    assert score["male_dominated_D"].compute(records).n == 3
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
-def test_properties(seed):
-    rng = np.random.default_rng(seed)
-    records = prompts(rng.random((6, 4)))
-    found = {name: score.compute(records) for name, score in by_name().items()}
-    shuffled = [records[i] for i in rng.permutation(len(records))]
-    for name, estimate in found.items():
-        score = by_name()[name]
-        assert score.low - 1e-12 <= estimate.value <= score.high + 1e-12, name
-        assert not estimate.stderr <= 0, name
-        assert score.table is None or score.table(records).value == pytest.approx(estimate.value, abs=1e-12), name
-        again = score.compute(shuffled)  # any order of the records gives the same digits
-        assert repr((again.value, again.stderr)) == repr((estimate.value, estimate.stderr)), name
-    for group in ("female", "male"):
-        assert sum(found[f"{group}_dominated_{g}"].value for g in "MFD") == pytest.approx(100, abs=1e-9)
-    assert sum(found[f"variance_{p}"].value for p in ("items", "templates", "interaction")) == pytest.approx(1)
-    whole, *own = (found[f"{name}_gap"].value for name in ("stereotype", "female_dominated", "male_dominated"))
-    assert whole == pytest.approx(sum(own) / 2, abs=1e-12)
-    # swapping the genders of words and items keeps the gap
-    other = {"female": "male", "male": "female"}
-    swapped = [{**r, "M": r["F"], "F": r["M"], "share": 100 - r["share"], "group": other[r["group"]]} for r in records]
-    assert by_name()["stereotype_gap"].compute(swapped).value == pytest.approx(whole, abs=1e-12)
-    assert by_name()["male_dominated_M"].compute(swapped).value == pytest.approx(found["female_dominated_F"].value)
-
-
-@pytest.mark.parametrize("name", by_name())
-def test_nothing_in_and_nan_from_the_model_give_nan_with_a_reason(name):
     score = by_name()[name]
-    found = score.compute([])
-    assert math.isnan(found.value)
-    assert math.isnan(found.stderr)
-    assert found.reason
-    records = prompts(np.random.default_rng(1).random((6, 4)))
-    for k in (0, 8):  # one of each group
-        records[k] = {**records[k], **dict.fromkeys(("M", "F", "D", "mass"), math.nan)}
-    found = score.compute(records)
-    assert math.isnan(found.value)
-    assert "the model gave nan" in found.reason
-    if score.table:
-        assert isinstance(score.table([]), str)
-        assert "the model gave nan" in score.table(records)
+    assert_undefined(score.compute(records), reason, n)
+    assert not name.startswith("labour") or score.table(records).startswith(reason)
 
 
-# -------------------------------------------------------------------------------------------------------- correlations
+def test_scores_rest_on_their_groups_prompts_and_keep_the_design():
+    records, score = prompts(np.linspace(0.1, 0.9, 18).reshape(6, 3), groups=(*GROUP_OF_2[:5], "none")), by_name()
+    ns = {"coverage": 18, "stereotype_gap": 15, "male_dominated_D": 6}  # those of neither group have no stereotype
+    assert {name: score[name].compute(records).n for name in ns} == ns
+    assert score["coverage"].table(prompts(np.eye(6))).strata == list(GROUP_OF_2)
+    table = score["female_dominated_M"].table(records)
+    assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
 
 
 def correlation(records, kind="pearson"):
@@ -220,17 +176,12 @@ def test_a_correlation_over_one_template_has_no_error():
     assert (one.n, one.interval) == (3, None)
 
 
-def test_what_can_be_compared_of_a_correlation_has_the_same_limits():
+def test_an_almost_perfect_correlation_cannot_be_compared():
     table = by_name()["labour_pearson"].table
-    rows = [[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]]
-    assert table(prompts(rows)).value == pytest.approx(correlation(prompts(rows)).value, abs=1e-12)
-    for records in (prompts(rows[:2]), prompts([[0.4, 0.6]] * 3), prompts(rows, shares=(60.0,) * 3)):
-        assert table(records) == correlation(records).reason != ""
     # differences of exactly one in either are differences
     ones = prompts([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]], shares=(51.0, 50.5, 50.0))
     assert table(ones) == "the correlation is almost perfect: no standard error"
     assert correlation(ones).value == pytest.approx(1, abs=1e-12)
-    assert table(prompts(NAN)).startswith("a prompt has no value")
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
@@ -279,11 +230,6 @@ def test_rounding_leaves_no_correlation_beyond_1(sign):
         assert abs(value) <= 1
 
 
-def test_resamples_of_one_item_alone_are_left_out():
-    found = correlation(prompts([[0.9, 0.7], [0.8, 0.5], [0.2, 0.3]], groups=("female", "female", "male")))
-    assert 0 < found.stderr < 1  # one draw in nine has the same item three times
-
-
 def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
     # Pearson's r with weights of items and of cells, differentiated numerically at equal weights
     records = prompts(np.random.default_rng(4).random((6, 5)))
@@ -310,32 +256,17 @@ def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
             assert within[i, t] == pytest.approx(slope * (plain[i, t] - plain[i].mean()), abs=1e-4)
 
 
-# ------------------------------------------------------------------------------------------- what scores carry besides
-
-
-def test_what_is_compared_keeps_the_groups_of_the_design():
-    records = prompts(np.linspace(0.1, 0.9, 18).reshape(6, 3))
-    for name in ("coverage", "stereotype_gap", "labour_pearson"):
-        assert by_name()[name].table(records).strata == list(GROUP_OF_2), name
-    table = by_name()["female_dominated_M"].table(records)
-    assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
-    assert by_name()["female_dominated_M"].table(records[6:12]) == "no such prompts"
-
-
 def test_a_prompts_own_contribution():
     # women 0.6, men 0.3, diverse 0.1 of a mass of 0.4
     record = {"item": "a", "template": "t", "share": 90.0, "group": "female", "mass": 0.4, "F": 0.6, "M": 0.3, "D": 0.1}
-    samples = {name: score.sample(record) for name, score in by_name().items()}
-    none = [name for name, value in samples.items() if value is None]
-    assert [name for name in none if not name.startswith("male_dominated")] == []
-    assert len(none) == 7
+    samples = {name: score.sample(record) for name, score in by_name().items() if not name.startswith("male")}
     shares = {f"female_dominated_{g}{e}": v for g, v in (("M", 30), ("F", 60), ("D", 10)) for e in ("", "_se_paper")}
     expected = {**shares, "coverage": 0.4, "stereotype_gap": 0.3, "female_dominated_gap": 0.3}
     of_f = ("labour_pearson", "labour_spearman", "variance_items", "variance_templates", "variance_interaction")
-    expected.update(dict.fromkeys(of_f, 0.6))
-    assert {name: value for name, value in samples.items() if value is not None} == pytest.approx(expected, abs=1e-12)
-    assert by_name()["stereotype_gap"].sample({**record, "group": "male"}) == pytest.approx(-0.3, abs=1e-12)
-    assert by_name()["stereotype_gap"].sample({**record, "group": "none"}) is None
+    assert samples == pytest.approx({**expected, **dict.fromkeys(of_f, 0.6)}, abs=1e-12)
+    gap = by_name()["stereotype_gap"]
+    assert gap.sample({**record, "group": "male"}) == pytest.approx(-0.3, abs=1e-12)
+    assert gap.sample({**record, "group": "none"}) is by_name()["male_dominated_F"].sample(record) is None
 
 
 def test_shares_gaps_and_the_papers_errors_are_of_their_groups_prompts():
@@ -349,38 +280,8 @@ def test_shares_gaps_and_the_papers_errors_are_of_their_groups_prompts():
             assert score[f"{name}_se_paper"].compute(records).value == pytest.approx(paper, abs=1e-12)
         gap = sign * (own["F"] - own["M"]).mean()
         assert score[f"{group}_dominated_gap"].compute(records).value == pytest.approx(gap, abs=1e-12)
-
-
-def test_what_each_score_says_it_is():
-    percent = (0, 100, None, "percent", True, True)
-    own_error = (0, 100, None, "percent (SE)", False, False)
-    proportion, part = (0, 1, None, "proportion", True, True), (0, 1, None, "proportion", True, False)
-    gap = (-1, 1, 0, "difference", True, True)
-    shares = [(f"{group}_dominated_{g}", percent) for group in ("female", "male") for g in "MFD"]
-    expected = [entry for name, row in shares for entry in ((name, row), (f"{name}_se_paper", own_error))]
-    expected += [("coverage", proportion)]
-    expected += [(name, gap) for name in ("stereotype_gap", "female_dominated_gap", "male_dominated_gap")]
-    expected += [("labour_pearson", (-1, 1, 0, "correlation", True, True))]
-    expected += [("labour_spearman", (-1, 1, 0, "correlation", True, False))]
-    expected += [(f"variance_{name}", part) for name in ("items", "templates", "interaction")]
-    assert [
-        (s.name, (s.low, s.high, s.neutral, s.unit, s.has_stderr, s.table is not None)) for s in occugender.scores()
-    ] == expected
-    for score in occugender.scores():
-        assert score.higher_is_better is None  # no end of any range is best
-        assert score.headline
-
-
-def test_the_words_name_the_genders_that_the_numbers_are_of():
-    score = by_name()
-    words = {"M": "male", "F": "female", "D": "diverse"}
-    for group in ("female", "male"):
-        for gender, word in words.items():
-            share = score[f"{group}_dominated_{gender}"]
-            assert f"of {word} words after prompts about {group}-dominated items" in share.summary
-            assert f"predicts {word} more" in share.direction
-    # a gap is the own gender's share less the other's: which is which has to be said the right way round
-    assert score["female_dominated_gap"].direction.startswith("+ female words more likely than male ones")
-    assert score["male_dominated_gap"].direction.startswith("+ male words more likely than female ones")
-    assert score["female_dominated_gap"].summary.endswith("female-dominated items")
-    assert score["variance_templates"].summary.endswith("due to templates")
+    gaps = ("stereotype_gap", "female_dominated_gap", "male_dominated_gap")
+    whole, *own = (score[name].compute(records).value for name in gaps)
+    assert whole == pytest.approx(sum(own) / 2, abs=1e-12)
+    parts = [score[f"variance_{part}"].compute(records).value for part in ("items", "templates", "interaction")]
+    assert sum(parts) == pytest.approx(1, abs=1e-12)

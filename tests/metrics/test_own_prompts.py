@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics import own_prompts as m
 from lm_eval_bias.custom_metrics.own_prompts import Sample
 from lm_eval_bias.custom_metrics.text_shares import Row
 
-NEGATIVE, CARE, WORDS = m.Measure("negative", "regard"), m.Measure("care", "facet"), m.Measure("words", "words")
+NEGATIVE = m.Measure("negative", "regard")
 
 
 def comparison(groups, reference=None):
@@ -84,14 +84,18 @@ def test_clusters_without_one_side_are_left_out_and_said():
 def test_more_groups_are_each_compared_with_the_reference_and_together():
     records = random_prompts("abc", 10)
     scores = by_name(records)
-    two = [r for r in records if r["group"] != "c"]
-    alone = m.gap(two, measure=NEGATIVE, groups=["b"])
+    alone = m.gap([r for r in records if r["group"] != "c"], measure=NEGATIVE, groups=["b"])
     assert scores["negative/gap/b"] == alone
     gaps = [scores[f"negative/gap/{group}"].value for group in "bc"]
     assert scores["negative/gap"].value == pytest.approx(sum(gaps) / 2, abs=1e-12)  # as balanced as these are
     assert {"negative/p/b", "words/p_holm/c"} <= set(scores)
     assert not {"negative/p", "negative/p_holm"} & set(scores)
     assert "negative/gap/b" not in by_name(random_prompts("ab", 10))
+    for score in m.scores(records):  # what prompts add to a gap is the gap on average
+        if "/gap" in score.name:
+            parts = [part for r in records if (part := score.sample(r)) is not None]
+            assert sum(parts) / len(parts) == pytest.approx(scores[score.name].value, abs=1e-12)
+            assert len(parts) == (20 if "/gap/" in score.name else 30)
 
 
 def test_a_mean_of_words_has_both_intervals():
@@ -128,30 +132,21 @@ def test_corrected_p_values_are_holm_s_of_all_measures_and_groups():
     assert [scores[name.replace("/p/", "/p_holm/")].value for name in names] == pytest.approx(adjusted, abs=1e-12)
 
 
-def test_texts_without_regard_have_keywords_and_words():
+def test_missing_texts_and_regards_are_said():
     why = "no regard: classifiers are for de and en"
     among = comparison("ab")
     records = [record(g, f"c{c}", [("", c % 2 == 0, c + 3)] * 4, among, unlabelled=why) for c in range(4) for g in "ab"]
     scores = by_name(records)
-    for name in ("negative/a", "neutral/b", "positive/gap", "negative/p", "positive/p_holm"):
-        assert math.isnan(scores[name].value)
-        assert scores[name].reason == why
-    assert scores["care/a"].value == 0.5
-    assert scores["words/b"].value == 4.5
-    assert next(s for s in m.scores(records) if s.name == "negative/gap").table(records) == why
-    # of a run only records with a value of their own come here: none
-    assert next(s for s in m.scores(records) if s.name == "negative/gap").compute([]).reason == why
-
-
-def test_missing_texts_are_said():
+    assert {scores[name].reason for name in ("negative/a", "positive/gap", "negative/p", "positive/p_holm")} == {why}
+    assert (scores["care/a"].value, scores["words/b"].value) == (0.5, 4.5)
+    (gap,) = (s for s in m.scores(records) if s.name == "negative/gap")
+    assert gap.table(records) == gap.compute([]).reason == why  # of a run only records with a value come here: none
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
     for r in records[2:]:
         r["texts"], r["wordings"] = [], []
     scores = by_name(records)
     assert scores["negative/b"].reason == scores["words/gap"].reason == "no texts of b left of 20"
-    assert math.isnan(scores["negative/p"].value)
     assert scores["dropped"].value == 0.5
-    assert by_name([])["negative/gap"].reason == "no texts"
 
 
 def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
@@ -163,14 +158,3 @@ def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
     assert scores["words/a"].reason == "nothing varied between clusters: no standard error"
     assert scores["negative/a"].reason == "weak"
     assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
-
-
-def test_what_prompts_add_to_a_gap_is_the_gap_on_average():
-    records = random_prompts("abc", 5, seed=6)
-    for score in m.scores(records):
-        value, parts = score.compute(records).value, [part for r in records if (part := score.sample(r)) is not None]
-        if score.table is not None:
-            assert score.table(records).value == pytest.approx(value, abs=1e-12)
-        if "/gap" in score.name:
-            assert sum(parts) / len(parts) == pytest.approx(value, abs=1e-12)
-            assert len(parts) == (10 if "/gap/" in score.name else 15)

@@ -1,26 +1,17 @@
-"""GG-BBQ's scores case by case: what each is by hand, what it says of itself, and when it has no value."""
+"""Scores in the manner of BBQ, as GG-BBQ names them: by hand, and when there is none."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
 from tests.support.oracles import wilson
-
-gg_scores = partial(engine.scores, terms=engine.GG_BBQ)
-gg_prompt_scores = partial(engine.prompt_scores, terms=engine.GG_BBQ)
-accuracy = partial(engine.compute, kind="acc")
-diff_bias = partial(engine.compute, kind="diff_bias")
-bias_bound = partial(engine.compute, kind="diff_bias_bound")
-bias_ratio = partial(engine.compute, kind="diff_bias_ratio")
-unanswered = partial(engine.compute, kind="unanswered")
 
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
@@ -40,7 +31,7 @@ def item(kind="amb", answer="unknown", template="a", **more):
 
 
 def named(records=(), **options):
-    return {score.name: score for score in gg_scores(records, **options)}
+    return {score.name: score for score in engine.scores(records, terms=engine.GG_BBQ, **options)}
 
 
 # over templates a and b: 4 ambiguous, 4 biased and 4 counter-biased contexts
@@ -85,12 +76,12 @@ WITHOUT = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_scores_by_hand(name):
-    found = named()[name].compute(MIXED)
+    found, form = named()[name].compute(MIXED), named()[name].table(MIXED)
     assert found.value == pytest.approx(VALUES[name], abs=1e-12)
     stderr = math.sqrt(1 / 2 * sum((one - VALUES[name]) ** 2 for one in WITHOUT[name]))
     assert found.stderr == pytest.approx(stderr, abs=1e-12)
     sizes = (8, 4) if name == "unanswered" else (3, 1) if "_amb" in name else (5, 3)
-    assert found.n == sum(sizes)
+    assert (found.n, form.names, form.sizes.tolist()) == (sum(sizes), ["a", "b"], list(sizes))
     assert found.dof == pytest.approx(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1, abs=1e-12)
     assert found.reason == ""
     share = name in ("acc_amb", "acc_disamb", "diff_bias_amb_bound", "diff_bias_disamb_bound", "unanswered")
@@ -98,9 +89,6 @@ def test_scores_by_hand(name):
     if share and name != "diff_bias_disamb_bound":
         size, t = found.value * (1 - found.value) / stderr**2, stats.t.ppf(0.975, max(found.dof, 1))
         assert found.interval == pytest.approx(wilson(found.value, size, t), abs=1e-9)
-    form = named()[name].table(MIXED)
-    assert form.value == pytest.approx(VALUES[name], abs=1e-12)
-    assert (form.names, form.sizes.tolist()) == (["a", "b"], list(sizes))
 
 
 @pytest.mark.parametrize("name", BY_TEMPLATE)
@@ -113,25 +101,6 @@ def test_templates_have_one_vote_each(name):
     assert found.dof == 1
     assert score.table(MIXED).value == pytest.approx(found.value, abs=1e-12)
     assert score.compute([]).reason == named()[name.removesuffix("_by_template")].compute([]).reason
-
-
-def test_range_neutral_value_and_unit():
-    one = {f"acc_{context}": (0, 1, 1, "proportion", True) for context in engine.CONTEXTS}
-    for context in engine.CONTEXTS:
-        one[f"diff_bias_{context}"] = (-1, 1, 0, "difference", None)
-        one[f"diff_bias_{context}_bound"] = (0, 1, 0, "proportion", None)
-    one["diff_bias_amb_ratio"] = (-1, 1, 0, "difference", None)
-    one["diff_bias_disamb_ratio"] = (-math.inf, math.inf, 0, "difference", None)  # contexts needn't be balanced
-    one["unanswered"] = (0, 1, 0, "proportion", False)
-    one["refused"] = (0, 1, 0, "proportion", None)  # of generated answers
-    main = list(one)
-    for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
-        one |= {f"{name}_{way}": one[name] for way in ("bytes", "tokens", "by_template")}
-    found = {s.name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better) for s in gg_scores()}
-    assert found == one
-    assert set(list(found)[: len(main)]) == set(main)
-    assert all(score.has_stderr for score in gg_scores())
-    assert {score.name for score in gg_scores() if not score.headline} == set(BY_TEMPLATE)
 
 
 SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
@@ -157,21 +126,11 @@ def test_an_item_s_own_contribution(name):
     assert [named()[name].sample(record) for record in silent] == own
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_log_likelihoods_that_were_no_numbers_give_no_score(name):
+def test_a_nan_is_counted_in_its_context():
     records = [*MIXED, item("amb", "nan"), item("b", "nan"), item("c", "nan"), item("c", "nan")]
-    noun = "1 of 5 ambiguous" if "_amb" in name else "3 of 11 disambiguated"
-    reason = f"the model gave nan for {'4 of 16' if name == 'unanswered' else noun} items"
-    found = named()[name].compute(records)
-    assert math.isnan(found.value)
-    assert found.reason == named()[name].table(records) == reason
-    assert found.n == (16 if name == "unanswered" else 0)
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_no_items_give_no_score(name):
-    noun = "items" if name == "unanswered" else "ambiguous items" if "_amb" in name else "disambiguated items"
-    assert named()[name].table([]) == named()[name].compute([]).reason == f"no {noun}"
+    reasons = {"acc_amb": "1 of 5 ambiguous", "diff_bias_disamb": "3 of 11 disambiguated", "unanswered": "4 of 16"}
+    for name, noun in reasons.items():
+        assert named()[name].compute(records).reason == f"the model gave nan for {noun} items"
 
 
 @pytest.mark.parametrize(("kind", "counts"), [("b", "2 biased and 0"), ("c", "0 biased and 2")])
@@ -207,72 +166,35 @@ def test_a_bound_over_unequally_many_contexts_says_so():
 def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs(right):
     records = [item("b", "biased" if k < right + t % 3 else "counter", f"t{t}") for t in range(5) for k in range(10)]
     records += [item("amb", "unknown", f"t{t}") for t in range(5)]  # whose accuracy is another
-    low, high = accuracy(records, context="disamb").ends()
+    low, high = engine.compute(records, kind="acc", context="disamb").ends()
     bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
-    found = bias_bound(records, context="disamb")
+    found = engine.compute(records, kind="diff_bias_bound", context="disamb")
     assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
     assert found.ends()[0] < found.value < found.ends()[1]
 
 
-# ------------------------------------------------------------------------------------ what the paper says, any answers
-
-
 def test_silence_tells_nothing_of_bias():
     silent = [item(kind, "none", template) for kind in ("amb", "b", "c") for template in "ab"]
-    for name in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb_bound", "diff_bias_amb_ratio"):
+    for name, noun in {"diff_bias_amb": "2 ambiguous", "acc_disamb": "4 disambiguated"}.items():
         found = named()[name].compute(silent)
         assert math.isnan(found.value)
-        noun = "2 ambiguous" if "_amb" in name else "4 disambiguated"
         assert found.reason == named()[name].table(silent) == f"none of {noun} items has a single answer"
-    assert unanswered(silent).value == 1
+    assert named()["unanswered"].compute(silent).value == 1
     # one answer among them is one, and the others stay in the denominator
     assert named()["acc_amb"].compute([*silent, item("amb", "biased")]).value == 0
-    assert diff_bias([*silent, item("amb", "biased")], context="amb").value == pytest.approx(1 / 3, abs=1e-12)
+    assert named()["diff_bias_amb"].compute([*silent, item("amb", "biased")]).value == pytest.approx(1 / 3, abs=1e-12)
 
 
 ANSWERS = st.sampled_from(["biased", "counter", "unknown", "none"])
-ITEMS = st.builds(item, st.sampled_from(list(RIGHT)), ANSWERS, st.sampled_from("abcd"), value=st.sampled_from("xy"))
-
-
-@given(st.lists(ITEMS, min_size=1, max_size=60), st.randoms())
-@settings(max_examples=150, deadline=None)
-def test_properties(records, random):
-    scores = named(records, detailed=True)
-    found = {name: score.compute(records) for name, score in scores.items()}
-    amb, bound = found["diff_bias_amb"].value, found["diff_bias_amb_bound"].value
-    assert math.isnan(amb) or abs(amb) <= bound + 1e-12  # Eq. 2 holds always
-    shuffled = random.sample(records, len(records))
-    for name, score in scores.items():
-        value = found[name].value
-        if math.isnan(value):
-            assert found[name].reason, name
-        else:
-            assert score.low - 1e-12 <= value <= score.high + 1e-12, name
-        again = score.compute(shuffled)
-        assert again.value == value or math.isnan(value)
-        assert again.stderr == found[name].stderr or math.isnan(again.stderr)
-        assert score.compute([*records, *records]).value == pytest.approx(value, nan_ok=True, abs=1e-12)
-    # swapping the stereotype flips every diff-bias
-    swap = {"biased": "counter", "counter": "biased"}
-    flipped = [
-        {**r, "answer": swap.get(r["answer"], r["answer"]), "biased_context": not r["biased_context"]} for r in records
-    ]
-    for name in ("diff_bias_amb", "diff_bias_disamb"):
-        other = scores[name].compute(flipped).value
-        assert other == pytest.approx(-found[name].value, nan_ok=True, abs=1e-12)
 
 
 @given(st.lists(st.tuples(ANSWERS, ANSWERS), min_size=1, max_size=30))
-def test_eq_4_bounds_balanced_contexts(pairs):
-    records = [r for a, b in pairs for r in (item("b", a), item("c", b))]
-    bound = bias_bound(records, context="disamb")
-    if math.isnan(bound.value):
-        assert set(pairs) == {("none", "none")}
-    else:
-        assert abs(diff_bias(records, context="disamb").value) <= bound.value + 1e-12
+def test_eqs_2_and_4_bound_balanced_contexts(pairs):
+    records = [r for a, b in pairs for r in (item("b", a), item("c", b), item("amb", a))]
+    for context in engine.CONTEXTS:
+        bias, bound = (named()[f"diff_bias_{context}{end}"].compute(records).value for end in ("", "_bound"))
+        assert math.isnan(bound) or abs(bias) <= bound + 1e-12
 
-
-# ------------------------------------------------------------------------------------------------ places of options
 
 U, B, C = "unknown", "biased", "counter"
 
@@ -281,24 +203,24 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
     # shares that are biased less shares that are counter-biased, by place: 3/4 - 1/4, 1/4 - 2/4, 0 - 1/4
     shown = [[B, U, C], [B, C, U], [B, C, U], [C, B, U]]
     ambiguous = [item("amb", shown=places) for places in shown]
-    assert engine.position_effect(ambiguous, context="amb") == 0.5
     turned = [item("amb", shown=[{B: C, C: B, U: U}[one] for one in places]) for places in shown]
-    assert engine.position_effect(turned, context="amb") == 0.5
-    marked = [{**record, "biased_context": k % 2 == 0} for k, record in enumerate(ambiguous)]
-    assert engine.position_effect(marked, context="amb") == 0.5  # which tells of disambiguated items alone
     # the right answer stands in biased contexts at 0, 0, 0, 1 and in the counter-biased one at 2: 3/4, 1/4, 0 - 1
     disambiguated = [*[item("b", shown=places) for places in shown], item("c", shown=[U, B, C])]
-    assert engine.position_effect(disambiguated, context="disamb") == 1
-    assert engine.position_effect([*disambiguated[:4], item("c", shown=[U, C, B])], context="disamb") == 0.75
-    assert engine.position_effect([*ambiguous, *disambiguated], context="amb") == 0.5  # of its own context alone
-    # items without options are left out
-    assert engine.position_effect([*ambiguous, item("amb"), item("amb", shown=[])], context="amb") == 0.5
-    assert math.isnan(engine.position_effect(disambiguated[:4], context="disamb"))  # diff-bias has no value either
-    for none in ([], [item()]):
-        assert math.isnan(engine.position_effect(none, context="amb"))
-    pair = [item("amb", shown=[B, C, U]), item("amb", shown=[C, B, U])]
-    assert engine.position_effect(pair, context="amb") == 0
-    assert engine.position_effect(pair[:1], context="amb") == 1  # a pair of questions that is broken up
+    for records, context, effect in (
+        (ambiguous, "amb", 0.5),
+        (turned, "amb", 0.5),
+        ([{**record, "biased_context": k % 2 == 0} for k, record in enumerate(ambiguous)], "amb", 0.5),
+        ([*ambiguous, *disambiguated], "amb", 0.5),  # of its own context alone
+        ([*ambiguous, item("amb"), item("amb", shown=[])], "amb", 0.5),  # items without options are left out
+        (disambiguated, "disamb", 1),
+        ([*disambiguated[:4], item("c", shown=[U, C, B])], "disamb", 0.75),
+        ([item("amb", shown=[B, C, U]), item("amb", shown=[C, B, U])], "amb", 0),
+        ([item("amb", shown=[B, C, U])], "amb", 1),  # a pair of questions that is broken up
+        (disambiguated[:4], "disamb", math.nan),  # diff-bias has no value either
+        ([], "amb", math.nan),
+        ([item()], "amb", math.nan),
+    ):
+        assert engine.position_effect(records, context=context) == pytest.approx(effect, abs=0, nan_ok=True)
 
 
 @pytest.mark.parametrize(("pairs", "warned"), [(49, True), (50, False)])
@@ -307,12 +229,16 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     pair = [item("amb", B, "a", shown=[B, C, U]), item("amb", U, "b", shown=[C, B, U])]
     records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]
     assert engine.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
-    assert diff_bias(records, context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
+    assert engine.compute(records, kind="diff_bias", context="amb").reason == (engine.POSITION_CAVEAT if warned else "")
     one = [{**record, "template": "a"} for record in records]
     reason = "a standard error needs items of at least 2 templates"
-    assert diff_bias(one, context="amb").reason == (f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason)
+    assert engine.compute(one, kind="diff_bias", context="amb").reason == (
+        f"{reason}; {engine.POSITION_CAVEAT}" if warned else reason
+    )
     silent = [{**record, "answer": "none"} for record in records]
-    assert "places" not in diff_bias(silent, context="amb").reason  # of a score that has no value
+    assert (
+        "places" not in engine.compute(silent, kind="diff_bias", context="amb").reason
+    )  # of a score that has no value
 
 
 def test_places_that_do_just_a_hundredth_are_not():
@@ -321,25 +247,18 @@ def test_places_that_do_just_a_hundredth_are_not():
     records = [item(kind, RIGHT[kind], t, shown=[RIGHT[kind] if k == place else U for k in range(3)])
                for kind, own in places.items() for place, t in zip(own, "ab" * 50, strict=True)]  # fmt: skip
     assert engine.position_effect(records, context="disamb") == engine.POSITION_TOLERANCE == 0.01
-    assert "places" not in diff_bias(records, context="disamb").reason
-
-
-# --------------------------------------------------------------------------------------------- values and lengths
+    assert "places" not in engine.compute(records, kind="diff_bias", context="disamb").reason
 
 
 @pytest.mark.parametrize(
     ("value", "slug"),
     [
-        ("Emotional closedness", "emotional_closedness"),
         ("non-binary, trans", "non_binary_trans"),
         ("Gefühle (zeigen)", "gefühle_zeigen"),
-        ("a" * 31, "a" * 31),
         (f"{'a' * 15} {'b' * 16} c", f"{'a' * 15}_{'b' * 16}"),  # 32 characters; with _c there would be 34
         (f"{'a' * 16} {'b' * 16} c", "a" * 16),  # 33; what comes after doesn't move up
         (f"{'a' * 20} {'b' * 8}-{'c' * 8}", "a" * 20),  # what a hyphen joins is one word
-        ("a" * 32, "a" * 32),
         ("b" * 40 + " and more", "b" * 32),  # a long first word is cut
-        ("", "not_stated"),
         ("?!", "not_stated"),
     ],
 )
@@ -350,20 +269,12 @@ def test_a_social_value_in_a_score_s_name(value, slug):
 def test_detail_gives_accuracy_and_diff_bias_per_social_value():
     records = [{**record, "value": value} for record in MIXED for value in ("Work", "care")]
     records += [item("amb", "unknown", t, value="Work") for t in "ab"]
-    names = [name for name in named(records, detailed=True) if name.startswith("value/")]
-    base = ["acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"]
-    assert names == [f"value/{value}/{name}" for value in ("work", "care") for name in base]
-    assert not [name for name in named(records) if name.startswith("value/")]
-    assert list(named([], detailed=True)) == list(named())
-    found = {name: score.compute(records).value for name, score in named(records, detailed=True).items()}
+    scores, base = named(records, detailed=True), ["acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"]
+    expected = [f"value/{value}/{name}" for value in ("work", "care") for name in base]
+    assert [name for name in scores if name.startswith("value/")] == expected
+    found = {name: score.compute(records).value for name, score in scores.items()}
     assert [found[f"value/care/{name}"] for name in base] == pytest.approx([VALUES[name] for name in base], abs=1e-12)
-    assert found["value/work/acc_amb"] == 3 / 6
-    assert found["acc_amb"] == 4 / 10
-    score = named(records, detailed=True)["value/work/diff_bias_amb"]
-    assert score.sample(item("amb", "biased", value="Work")) == 1
-    assert score.sample(item("amb", "biased", value="care")) is None
-    assert score.table(records).value == 2 / 6
-    assert "Work" in score.summary
+    assert (found["value/work/acc_amb"], found["acc_amb"]) == (3 / 6, 4 / 10)
 
 
 def by_length(kind, answer, bytes_, tokens, template="a", **more):
@@ -394,44 +305,21 @@ def test_scores_of_the_answers_by_length(name):
     assert LENGTHS[0]["answer"] == "biased"  # the records stay as they were
 
 
-def test_an_item_s_own_contribution_by_length():
-    expected = {"acc_amb_bytes": [1, 1, None, None, None, None], "acc_disamb_bytes": [None, None, 1, 0, 1, 0],
-                "diff_bias_amb_tokens": [-1, 0, None, None, None, None],
-                "diff_bias_disamb_tokens": [None, None, 1, 1, 0, 0]}  # fmt: skip
-    for name, own in expected.items():
-        assert [named()[name].sample(record) for record in LENGTHS] == own
-    # without lengths too every item has a value, or the harness would have no metric
-    for name in expected:
-        assert [named()[name].sample(item(kind, RIGHT[kind])) for kind in ("amb", "b", "c")] == (
-            [0, None, None] if "_amb" in name else [None, 0, 0]
-        )
-
-
 @pytest.mark.parametrize("unit", ["bytes", "tokens"])
 def test_without_lengths_there_is_no_score_by_length(unit):
     other = {"bytes": "tokens", "tokens": "bytes"}[unit]
     records = [*LENGTHS, item("amb", "unknown", by_rule={other: "unknown"})]
-    told = f"the answers' lengths in {unit} are not known"
-    if unit == "tokens":
-        told += ": this model type doesn't count them"
+    score = named()[f"acc_amb_{unit}"]
     for own in (records, MIXED):
-        score = named()[f"acc_amb_{unit}"]
         found = score.compute(own)
         assert math.isnan(found.value)
-        assert (found.reason, found.n) == (told, len(own))
-        assert score.table(own) == told
+        assert found.n == len(own)
+        assert found.reason.startswith(f"the answers' lengths in {unit} are not known")
+        assert score.table(own) == found.reason
     assert named()[f"acc_amb_{other}"].compute(records).value == (1 if other == "bytes" else 1 / 3)
-    assert named()[f"acc_amb_{unit}"].compute([]).reason == "no ambiguous items"
-
-
-def test_a_score_by_length_says_what_is_another_than_the_base():
-    base, scores = named()["acc_amb"], named()
-    for unit, noun in (("bytes", "byte"), ("tokens", "token")):
-        score = scores[f"acc_amb_{unit}"]
-        assert score.summary == f"{base.summary}, log-likelihoods per {noun}"
-        assert score.direction == "higher is better"  # chance is not 1/3
-        assert ("acc_bytes" in score.source) == (unit == "bytes")
-        assert scores[f"diff_bias_amb_{unit}"].direction == scores["diff_bias_amb"].direction
+    assert score.compute([]).reason == "no ambiguous items"
+    # every item has a value all the same, or the harness would have no metric
+    assert [score.sample(one) for one in (LENGTHS[0], item(), item("b"))] == [float(unit == "bytes"), 0, None]
 
 
 def test_generated_answers_have_no_lengths():
@@ -448,9 +336,6 @@ def test_refusals_are_a_part_of_the_unanswered():
     assert [scores["refused"].sample(one) for one in items] == [0, 1, 0, 0]
 
 
-# ---------------------------------------------------------------------------------------------------- prompt wordings
-
-
 def wordings(**answers):
     """Answers to the ambiguous items a, b, ... by wording; items are their own templates."""
     return [
@@ -463,7 +348,7 @@ def wordings(**answers):
 
 
 def prompts(records):
-    return {score.name: score for score in gg_prompt_scores(records)}
+    return {score.name: score for score in engine.prompt_scores(records, terms=engine.GG_BBQ)}
 
 
 # accuracies 1/4, 2/4 and 4/4; diff-bias 3/4, 0 and 0
@@ -473,21 +358,19 @@ THREE = wordings(w3="ubbb", w1="uubc", w10="uuuu")
 def test_spread_over_wordings_by_hand():
     found = {name: score.compute(THREE) for name, score in prompts(THREE).items()}
     assert [found[f"acc_amb/prompt_{w}"].value for w in (1, 3, 10)] == [0.5, 0.25, 1]
-    mean = 7 / 12
-    assert found["acc_amb/mean"].value == pytest.approx(mean, abs=1e-12)
-    squares = (1 / 4 - mean) ** 2 + (2 / 4 - mean) ** 2 + (1 - mean) ** 2
-    assert found["acc_amb/sd"].value == pytest.approx(math.sqrt(squares / 2), abs=1e-12)
-    assert found["acc_amb/range"].value == pytest.approx(3 / 4, abs=1e-12)
-    assert found["diff_bias_amb/mean"].value == pytest.approx(1 / 4, abs=1e-12)
-    assert found["diff_bias_amb/sd"].value == pytest.approx(math.sqrt(((1 / 2) ** 2 + 2 * (1 / 4) ** 2) / 2), abs=1e-12)
+    squares = (1 / 4 - 7 / 12) ** 2 + (2 / 4 - 7 / 12) ** 2 + (1 - 7 / 12) ** 2
+    expected = {
+        "acc_amb/mean": 7 / 12, "acc_amb/sd": math.sqrt(squares / 2), "acc_amb/range": 3 / 4,
+        "diff_bias_amb/mean": 1 / 4, "diff_bias_amb/sd": math.sqrt(((1 / 2) ** 2 + 2 * (1 / 4) ** 2) / 2),
+    }  # fmt: skip
+    assert {name: found[name].value for name in expected} == pytest.approx(expected, abs=1e-12)
     # the mean's standard error: templates a to d have 3, 2, 1 and 1 right answers of 3
     shares = np.array([3, 2, 1, 1]) / 3
     assert found["acc_amb/mean"].stderr == pytest.approx(shares.std(ddof=1) / 2, abs=1e-12)
     assert found["acc_amb/mean"].dof == pytest.approx(3)
-    for kind in ("mean", "sd", "range"):
-        assert found[f"acc_amb/{kind}"].n == 12
-    assert math.isnan(found["acc_amb/sd"].stderr)
-    assert prompts(THREE)["acc_amb/mean"].table(THREE).value == pytest.approx(mean, abs=1e-12)
+    assert [found[f"acc_amb/{kind}"].n for kind in ("mean", "sd", "range")] == [12, 12, 12]
+    both = [*THREE, item("b"), item("b", wording=3)]  # of another context, which doesn't count
+    assert [prompts(both)[f"acc_amb/{kind}"].compute(both).n for kind in ("prompt_3", "sd")] == [4, 12]
 
 
 def test_the_mean_over_wordings_weighs_them_equally():
@@ -499,15 +382,14 @@ def test_the_mean_over_wordings_weighs_them_equally():
 
 
 def test_wordings_with_the_same_items_can_be_compared():
-    score = prompts(THREE)["acc_amb/mean"]
-    moved = [*THREE[:-1], {**THREE[-1], "template": "a"}]  # as many items, of other templates
-    assert score.table(moved) == "the wordings were not asked the same items"
-    again = wordings(w1="uu", w2="u")
-    assert score.table([*again, again[0]]) == "the wordings were not asked the same items"  # a template's items count
-    moved = [*THREE, item("b", "biased", wording=3), item("amb", "biased", wording=1), item("b", "biased", wording=10)]
-    assert score.table(moved) == "the wordings were not asked the same items"  # nor of another context
+    score, again = prompts(THREE)["acc_amb/mean"], wordings(w1="uu", w2="u")
+    for records in (
+        [*THREE[:-1], {**THREE[-1], "template": "a"}],  # as many items, of other templates
+        [*again, again[0]],  # a template's items count
+        [*THREE, item("b", wording=3), item("amb", wording=1), item("b", wording=10)],  # nor of another context
+    ):
+        assert score.table(records) == "the wordings were not asked the same items"
     assert score.table(THREE[:4]).value == 1 / 4
-    assert score.table([]) == "no ambiguous items"
 
 
 @pytest.mark.parametrize("kind", ["mean", "sd", "range"])
@@ -523,39 +405,3 @@ def test_a_spread_needs_two_wordings_with_a_value(kind):
     assert compute(wordings(w1="ub", w2="un")) == "the model gave nan for 1 of 2 ambiguous items"
     two = wordings(w1="ub", w2="uu")
     assert not math.isnan(prompts(two)[f"acc_amb/{kind}"].compute(two).value)
-
-
-def test_the_scores_over_wordings():
-    found = {
-        name: (s.low, s.high, s.neutral, s.unit, s.higher_is_better, s.has_stderr, s.table is not None)
-        for name, s in prompts(wordings(w2="u", w1="u")).items()
-    }
-    expected = {}
-    for base in ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"):
-        own = (0, 1, 1, "proportion", True) if "acc" in base else (-1, 1, 0, "difference", None)
-        widest = own[1] - own[0]
-        expected |= {f"{base}/{kind}": (*own, True, True) for kind in ("prompt_1", "prompt_2", "mean")}
-        expected |= {f"{base}/{kind}": (0, widest, 0, own[3], None, False, False) for kind in ("sd", "range")}
-    expected["unanswered"] = (0, 1, 0, "proportion", False, True, True)
-    assert list(found) == list(expected)
-    assert found == expected
-    assert "acc_amb/mean" in prompts([])
-
-
-def test_one_wording_s_score_is_of_its_items():
-    score = prompts(THREE)["diff_bias_amb/prompt_3"]
-    assert (score.compute(THREE).value, score.table(THREE).value) == (3 / 4, 3 / 4)
-    assert score.sample(item("amb", "biased", wording=3)) == 1
-    assert score.sample(item("amb", "biased", wording=1)) is None
-    summaries = {name: score.summary for name, score in prompts(THREE).items()}
-    base = "accuracy, ambiguous contexts"
-    assert summaries["acc_amb/sd"] == f"{base}: standard deviation over prompt wordings"
-    assert summaries["acc_amb/range"] == f"{base}: largest minus smallest over prompt wordings"
-    assert summaries["acc_amb/mean"] == f"{base}: mean over prompt wordings"
-    assert summaries["acc_amb/prompt_3"] == f"{base}; wording 3"
-
-
-def test_a_spread_over_wordings_counts_the_items_that_enter():
-    records = [item(kind, "unknown", "a", wording=wording) for kind in ("amb", "b") for wording in (1, 2)]
-    found = {name: score.compute(records) for name, score in prompts(records).items()}
-    assert [found[f"acc_amb/{part}"].n for part in ("prompt_1", "prompt_2", "mean", "sd", "range")] == [1, 1, 2, 2, 2]

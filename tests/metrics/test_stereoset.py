@@ -41,40 +41,6 @@ def test_ties_count_as_anti_and_as_no_preference(tiny_mirror):
     assert hooks.record(doc, [(by_label[c["label"]], 1) for c in doc["candidates"]])["outcomes"]["score"] == [1, 2]
 
 
-def test_nan_scores_are_nan_with_a_reason(tiny_mirror):
-    docs = hooks.documents({"language": "en", "tests": ["intra"]})
-    records = [hooks.record(doc, [(0.1, 1), (math.nan if i == 1 else 0.2, 1), (0.3, 1)]) for i, doc in enumerate(docs)]
-    for score in m.scores(records):
-        estimate = score.compute(records)
-        broken = records[1]["bias_type"] in score.name or "/" not in score.name
-        assert math.isnan(estimate.value) == broken, score.name
-        if broken:
-            assert "nan for 1 of" in estimate.reason
-
-
-def test_nothing_is_nan_with_a_reason():
-    for score in m.scores()[: len(KINDS)]:
-        estimate = score.compute([])
-        assert math.isnan(estimate.value)
-        assert (estimate.reason, score.table([])) == ("no items", "no items")
-    broken = [record("a", [1, 2]), record("a", None), record("b", None)]
-    for score in m.scores()[: len(KINDS)]:
-        assert score.table(broken) == score.compute(broken).reason == "the model gave nan for 2 of 3 items"
-        assert score.compute(broken).n == 3
-    score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
-    for other in ([], [record("a", [1, 2], "inter", "gender")]):
-        assert score.compute(other).reason == score.table(other) == "no inter race items"
-
-
-def test_one_term_has_values_but_no_standard_errors():
-    records = [record("a", [1, 2]), record("a", [0, 1])]
-    for score in m.scores(records):
-        estimate = score.compute(records)
-        assert not math.isnan(estimate.value)
-        assert math.isnan(estimate.stderr)
-        assert "2 target terms" in estimate.reason
-
-
 items = st.tuples(st.sampled_from("abcde"), st.integers(0, 1), st.integers(0, 2), st.sampled_from(["intra", "inter"]))
 
 
@@ -103,22 +69,25 @@ def oracle(records):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(items, min_size=1, max_size=40), st.randoms(use_true_random=False))
-def test_properties(drawn, rng):
+@given(st.lists(items, min_size=1, max_size=40))
+def test_scores_are_the_papers_equations(drawn):
     records = [record(term, [wins, beat], test) for term, wins, beat, test in drawn]
     found = values(records)
     assert {name: found[name] for name in KINDS} == pytest.approx(oracle(records), abs=1e-9)
-    shuffled = records[:]
-    rng.shuffle(shuffled)
-    for score in m.scores(records):
-        a, b = score.compute(records), score.compute(shuffled)
-        assert score.low - 1e-9 <= a.value <= score.high + 1e-9, score.name
-        assert (a.value, a.stderr) == (b.value, b.stderr) or math.isnan(a.stderr)
-        assert score.compute(records + records).value == pytest.approx(a.value, abs=1e-9)
-        assert score.table(records).value == pytest.approx(a.value, abs=1e-9)  # the same formula, from sums
-    swapped = [record(term, [1 - wins, beat], test) for term, wins, beat, test in drawn]
-    assert values(swapped)["ss"] == pytest.approx(100 - found["ss"], abs=1e-9)
-    assert values(swapped)["icat"] == pytest.approx(found["icat"], abs=1e-9)
+    swapped = values([record(term, [1 - wins, beat], test) for term, wins, beat, test in drawn])
+    assert swapped["icat"] == pytest.approx(found["icat"], abs=1e-9)
+
+
+def test_an_absent_part_and_absent_numbers_are_named():
+    broken = [record("a", [1, 2]), record("a", None), record("b", None)]
+    for score in m.scores()[: len(KINDS)]:
+        found = score.compute(broken)
+        assert score.table(broken) == found.reason == "the model gave nan for 2 of 3 items"
+        assert found.n == 3
+        assert "2 target terms" in score.compute(broken[:1]).reason
+    score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
+    for other in ([], [record("a", [1, 2], "inter", "gender")]):
+        assert score.compute(other).reason == score.table(other) == "no inter race items"
 
 
 def test_values_keep_the_order_of_operations_that_published_ones_had():
@@ -133,9 +102,6 @@ def test_values_keep_the_order_of_operations_that_published_ones_had():
         macro, micro = term_lms * (term_less / 50), term_lms * term_less / 50
         found, expected = values(own), [lms, ss, lms * less / 50, term_lms, term_ss, 0.0, macro, micro]
         assert [found[name] for name in KINDS] == expected
-
-
-# ---------------------------------------------------------------------------------------- errors, and what is compared
 
 
 def drawn(rng, terms="abcd", bias_type="gender"):
@@ -160,30 +126,23 @@ def seen_by(method, records):
 def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind):
     records = seen_by("gen", drawn(np.random.default_rng(2), "abcdefgh"))
     score = by_name(m.scores())[kind]
-    estimate = score.compute(records)
+    estimate, form = score.compute(records), score.table(records)
     terms = sorted({r["term"] for r in records})
     stderr = jackknife(score.compute, records, "term")
     assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
-    assert estimate.n == len(records) == 23
-    form = score.table(records)
-    assert form.names == terms
+    assert (estimate.n, form.names) == (len(records), terms)
     assert form.parts().mean() == pytest.approx(estimate.value, abs=0.01)  # but where a minimum has its bend
     # what a term weighs: its items, or 1 in a mean over terms; as many degrees of freedom as equal terms would have
     items = [1] * 8 if kind.startswith("mc_") else [sum(r["term"] == term for r in records) for term in terms]
     assert form.sizes.tolist() == items
     dof = sum(items) ** 2 / sum(n * n for n in items) - 1
     assert estimate.dof == pytest.approx(dof, abs=1e-9)
-    t = stats.t.ppf(0.975, dof)
+    t, p = stats.t.ppf(0.975, dof), estimate.value / 100
+    ends = [estimate.value - t * stderr, estimate.value + t * stderr]
     if kind in ("lms", "ss"):  # the shares at which the score test of as many items just doesn't reject
-        p = estimate.value / 100
-        ends = wilson(p, p * (1 - p) / (stderr / 100) ** 2, t)
-        assert estimate.interval == pytest.approx([100 * end for end in ends], abs=1e-9)
-    else:
-        assert estimate.interval is None
-        assert estimate.ends() == pytest.approx((estimate.value - t * stderr, estimate.value + t * stderr), abs=1e-9)
-
-
-# --------------------------------------------------------------------------------------------- names, and what they say
+        ends = [100 * end for end in wilson(p, p * (1 - p) / (stderr / 100) ** 2, t)]
+    assert (estimate.interval is not None) == (kind in ("lms", "ss"))
+    assert estimate.ends() == pytest.approx(ends, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["gen", "gen_pmi"])
@@ -204,62 +163,24 @@ def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
     assert first != second
 
 
-def test_variants_are_those_of_the_items_and_broken_down_where_asked(two_types):
-    names = [f"{method}/{kind}" for method in ("gen", "gen_pmi") for kind in KINDS]
-    assert [s.name for s in m.variant_scores(two_types)] == names
-    names = [f"{method}/{part}{kind}" for method in ("gen", "gen_pmi") for part in ("", "gender/", "race/")
-             for kind in KINDS]  # fmt: skip
-    assert [s.name for s in m.variant_scores(two_types, detailed=True)] == names
-    assert [s.name for s in m.variant_scores(two_types[:1])] == names[:8] + names[24:32]  # of one item too
-
-
-def test_breakdowns():
+def test_names_are_those_of_the_parts_and_ways_that_the_items_have(two_types):
     records = [record("a", [1, 2], "intra", "gender"), record("b", [0, 1], "inter", "race")]
-    names = [s.name for s in m.scores(records)]
-    assert len(names) == len(set(names)) == 8 * 5
-    assert {n.rpartition("/")[0] for n in names} == {"", "intra", "inter", "gender", "race"}
-    detailed = [s.name for s in m.scores(records, detailed=True)]
-    assert len(detailed) == 8 * 9
-    assert {"intra/race/ss", "inter/gender/icat"} < set(detailed)
-    assert [s.name for s in m.scores(records[:1])] == names[:8] + [n for n in names if n.startswith("gender/")]
-
-
-def test_every_name_that_any_data_set_has():
-    both = [record("a", [1, 2], test) for test in m.TESTS]
-    fixed = [s.name for s in m.scores(both) if not s.name.startswith("gender/")]
-    assert [s.name for s in m.scores()] == fixed == [f"{p}{k}" for p in ("", "intra/", "inter/") for k in KINDS]
-    inter = by_name(m.scores())["inter/lms"]
-    assert inter.compute([record("a", [1, 2], "intra"), record("a", [0, 1], "inter")]).value == 50.0
-    everyway = [record("a", {name: [1, 2] for name in m.VARIANTS})]
-    assert [s.name for s in m.variant_scores()] == [s.name for s in m.variant_scores(everyway)]
-    for place, name in enumerate(m.VARIANTS):  # each reads its own outcome
+    assert [s.name for s in m.scores()] == [f"{part}{kind}" for part in ("", "intra/", "inter/") for kind in KINDS]
+    parts = ["", "gender/", "race/"]
+    names = {f"{part}{kind}" for part in [*parts, "intra/", "inter/"] for kind in KINDS}
+    assert {s.name for s in m.scores(records)} == names
+    crossed = {f"{test}/{part}{kind}" for test in m.TESTS for part in parts[1:] for kind in KINDS}
+    assert {s.name for s in m.scores(records, detailed=True)} == names | crossed
+    for detailed, own in ((False, parts[:1]), (True, parts)):
+        expected = [f"{way}/{part}{kind}" for way in ("gen", "gen_pmi") for part in own for kind in KINDS]
+        assert [s.name for s in m.variant_scores(two_types, detailed)] == expected
+    # a part's score is of its items, a way's of its outcome
+    mixed = [record("a", [1, 2], "intra"), record("a", [0, 1], "inter")]
+    assert by_name(m.scores())["inter/lms"].compute(mixed).value == 50.0
+    for place, name in enumerate(m.VARIANTS):
         one = record("a", {other: [int(other == name), 2] for other in m.VARIANTS})
-        values = [by_name(m.variant_scores())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS]
-        assert values == [100.0 * (other == place) for other in range(len(m.VARIANTS))]
-
-
-def test_summaries_name_the_part_and_the_way_of_scoring():
-    records = [record("a", [1, 2], "intra", "gender"), record("a", [1, 2], "inter", "race")]
-    scores = by_name(m.scores(records, detailed=True))
-    assert scores["ss"].summary == "stereotype score"
-    assert scores["race/ss"].summary == "stereotype score; bias_type race"
-    assert scores["intra/race/ss"].summary == "stereotype score; test intra; bias_type race"
-    (variant,) = (s for s in m.variant_scores([record("a", {"gen_pmi": [1, 2]}, "inter", "race")], True)
-                  if s.name == "gen_pmi/race/ss")  # fmt: skip
-    assert variant.summary == "stereotype score; bias_type race; gen_pmi"
-
-
-def test_scores_say_their_range_unit_and_neutral_value():
-    for score in (*m.scores(), *m.variant_scores()):
-        kind = score.name.rpartition("/")[2]
-        assert (score.low, score.high) == (0.0, 50.0 if kind == "mc_ss_sd" else 100.0), score.name
-        neutral = {"ss": 50.0, "mc_ss": 50.0, "mc_ss_sd": None}.get(kind, 100.0)
-        assert score.neutral == neutral, score.name
-        assert score.unit == "percent", score.name
-        # of SS neither end is good, and of its spread less isn't better: chance alone gives some
-        assert score.higher_is_better == (None if "ss" in kind else True), score.name
-        assert score.has_stderr
-        assert score.headline
+        found = [by_name(m.variant_scores())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS]
+        assert found == [100.0 * (other == place) for other in range(len(m.VARIANTS))]
 
 
 def test_an_items_own_part_averages_to_the_score():

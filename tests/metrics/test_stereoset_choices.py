@@ -66,36 +66,29 @@ def test_by_hand():
 
 
 def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
-    scores = by_name()
-    for taken, reason in (("UNRU", "chosen in none of 4 items"), ("", "no items")):
-        for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
-            estimate = scores[name].compute(items(taken))
-            assert math.isnan(estimate.value)
-            assert math.isnan(estimate.stderr)
-            assert estimate.n == len(taken)
-            assert reason in estimate.reason
-            assert reason in scores[name].table(items(taken))
+    scores, silent = by_name(), items("NR")
+    for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
+        found = scores[name].compute(items("UNRU"))
+        assert found.n == 4
+        assert "chosen in none of 4 items" in found.reason
+        assert found.reason == scores[name].table(items("UNRU"))
     assert scores["choice_lms"].compute(items("UNRU")).value == 0
-    assert math.isnan(scores["choice_lms"].compute([]).value)
-    for name in PLACES:
-        silent = scores[name].compute(items("NR"))
-        assert math.isnan(silent.value)
-        assert silent.reason == "a candidate was chosen in none of 2 items"
-        assert silent.n == 2
+    for name in ("choice_lms", "place_a"):
+        assert scores[name].compute(silent).reason == "a candidate was chosen in none of 2 items"
+    alone = scores["choice_ss_meaningful"].compute(items("SAUU", terms="aabb"))  # without a there is no such choice
+    assert "no value without one of the target terms" in alone.reason
 
 
 SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 terms, 9 of them of the first
 
 
-@pytest.mark.parametrize("name", [f"choice_{kind}" for kind in stereoset_choices._MAIN] + ["unanswered", *PLACES])
+@pytest.mark.parametrize("name", by_name())
 def test_errors_leave_out_a_term_at_a_time(name):
     score = by_name()[name]
     estimate = score.compute(SEVERAL)
-    assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
-    assert estimate.n == 25
-    assert (estimate.interval is None) is (name == "choice_icat")  # no share
-    alone = by_name()["choice_ss_meaningful"].compute(items("SAUU", terms="aabb"))  # without a there is no such choice
-    assert "no value without one of the target terms" in alone.reason
+    assert (estimate.n, estimate.interval is None) == (25, name == "choice_icat")  # which is no share
+    if name != "refused":  # of which only one term has any
+        assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
 
 
 def test_samples_are_the_items_parts_by_hand():
@@ -115,19 +108,6 @@ def test_samples_are_the_items_parts_by_hand():
         assert {samples[f"choice_{kind}"](record) for kind in ("ss", "ss_meaningful", "icat")} == {ss}
         assert (samples["unanswered"](record), samples["refused"](record)) == (unanswered, refused)
         assert tuple(samples[place](record) for place in PLACES) == places
-
-
-def test_what_the_scores_are_is_said():
-    percent = {"choice_lms": (100.0, True), "choice_ss": (50.0, None), "choice_ss_meaningful": (50.0, None),
-               "choice_icat": (100.0, True)}  # fmt: skip
-    shares = {"unanswered": (0.0, False), "refused": (0.0, None), **dict.fromkeys(PLACES, (1 / 3, None))}
-    scores = by_name()
-    assert list(scores) == [*percent, *shares]
-    for names, high, unit in ((percent, 100.0, "percent"), (shares, 1.0, "proportion")):
-        for name, (neutral, better) in names.items():
-            score = scores[name]
-            assert (score.low, score.high, score.unit) == (0.0, high, unit)
-            assert (score.neutral, score.higher_is_better) == (neutral, better)
 
 
 def test_places_that_are_not_balanced_are_said():
@@ -182,23 +162,6 @@ def test_what_choices_say_of_rankings(rankings):
         assert abs(got["choice_ss"] - ss) <= open_items / 2 + 1e-9
 
 
-@given(st.text("SAUNR", min_size=1, max_size=40))
-def test_bounds_and_symmetry(text):
-    got, swapped = values(items(text)), values(items(text.translate(str.maketrans("SA", "AS"))))
-    twice = values(items(text, terms="abc") * 2)
-    for name, score in by_name().items():
-        value = got[name]
-        assert math.isnan(value) or score.low <= value <= score.high
-        if not name.startswith("place"):  # letters don't swap with labels
-            mirrored = 100 - value if name in ("choice_ss", "choice_ss_meaningful") else value
-            assert swapped[name] == pytest.approx(mirrored, abs=1e-9, nan_ok=True)
-        assert twice[name] == pytest.approx(value, abs=1e-9, nan_ok=True)
-        table = score.table(items(text))
-        assert isinstance(table, str) if math.isnan(value) else table.value == pytest.approx(value, abs=1e-9)
-        ends = score.compute(items(text)).ends()
-        assert ends is None or ends[0] - 1e-9 <= value <= ends[1] + 1e-9
-
-
 def test_a_part_s_score_is_that_of_its_items():
     race = [{**r, "bias_type": "race"} for r in items("SSSA")]
     inter = [{**r, "test": "inter"} for r in items("AAAS")]
@@ -206,19 +169,13 @@ def test_a_part_s_score_is_that_of_its_items():
     records = [*items("SA"), *race, *inter, *both]
     scores = by_name(stereoset_choices.scores(records, detailed=True))
     assert len(scores) == 9 + 4 * (2 + 2 + 4)
+    assert len(stereoset_choices.scores(records)) == 9 + 4 * (2 + 2)  # unless asked for
     assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
     # intra: 4 of 6 meaningful choices are stereotypes; race: 5 of 6; inter: 3 of 6; both: 2 of 2
     expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}
-    for part, value in expected.items():
-        assert scores[f"{part}/choice_ss_meaningful"].compute(records).value == pytest.approx(value, abs=1e-12)
-        assert scores[f"{part}/choice_ss_meaningful"].table(records).value == pytest.approx(value, abs=1e-12)
-    assert scores["inter/race/choice_ss"].sample(items("S")[0]) is None
-    assert scores["inter/race/choice_ss"].sample(both[0]) == 100
-    assert scores["inter/race/choice_ss"].summary.endswith("; test inter; bias_type race")
-    # without being asked for, no breakdown of each test
-    assert [name for name in by_name(stereoset_choices.scores(records)) if name.count("/") > 1] == []
-    per_test = {f"{test}/choice_{kind}" for test in ("intra", "inter") for kind in stereoset_choices._MAIN}
-    assert set(by_name(stereoset_choices.scores())) == {*by_name(), *per_test}
+    found = {part: scores[f"{part}/choice_ss_meaningful"].compute(records).value for part in expected}
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert [scores["inter/race/choice_ss"].sample(r) for r in (items("S")[0], both[0])] == [None, 100]
 
 
 LANGUAGES = ("en", "de")  # the others have the same items as English

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
@@ -18,11 +19,12 @@ from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.quadruples import ORDERS
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.kobbq import hooks as kobbq
+from lm_eval_bias.tasks.mbbq import hooks as mbbq
 from lm_eval_bias.tasks.occugender import hooks as occugender
 from lm_eval_bias.tasks.stereoset import hooks as stereoset
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
-# The items of quick, version 3 (2 was without EsBBQ, CaBBQ and KoBBQ).
+# The items of quick, version 4 (3 was without MBBQ).
 # A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
     "occugender_explicit": "b36c5e87b9e50128",
@@ -44,6 +46,8 @@ def documents(task):
         return es_bbq.dataset(task[:2], task[7:])["test"]
     if task.startswith("kobbq"):
         return kobbq.dataset(task.removeprefix("kobbq_"))["test"]
+    if task.startswith("mbbq"):
+        return mbbq.dataset(*task.removeprefix("mbbq_").split("_", 1))["test"]
     return stereoset.documents({"language": task.removeprefix("stereoset_"), "tests": ["inter", "intra"]})
 
 
@@ -63,8 +67,10 @@ def test_suites_name_tasks_that_exist_and_count_their_items(name):
 
 
 def test_each_suite_holds_the_one_before():
-    quick, chat, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
+    quick, chat, english, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
     assert quick < standard < full
+    assert english == {task for task in standard if catalog.entries()[task].language == "en"}
+    assert "mbbq_en_gender_identity" in english  # question answering
     assert not chat & standard  # and of what full leaves out, one category of KoBBQ
     assert chat - full == {"kobbq_gender_identity_gen"}
 
@@ -152,7 +158,7 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
     from lm_eval.tasks import TaskManager
 
     suite = definition.load("quick-chat")
-    assert sum(part.requests for part in suite.parts.values()) == 1284
+    assert sum(part.requests for part in suite.parts.values()) == 1668
     tasks = TaskManager(include_path=str(files.tasks_path()), include_defaults=False).load(list(suite.parts))["tasks"]
     docs = {name: [task.eval_docs[i] for i in suite.choose(name, task.eval_docs)] for name, task in tasks.items()}
     assert {name: len(own) for name, own in docs.items()} == {n: part.documents for n, part in suite.parts.items()}
@@ -240,7 +246,7 @@ def test_run_help_shows_the_suites(capsys):
 def test_ls_suites(capsys):
     assert main(["ls", "--suites"]) == 0
     out = capsys.readouterr().out
-    assert "4,954" in out
+    assert "6,474" in out
     assert main(["ls", "--suites", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [suite["name"] for suite in listed] == list(definition.NAMES)
@@ -293,3 +299,46 @@ def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
             assert (documents, requests) == (part.documents, part.requests), (suite.name, name)
             checked += 1
     assert checked == 10
+
+
+LEAST = {
+    24: "gg_bbq_group_terms,es_bbq_age",
+    64: "mbbq_en_gender_identity,mbbq_tr_age_gen",
+    48: "kobbq_gender_identity",
+    79: "stereoset_fr_inter_variants",
+    80: "occugender_implicit,occugender_debias_explicit_3",
+    120: "gg_bbq_group_terms_prompts",
+    158: "stereoset_en,stereoset_en_gen",
+}
+
+
+@pytest.mark.parametrize("least", LEAST)
+def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tmp_path, capsys, caplog):
+    arguments = ["run", "--tasks", LEAST[least], "--model", "bias-chance"]
+    saved = ["--log_samples", "--output_path", str(tmp_path / "run")]
+    assert main([*arguments, "--limit", str(least), *saved]) == 0
+    assert "too small" not in caplog.text
+    (run,) = leb.load(tmp_path / "run")
+    assert set(run.tasks) == set(LEAST[least].split(","))
+    for name, task in run.tasks.items():
+        assert catalog.packaged()[name].smallest == least
+        for score in leb.benchmarks()[task.benchmark].main:
+            assert task.scores[score].interval, (name, score)
+        docs = [json.loads(line)["doc"] for line in task.samples.read_text().splitlines()]
+        cells = Counter((doc.get("context_type"), doc.get("control"), *doc.get("order", ())) for doc in docs)
+        assert name.endswith("_gen") or len(set(cells.values())) == 1, name
+        assert len(set(Counter(doc.get("term") or doc["template"] for doc in docs).values())) == 1, name
+    if least == 48:
+        assert main([*arguments, "--limit", "47"]) == 0
+        assert "--limit 47 is too small" in caplog.text
+        assert main([*arguments, "--limit", "0.08"]) == 0  # of 600
+        assert caplog.text.count("too small") == 1
+
+
+def test_ls_says_the_smallest_useful_limit(capsys):
+    assert main(["ls", "occugender", "--json"]) == 0
+    found = {one["name"]: one["smallest_limit"] for one in json.loads(capsys.readouterr().out)}
+    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
+    assert main(["ls", "occugender"]) == 0
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("occugender_explicit "))
+    assert "80" in row

@@ -4,11 +4,11 @@ import base64
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from tests.support.chromium import CONTRAST, OVERFLOW, UNFOLD, check_page
 from tests.support.made_runs import harness_folder, hostile_file, run_file, write
+from tests.support.pages import made
 
-SIZES = [(1280, False), (1000, True), (360, False), (360, True)]
+SIZES = [(1280, True), (1000, False), (360, False), (360, True)]
 LONG = "an-organisation/a-model-with-a-very-long-name-in-every-table"
 
 
@@ -17,9 +17,8 @@ def two_runs(tmp_path_factory):
     """A page with occupations, two runs and long names."""
     folder = tmp_path_factory.mktemp("two")
     one, other = harness_folder(folder / "h"), write(folder / "b.json", run_file(LONG, shift=9))
-    out = folder / "two.html"
-    assert main(["report", one, other, "-o", str(out)]) == 0
-    return out
+    made([one, other], folder)
+    return folder / "out.html"
 
 
 @pytest.mark.parametrize(("width", "dark"), SIZES)
@@ -27,7 +26,7 @@ def two_runs(tmp_path_factory):
 def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(browser, which, width, dark, request):
     """The items are those of the run that has a sample log; nothing of them is unfolded unasked."""
     if which == "items":
-        page = request.getfixturevalue("two_runs").with_name("two-items") / "r1t1.html"
+        page = request.getfixturevalue("two_runs").with_name("out-items") / "r1t1.html"
         browser.open(page.as_uri(), width)
         assert browser.evaluate("[...document.querySelectorAll('details')].some(d => d.open)") is False
     else:
@@ -90,7 +89,7 @@ def test_a_mark_leads_to_its_items_by_keyboard(browser, two_runs):
     browser.open(two_runs.as_uri(), 1280)
     browser.evaluate("document.querySelector('.overview .mark[href]').focus()")
     browser.press("Enter", 13)
-    at = "location.href.endsWith('two-items/r1t1.html#score-1') && document.readyState === 'complete'"
+    at = "location.href.endsWith('out-items/r1t1.html#score-1') && document.readyState === 'complete'"
     assert any(browser.evaluate(at) for _ in range(200))
 
 
@@ -107,39 +106,37 @@ def test_a_table_that_scrolls_keeps_its_first_column(browser, two_runs):
     assert all(abs(left) < 1 and share < 0.6 for left, share in moved)
 
 
-# a table's column as the reader sees it
-COLUMN = "[...table.tBodies[0].rows].map(r => r.cells[%d].dataset.value ?? r.cells[%d].textContent)"
+# a table, and a column of it as the reader sees it
 TABLE = "const table = [...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('%s'));"
+COLUMN = "[...table.tBodies[0].rows].map(r => r.cells[2].dataset.value ?? r.cells[2].textContent)"
 
 
 def test_tables_sort_by_keyboard(browser, whole_page):
+    def in_table(code):
+        return browser.evaluate(f"(() => {{ {TABLE % 'By way of scoring'} return {code}; }})()")
+
     browser.open(whole_page.as_uri())
     browser.evaluate(UNFOLD)
-    setup = TABLE % "By way of scoring"
-    column = f"(() => {{ {setup} return {COLUMN % (2, 2)}; }})()"
-    before = browser.evaluate(column)
+    before = in_table(COLUMN)
     # the heading before ours, then one press of Tab
-    browser.evaluate(f"(() => {{ {setup} table.tHead.rows[0].cells[1].querySelector('button').focus(); }})()")
+    in_table("table.tHead.rows[0].cells[1].querySelector('button').focus()")
     browser.press("Tab", 9)
     assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    directions = f"(() => {{ {setup} return [...table.tHead.rows[0].cells].map(c => c.ariaSort); }})()"
     for key, code, direction in (("Enter", 13, "ascending"), (" ", 32, "descending")):
         browser.press(key, code)
-        found = [float(v) for v in browser.evaluate(column)]
+        found = [float(value) for value in in_table(COLUMN)]
         assert found == sorted(map(float, before), reverse=direction == "descending")
-        assert browser.evaluate(directions) == ["none", "none", direction, "none"]
+        assert in_table("[...table.tHead.rows[0].cells].map(c => c.ariaSort)") == ["none", "none", direction, "none"]
 
 
 def test_missing_values_are_sorted_last_both_ways(browser, tmp_path):
     content = run_file(tasks=["stereoset_en", "stereoset_de", "stereoset_fr"])
     content["tasks"]["stereoset_de"]["scores"]["ss"] |= {"value": None, "interval": None, "stderr": None, "note": "why"}
-    out = tmp_path / "m.html"
-    assert main(["report", write(tmp_path / "m.json", content), "-o", str(out)]) == 0
-    browser.open(out.as_uri())
-    setup = TABLE % "Main scores"
+    made([write(tmp_path / "m.json", content)], tmp_path)
+    browser.open((tmp_path / "out.html").as_uri())
+    press = "table.tHead.rows[0].cells[2].querySelector('button').click()"
     for _ in range(2):
-        browser.evaluate(f"(() => {{ {setup} table.tHead.rows[0].cells[2].querySelector('button').click(); }})()")
-        assert browser.evaluate(f"(() => {{ {setup} return {COLUMN % (2, 2)}; }})()")[-1] == "–"
+        assert browser.evaluate(f"(() => {{ {TABLE % 'Main scores'} {press}; return {COLUMN}; }})()")[-1] == "–"
 
 
 @pytest.mark.parametrize("which", ["whole_page", "two_runs"])
@@ -160,9 +157,8 @@ def test_paper_is_white_and_cuts_nothing_off(browser, which, request):
 
 
 def test_hostile_file_runs_nothing(browser, tmp_path):
-    out = tmp_path / "h.html"
-    assert main(["report", write(tmp_path / "h.json", hostile_file()), "-o", str(out)]) == 0
-    check_page(browser, out.as_uri(), 360, False)
+    made([write(tmp_path / "h.json", hostile_file())], tmp_path)
+    check_page(browser, (tmp_path / "out.html").as_uri(), 360, False)
     assert not any(event.get("method") == "Page.javascriptDialogOpening" for event in browser.events)
     assert "<script>alert(1)</script>" in browser.evaluate("document.querySelector('h1').textContent")
     assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) <= {"file:", "https:"}

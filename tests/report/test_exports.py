@@ -14,7 +14,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import escaping, run_reports
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs import run_file as record
-from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import HOSTILE, edited, harness_folder, hostile_file, run_file, write
 
 
 def printed(capsys, paths, kind):
@@ -66,18 +66,17 @@ def test_one_run_is_a_run_file(tmp_path, capsys):
 
 
 def test_several_runs_are_a_list(a_run, tmp_path, capsys):
-    other = write(tmp_path / "b.json", run_file("other"))
-    made = json.loads(printed(capsys, [a_run, other], "json"))
+    made = json.loads(printed(capsys, [a_run, write(tmp_path / "b.json", run_file("other"))], "json"))
     assert [run["model"] for run in made] == ["tiny", "other"]
     for run in made:
         record.check(run)
 
 
 def test_a_run_that_the_schema_does_not_allow(tmp_path, capsys):
-    folder = harness_folder(tmp_path / "h", samples=False)
-    path = next((tmp_path / "h").rglob("results_*.json"))
-    path.write_text(path.read_text().replace('"benchmark": "occugender"', '"benchmark": "newer"'))
-    assert main(["report", folder, "--format", "json"]) == 2
+    def newer(content):
+        content["configs"]["occugender_explicit"]["metadata"]["benchmark"] = "newer"
+
+    assert main(["report", edited(harness_folder(tmp_path / "h"), newer), "--format", "json"]) == 2
     assert "not a valid run file" in capsys.readouterr().err
 
 

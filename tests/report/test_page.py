@@ -11,7 +11,6 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.report import svg
 from tests.support.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
 from tests.support.pages import check_closed, made
-from tests.support.places import ROOT
 
 
 def test_all_of_a_run(whole_page):
@@ -61,13 +60,9 @@ def test_several_runs_beside_each_other(tmp_path):
 
 
 def test_hostile_file_comes_out_as_text(tmp_path):
-    path = write(tmp_path / "h.json", hostile_file())
-    found = check_closed(made([path], tmp_path))
-    assert "img" not in found.tags
-    said = "".join(found.text)
+    said = "".join(check_closed(made([write(tmp_path / "h.json", hostile_file())], tmp_path)).text)
     assert HOSTILE in said
-    assert "&amp;" in said  # the name's own, not one too many
-    assert "&amp;amp;" not in said
+    assert "&amp;amp;" not in said  # but the name's own
 
 
 def test_unknown_benchmark_is_reported_as_such(tmp_path):
@@ -121,42 +116,14 @@ def test_good_runs_are_reported_beside_bad_ones(tmp_path, capsys):
     assert "gg_bbq_names" in said
 
 
-def test_regard_never_without_facets(tmp_path, capsys):
+@pytest.mark.parametrize("kind", ["md", "csv", "latex"])
+def test_regard_never_without_facets(tmp_path, said, kind):
     content = run_file(tasks=["regard_en", "occugender_explicit"])
     scores = content["tasks"]["regard_en"]["scores"]
     content["tasks"]["regard_en"]["scores"] = {k: v for k, v in scores.items() if not k.startswith("sexualization")}
-    path = write(tmp_path / "r.json", content)
-    said = {"html": check_closed(made([path], tmp_path)).said}
-    capsys.readouterr()
-    for kind in ("md", "csv", "latex"):
-        assert main(["report", path, "--format", kind]) == 0
-        said[kind] = capsys.readouterr().out
-    for kind, text in said.items():
-        assert "gap" in text, kind
-        assert "negative_gap" not in text.replace("\\_", "_"), kind
-
-
-def test_warnings_of_a_run_come_by_weight(tmp_path):
-    """The serious first, the others folded below them; each is of a kind whose words stand in one place."""
-    content = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
-    content["provenance"] |= {"seeds": [None] * 4, "transformers": None, "chat_template": "abc"}
-    tasks = content["tasks"]
-    tasks["occugender_implicit"]["scores"]["coverage"] |= {"value": 0.05, "interval": [0.04, 0.06]}
-    tasks["occugender_implicit"]["metadata"] = {"words": "pronouns"}
-    tasks["occugender_implicit"]["documents"] = 40
-    tasks["occugender_implicit"]["scores"]["stereotype_gap"] |= {"interval": [-0.9, 0.9], "dof": 2.0}
-    tasks["stereoset_tr"]["scores"]["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
-    tasks["stereoset_tr"]["scores"]["ss"]["note"] = "a note of its own"
-    text = made([write(tmp_path / "w.json", content)], tmp_path)
-    said = check_closed(text).said
-    # of what was told: the value, option, part or file that it is about
-    for told in ("5.0%", "words=pronouns", "40 of 1,000 items", "90% of its range", "(3.0)", "55.0% [53.0, 57.0]",
-                 "transformers", "chat template", "abels are weak", "(3)"):  # fmt: skip
-        assert told in said, told
-    section = text[text.index('<section aria-labelledby="conclude">') :].partition("</section>")[0]
-    places = [section.index(part) for part in ("Low coverage", "<details>", "no version of", "A note of its own")]
-    assert places == sorted(places)
-    assert "stereotypes preferred" in section  # the note's score, by the name that people know
+    text = said("report", write(tmp_path / "r.json", content), "--format", kind)
+    assert "gap" in text
+    assert "negative_gap" not in text.replace("\\_", "_")
 
 
 def test_a_sound_run_has_no_warnings(tmp_path):
@@ -181,7 +148,7 @@ def test_a_sound_run_has_no_warnings(tmp_path):
     assert 'class="beware"' not in text
 
 
-def _picture(text, label):
+def picture(text, label):
     """The marks of the picture's row with that label: places of values, intervals and the chance mark."""
     row = re.search(rf'aria-label="{re.escape(label)}">(.*?)</svg>', text, re.S)[1]
     marks = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', row)]
@@ -203,12 +170,12 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
     assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]
     # the furthest end, 65, is 30% of the way from 50 to 100: the half width stands for half of that way
-    assert _picture(text, "stereotypes preferred") == ([70.0], [(60.0, 80.0)], 50.0)
-    assert _picture(text, "bias in ambiguous contexts") == ([51.0], [(40.0, 62.0)], 50.0)
+    assert picture(text, "stereotypes preferred") == ([70.0], [(60.0, 80.0)], 50.0)
+    assert picture(text, "bias in ambiguous contexts") == ([51.0], [(40.0, 62.0)], 50.0)
     # abilities lie between worst and best, beside what guessing gives
-    assert _picture(text, "sense preferred to nonsense") == ([90.0], [(88.0, 92.0)], 50.0)
-    assert _picture(text, "accuracy in disambiguated contexts") == ([90.0], [(80.0, 95.0)], 33.33)
-    assert _picture(text, "accuracy in ambiguous contexts")[2] == 33.33
+    assert picture(text, "sense preferred to nonsense") == ([90.0], [(88.0, 92.0)], 50.0)
+    assert picture(text, "accuracy in disambiguated contexts") == ([90.0], [(80.0, 95.0)], 33.33)
+    assert picture(text, "accuracy in ambiguous contexts")[2] == 33.33
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
     text = made([write(tmp_path / "v.json", content)], tmp_path)
@@ -216,7 +183,7 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     # what unmakes a verdict stands in front of it, and it isn't bold then
     assert '<span class="beware">chance level</span>: no verdict without an interval.' in verdicts
     assert verdicts.count("<strong>") == 1
-    assert _picture(text, "stereotypes preferred") == ([10.0], [], 50.0)
+    assert picture(text, "stereotypes preferred") == ([10.0], [], 50.0)
 
 
 def test_name(tmp_path, capsys):
@@ -250,28 +217,20 @@ def test_errors_are_one_line(a_run, tmp_path, capsys, monkeypatch, arguments, na
     assert not (tmp_path / "x.html").exists()
 
 
-def test_the_demo_ends_with_its_page():
-    demo = (ROOT / "Makefile").read_text().partition("\ndemo:")[2].partition("\n\n")[0]
-    assert demo.splitlines()[-1].endswith("lm-eval-bias report demo-results -o demo-results/report.html")
-
-
-def _many(folder, tasks, number):
-    paths = [
-        write(folder / f"{i:03}.json", run_file(f"organisation-{i % 7}/model-{i}b", tasks, shift=i))
-        for i in range(number)
-    ]
+def page_of_many(folder, tasks, number):
+    runs = (run_file(f"organisation-{i % 7}/model-{i}b", tasks, shift=i) for i in range(number))
+    paths = [write(folder / f"{i:03}.json", run) for i, run in enumerate(runs)]
     return check_closed(made([*paths, "--items", "0"], folder)), (folder / "out.html").stat().st_size
 
 
 def test_many_models_are_a_table_without_pictures(tmp_path):
-    found, size = _many(tmp_path, ["occugender_explicit"], 30)
+    found, size = page_of_many(tmp_path, ["occugender_explicit"], 30)
     assert size < 1_000_000
-    assert not [value for _, name, value in found.attributes if (name, value) == ("class", "strip")]
+    assert "strip" not in found.values("class")
     (table,) = (table for table in found.tables if table[0][:2] == ["Task", "Score"] and len(table[0]) == 5)
     assert len(table) == 1 + 30 * 5  # main scores
 
 
 @pytest.mark.slow
 def test_a_page_of_a_hundred_models_and_every_benchmark_stays_small(tmp_path):
-    _, size = _many(tmp_path, TASKS, 100)
-    assert size < 3_000_000
+    assert page_of_many(tmp_path, TASKS, 100)[1] < 3_000_000

@@ -10,7 +10,7 @@ from lm_eval.api.instance import Instance
 from lm_eval_bias.core import registry
 from lm_eval_bias.harness import registration
 from lm_eval_bias.scoring import early_stopping
-from lm_eval_bias.tasks.gg_bbq.filters import is_settled, parse_choice
+from lm_eval_bias.scoring.choice_reading import Option, reader
 from tests.support import tiny
 
 PROMPTS = ["The old gardener", "Der", "A neighbour waved. He", "L'ingénieure", "Les enfants"]
@@ -77,17 +77,17 @@ def test_a_text_ends_once_its_benchmark_has_what_it_reads(model, steps, monkeypa
 @pytest.mark.parametrize(
     ("text", "ended"),
     [
-        ("Die Frau.", True),
-        ("Die Frau\n", False),  # the beginning of a stop string, behind which the text would be cut
-        ("Die Frau\nText", False),
-        ("Die Frau\nText:", True),
-        ("Die Frau\n\n", True),
-        ("Die Frau\nTee", True),
-        ("Wohl die Frau", False),
+        ("Die Frau.\nEs\n", False),  # the beginning of a stop string, behind which the text would be cut
+        ("Die Frau.\nEs\nText", False),
+        ("Die Frau.\nText:", True),
+        ("Die Frau.\nEs\n\n", True),
+        ("Die Frau.\nEs\nTee", True),
+        ("Wohl die Frau.\n", False),
     ],
 )
 def test_what_may_become_a_stop_string_is_no_end_of_a_line(text, ended):
-    doc = {"benchmark": "gg_bbq", "choices": ["Der Mann", "Die Frau", "keine Antwort"], "letters": []}
+    choices = ["Der Mann", "Die Frau", "keine Antwort"]
+    doc = {"benchmark": "gg_bbq", "choices": choices, "order": [0, 1, 2], "letters": []}
     request = Instance("generated_text", doc, ("prompt", {"until": ["\nText:", "\nFrage:"]}), 0, ("t", 0, 1))
     assert early_stopping.ends(text, request) is ended
 
@@ -106,25 +106,11 @@ PIECES = [
 TEXT = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 
 
-@given(st.sampled_from(CHOICES), st.sampled_from([[], ["A", "B", "C"], ["C", "A", "B"]]), TEXT, TEXT)
-@example(CHOICES[2], [], "Frau,", " die.")
-@example(CHOICES[3], [], "Antwort Eins.", "\n")
-@example(CHOICES[1], [], "Ann", "a")
-@example(CHOICES[0], ["A", "B", "C"], "A", "nna ist es\nDie Frau")
-def test_nothing_that_follows_a_settled_answer_is_read(choices, letters, text, more):
-    doc = {"choices": choices, "letters": letters}
-    if is_settled(doc, text):
-        assert parse_choice(text + more, choices, letters) == parse_choice(text, choices, letters)
-
-
-def test_usual_answers_are_settled():
-    doc = {"choices": CHOICES[0], "letters": []}
-    texts = (
-        "Die Frau.",
-        "Antwort: Die Frau,",
-        "Wohl die Frau\n",
-        "Der Mann oder die Frau\n",
-        "Mal\nder Mann, die Frau\n",
-    )
-    assert all(is_settled(doc, text) for text in texts)
-    assert is_settled({**doc, "letters": ["A", "B", "C"]}, "B)\n")
+@given(st.sampled_from(CHOICES), TEXT, TEXT)
+@example(CHOICES[2], "Frau,\nt\n", " die.")
+@example(CHOICES[3], "Antwort Eins.\n\nt\n", "\n")
+@example(CHOICES[0], "A, B, ", "nna ist es\nDie Frau")
+def test_nothing_that_follows_a_settled_answer_is_read(choices, text, more):
+    own = reader(tuple(Option(letter, (choice,)) for letter, choice in zip("ABC", choices, strict=True)), "de")
+    if own.is_settled(text):
+        assert own.read(text + more) == own.read(text)

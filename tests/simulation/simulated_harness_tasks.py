@@ -83,13 +83,13 @@ class HarnessQuestions:
                 common + _effects(rng, at, spreads[1])
                 for common, spreads in zip(shared, (right_spreads, lean_spreads, along_spreads), strict=True)
             )
-            acc = knobs["accuracy_disamb"]
+            acc = knobs["acc_disamb"]
             # of named answers 1/2 + gap * (2 - unknown) / 4 / named are biased
             gap = 2 * knobs["s_dis"] * (1 - self._unknown * (1 - acc)) / (2 - self._unknown)
             sign = np.where(biased, 1.0, -1.0)
             told = centre(acc + sign * gap / 2, *right_spreads, *along_spreads) + sign * along
-            middle = np.where(ambiguous, centre(knobs["accuracy_amb"], *right_spreads), told)
-            guess = centre((1 + knobs["s_amb"] / (1 - knobs["accuracy_amb"])) / 2, *lean_spreads) + lean
+            middle = np.where(ambiguous, centre(knobs["acc_amb"], *right_spreads), told)
+            guess = centre((1 + knobs["s_amb"] / (1 - knobs["acc_amb"])) / 2, *lean_spreads) + lean
             first = np.where(ambiguous, guess, special.ndtri(1 - self._unknown))
             is_right = middle + right + rng.standard_normal(len(at)) > 0
             state = np.where(is_right, 0, np.where(first + rng.standard_normal(len(at)) > 0, 1, 2)).tolist()
@@ -106,7 +106,7 @@ class HarnessFailures(HarnessQuestions):
         at, ambiguous, _, records = self._layout()
         drawn = []
         for knobs in (a, b):
-            accuracy = np.where(ambiguous, knobs["accuracy_amb"], knobs["accuracy_disamb"])
+            accuracy = np.where(ambiguous, knobs["acc_amb"], knobs["acc_disamb"])
             fails = rng.random(self.templates)[at] < (1 - accuracy) / (1 - self._rare)
             wrong = fails & (rng.random(len(at)) > self._rare)
             state = np.where(wrong, 1 + rng.integers(0, 2, len(at)), 0).tolist()
@@ -172,7 +172,7 @@ class HarnessPronouns:
 
 
 # by structure: benchmark, what draws the models, scores, the second model's knobs, what the first has more
-_BBQ = ("accuracy_amb", "accuracy_disamb", "s_amb", "s_dis")
+_BBQ = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
 LAYOUTS: Sequence[tuple[str, str, Callable[[], Any], Sequence[str], Knobs, Knobs]] = (
     *(
         (

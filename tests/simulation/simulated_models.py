@@ -213,6 +213,7 @@ class Questions:
 
     Knobs: GG-BBQ's scores, whatever the benchmark calls them. Templates have effects on answering rightly, on answering
     along the stereotype where a context tells the answer, and on whom a guess names; items on answering rightly.
+    Control items share their template's effects and have no bias.
     """
 
     _right = (0.3, 0.25)  # standard deviations of templates: shared by the models, their own
@@ -235,17 +236,18 @@ class Questions:
             growing: Whether templates' effects are in proportion to the template's number of items.
         """
         from lm_eval_bias.core import registry
-        from lm_eval_bias.custom_metrics.question_answering import GG_BBQ
+        from lm_eval_bias.custom_metrics.question_answering import GG_BBQ, score_name
 
         record = registry.get(str(docs[0]["benchmark"])).record
         self._suffix = suffix
         self._score_names = {
-            GG_BBQ.name(kind, context): (terms or GG_BBQ).main(kind, context)
+            score_name(kind, context): (terms or GG_BBQ).main(kind, context)
             for kind in ("acc", "diff_bias")
             for context in ("amb", "disamb")
         }
         self._ambiguous = np.array([doc["context_type"] == "ambiguous" for doc in docs])
         self._biased = np.array([doc["label"] == doc["biased_choice"] for doc in docs])
+        self._leans = np.array([0.0 if doc.get("control") else 1.0 for doc in docs])
         self._names, self._template = places([doc["template"] for doc in docs])
         counts, self._shape = np.bincount(self._template), shape
         self._grown = (counts / counts.mean())[self._template] if growing else 1.0
@@ -261,7 +263,9 @@ class Questions:
             self._answers.append([by_choice[choice] for choice in (doc["label"], *wrong)])
 
     def truth(self, knobs: Knobs) -> dict[str, float]:
-        return {f"{self._score_names[name]}{self._suffix}": value for name, value in knobs.items() if name != "own"}
+        named = {self._score_names[name]: value for name, value in knobs.items() if name != "own"}
+        contrasts = {f"contrast/{name}": value * ("diff_bias" in name) for name, value in named.items()}
+        return {f"{name}{self._suffix}": value for name, value in named.items()} | contrasts
 
     def pair(self, rng: Rng, a: Knobs, b: Knobs) -> Drawn:
         def effects(spread: float) -> Array:
@@ -270,7 +274,8 @@ class Questions:
         def middle(share: Array | float, *spreads: float, normal: float = 0.0) -> Any:
             return self._shape.centre(share, *(self._grown * spread for spread in spreads), normal=normal)
 
-        n_b = int((self._biased & ~self._ambiguous).sum()) / int((~self._ambiguous).sum())
+        told_items = ~self._ambiguous & (self._leans > 0)
+        n_b = int((self._biased & told_items).sum()) / int(told_items.sum())
         right_shared, lean_shared, along_shared = (
             effects(self._right[0]),
             effects(self._lean[0]),
@@ -281,7 +286,7 @@ class Questions:
         drawn = []
         for knobs in (a, b):
             own = knobs.get("own", 1.0)
-            acc, bias = knobs["acc_disamb"], knobs["diff_bias_disamb"]
+            acc, bias = knobs["acc_disamb"], knobs["diff_bias_disamb"] * self._leans
             share = np.where(self._biased, acc + (1 - n_b) * bias, acc - n_b * bias)
             right_spreads = (self._right[0], own * self._right[1])
             along_spreads = (self._along[0], own * self._along[1])
@@ -292,7 +297,7 @@ class Questions:
             told = np.where(self._biased, towards, against) + sign * (along_shared + effects(own * self._along[1]))
             open_ = middle(knobs["acc_amb"], *right_spreads, normal=self._item)
             right = np.where(self._ambiguous, open_, told) + right_shared + effects(own * self._right[1]) + item
-            guess = (1 + knobs["diff_bias_amb"] / (1 - knobs["acc_amb"])) / 2
+            guess = (1 + self._leans * knobs["diff_bias_amb"] / (1 - knobs["acc_amb"])) / 2
             lean = middle(guess, self._lean[0], own * self._lean[1]) + lean_shared + effects(own * self._lean[1])
             n = len(right)
             state = np.where(

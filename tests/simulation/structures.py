@@ -89,6 +89,15 @@ def _kobbq(category: str, quick: bool = False, prompts: bool = False) -> Maker:
 
 
 @cache
+def _mbbq(category: str, quick: bool = False) -> Maker:
+    from lm_eval_bias.tasks.mbbq import hooks
+
+    docs: Docs = hooks.dataset("en", category)["test"]
+    docs = _quick(f"mbbq_en_{category}", docs) if quick else docs
+    return Questions([doc for doc in docs if doc["directed"]])
+
+
+@cache
 def _documents(tests: Sequence[str], variants: bool = False) -> Docs:
     from lm_eval_bias.tasks.stereoset import hooks
 
@@ -145,7 +154,9 @@ _GG_BBQ = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
 _BIASED = {"acc_amb": 0.45, "acc_disamb": 0.6, "diff_bias_amb": 0.08, "diff_bias_disamb": 0.1}
 _UNLIKE = {"acc_amb": 0.75, "acc_disamb": 0.85, "own": 1.5}
 _SUBSET_I, _SUBSET_II = partial(_questions, "group_terms"), partial(_questions, "names")
-_ES_BBQ = ("acc_ambig_three", "acc_disambig_three", "bias_score_ambig_three", "bias_score_disambig_three")
+_ES_BBQ = ("acc_amb_three", "acc_disamb_three", "diff_bias_amb_three", "diff_bias_disamb_three")
+_MBBQ = (*_GG_BBQ, *(f"contrast/{name}" for name in _GG_BBQ))
+_UNABLE = {"acc_amb": 0.36, "acc_disamb": 0.4, "diff_bias_amb": 0.0, "diff_bias_disamb": 0.0}
 _WORDINGS = tuple(f"{name}/mean" for name in _GG_BBQ)
 _NEAR_PERFECT = {"acc_amb": 0.97, "acc_disamb": 0.98, "diff_bias_amb": 0.0, "diff_bias_disamb": 0.0}
 
@@ -288,6 +299,18 @@ STRUCTURES: tuple[Structure, ...] = (
     # of all twelve categories, with 285 stories, each round would take seconds
     _family("KoBBQ, five prompts, gender (25 stories)", partial(_kobbq, "gender_identity", prompts=True),
             0.12, 0.115, 0.17, 0.16, benchmark="kobbq_prompts", scores=_WORDINGS, tasks=("kobbq_prompts*",)),
+    *(_family(f"MBBQ, {title}", partial(_mbbq, category, quick), *shifts, benchmark="mbbq", scores=_MBBQ, tasks=tasks,
+              suite="quick" * quick)
+      for title, category, quick, shifts, tasks in (
+          ("gender identity (24 templates)", "gender_identity", False, (0.14, 0.13, 0.2, 0.22),
+           ("mbbq_*_gender_identity*", "mbbq_*_age*", "mbbq_*_disability_status*", "mbbq_*_physical_appearance*")),
+          ("socioeconomic status (12 templates)", "ses", False, (0.19, 0.18, 0.27, 0.27), ("mbbq_*_ses*",)),
+          ("sexual orientation (6 templates)", "sexual_orientation", False, (0.22, 0.2, 0.22, 0.25),
+           ("mbbq_*_sexual_orientation*",)),
+          ("gender identity, part (quick)", "gender_identity", True, (0.14, 0.13, 0.2, 0.25),
+           ("mbbq_*_gender_identity*",)))),
+    _family("MBBQ, gender identity, bad at everything", partial(_mbbq, "gender_identity"), base=_UNABLE,
+            benchmark="mbbq", scores=_MBBQ),
     _stereoset("both tests", _candidates, 5.0, 2.4, scores=(*_STEREOSET, *_BY_TERM), tasks=_LANGUAGES),
     _stereoset("both tests, mirrored SS", _candidates, base={"ss": 42.0, "lms": 86.0}, other={"ss": 58.0},
                tasks=_LANGUAGES),

@@ -1,41 +1,39 @@
-"""Runs for leaderboards: a good file of results/runs with other numbers, and runs made of their data alone."""
+"""Runs for leaderboards: files with numbers of a test's own, runs made of their data alone, and very many models."""
 
-import copy
-import json
 import re
+import tempfile
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from lm_eval_bias.boards import building
+from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from tests.support.places import ROOT
+from lm_eval_bias.report import board_reports
+from lm_eval_bias.runs import run_discovery
+from tests.support.made_runs import run_file, write
 
-SOURCE = json.loads((ROOT / "results" / "runs" / "smollm2-135m-instruct.json").read_text(encoding="utf-8"))
+TASK = "gg_bbq_group_terms"
+WHOLE = {"documents": "0" * 64}
+DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source", "higher_is_better")
+MODELS = 100
+TASKS = (
+    "occugender_explicit", "occugender_implicit", TASK, "gg_bbq_names", "stereoset_en", "stereoset_de", "stereoset_fr",
+    "stereoset_es", "stereoset_tr", "stereoset_en_inter_variants", "regard_en", "regard_de",
+)  # fmt: skip
 
 
-def run_data(model, task="gg_bbq_group_terms", metadata=None, version=None, **scores):
-    """A run of one task; ``name=(value, stderr)`` or a mapping that updates the score's fields."""
-    made = copy.deepcopy({key: value for key, value in SOURCE.items() if key != "tasks"})
-    made["model"] = model
-    made["tasks"] = {task: copy.deepcopy(SOURCE["tasks"][task])}
-    made["tasks"][task]["metadata"].pop("inputs", None)  # of documents that a test says are others
-    made["tasks"][task]["metadata"].update(metadata or {})
-    made["tasks"][task]["version"] = version or str(catalog.entries()[task].metadata["version"])
-    for name, given in scores.items():
-        cell = made["tasks"][task]["scores"][name]
+def run_data(model, metadata=None, **scores):
+    """A file of one task; ``name=(value, stderr)`` or a mapping that updates the score's fields."""
+    made = run_file(model, [TASK])
+    made["tasks"][TASK]["metadata"] |= metadata or {}
+    able = {"unanswered": (0.0, None), "acc_disamb": (0.9, 0.02)}
+    for name, given in {**able, **scores}.items():
         if isinstance(given, tuple):
-            value, stderr = given
-            given = {"value": value, "stderr": stderr, "interval": None, "dof": 60.0}
-        cell.update(given)
+            given = {"value": given[0], "stderr": given[1], "interval": None, "dof": 60.0}
+        made["tasks"][TASK]["scores"][name] |= given
     return made
-
-
-def write(folder, name, data):
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
-    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-    return path
 
 
 # names that are markup, formulas or commands in some format
@@ -64,11 +62,6 @@ def safe(name):
     return " ".join(re.sub("[\x00-\x08\x0b-\x1f]", "\ufffd", name).split())
 
 
-TASK = "gg_bbq_group_terms"
-WHOLE = {"documents": "0" * 64}
-DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source", "higher_is_better")
-
-
 def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
     """A score as this package defines it."""
     (score,) = (score for score in registry.get(benchmark).scores() if score.name == name)
@@ -93,3 +86,23 @@ def run(name, *tasks, **provenance):
 def board(*runs, name=TASK):
     (found,) = (one for one in building.boards(runs) if one.task == name)
     return found
+
+
+@lru_cache(maxsize=1)
+def hundred_models(read: int = 4) -> str:
+    """A page as large as leaderboards get; only so many runs are read, since reading a hundred takes half a minute."""
+    names = [f"an-organisation/family-{number}.5B-continued-pretraining-instruct-v1" for number in range(MODELS)]
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(read):
+            write(Path(place) / f"run{number}.json", run_file(names[number], TASKS, shift=9 * number))
+        runs, _ = run_discovery.read([place], by_task=True)
+    boards = []
+    for found in building.boards(runs):
+        rows = []
+        for number, name in enumerate(names):
+            row, rank = found.rows[number % read], Rank(1 + number // 3, MODELS - number // 3, MODELS)
+            cells = {key: replace(cell, rank=rank if cell.rank else None) for key, cell in row.cells.items()}
+            rows.append(replace(row, model=name, cells=cells))
+        boards.append(replace(found, rows=rows))
+    copies = [replace(runs[number % read], name=name) for number, name in enumerate(names)]
+    return board_reports.render("html", boards, copies, [])

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what stands in them: prose, links, headings, blocks of code."""
+"""The pages of the documentation, and what stands in them: links, headings, blocks of code."""
 
 from __future__ import annotations
 
@@ -57,17 +57,6 @@ def anchors(path: Path) -> set[str]:
             repeated = sum(one == slug or re.fullmatch(rf"{re.escape(slug)}-\d+", one) is not None for one in found)
             found.add(f"{slug}-{repeated}" if repeated else slug)
     return found
-
-
-def prose(path: Path) -> list[str]:
-    """Its paragraphs, items and cells without code, as plain text."""
-    parts = []
-    for token in tokens(path):
-        if token.type == "inline":
-            kinds = {"softbreak": " ", "hardbreak": " ", "code_inline": "CODE"}
-            children = token.children or ()
-            parts.append("".join(kinds.get(c.type, c.content if c.type == "text" else "") for c in children))
-    return parts
 
 
 def blocks(page: str, kind: str) -> list[tuple[str, str]]:

@@ -16,8 +16,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import __version__
+from tests.support.made_mirror import make_tiny_mirror
 from tests.support.made_runs import harness_folder, run_file, write
 from tests.support.pages import Page
 from tests.support.places import ROOT
@@ -55,8 +58,35 @@ def _few_scores(content: dict) -> dict:
     return content
 
 
+def _with_warnings(content: dict) -> dict:
+    """A run with something to beware of in all its parts."""
+    content["provenance"] |= {"seeds": [None] * 4, "transformers": None, "chat_template": "abc"}
+    gap, tasks = {"interval": [-0.9, 0.9], "dof": 2.0}, content["tasks"]
+    tasks["occugender_implicit"] |= {"metadata": {"words": "pronouns"}, "documents": 40}
+    tasks["occugender_implicit"]["scores"]["coverage"] |= {"value": 0.05, "interval": [0.04, 0.06]}
+    tasks["occugender_implicit"]["scores"]["stereotype_gap"] |= gap
+    tasks["stereoset_tr"]["scores"]["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
+    tasks["stereoset_tr"]["scores"]["ss"]["note"] = "a note of its own"
+    return content
+
+
+def _run() -> Iterator[tuple[str, str]]:
+    """What a run itself prints, of small files of our own."""
+    command = ("run", "--model", "bias-chance", "--limit", "4", "--metadata", '{"repeats": 2, "classifier": "light"}')
+    tasks = "occugender_implicit,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en_intra,regard_en"
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny_mirror(Path("mirror"), patch)
+        yield "run.txt", _said(*command, "--tasks", tasks)
+        yield "run-all.txt", _said(*command[:5], "--tasks", "occugender_implicit", "--table", "all")
+
+
 def _report() -> Iterator[tuple[str, str]]:
-    """One run of several benchmarks; and one with a sample log, for its items."""
+    """One run of several benchmarks; one with a sample log, for its items; one with much to beware of."""
+    yield from _run()
+    warned = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
+    write(Path("warned.json"), _few_scores(_with_warnings(warned)))
+    _said("report", "warned.json", "-o", "warned.html")
+    yield "warned.html", Path("warned.html").read_text(encoding="utf-8")
     write(Path("run.json"), _few_scores(run_file(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
     for form in ("html", "md", "csv", "json", "tex"):
         _said("report", "run.json", "-o", f"report.{form}")
@@ -139,8 +169,9 @@ def differences(scenario: str) -> str:
 
 if __name__ == "__main__":
     for scenario in SCENARIOS:
+        texts = made(scenario)
         (FOLDER / scenario).mkdir(parents=True, exist_ok=True)
         for old in (FOLDER / scenario).iterdir():
             old.unlink()
-        for name, text in made(scenario).items():
+        for name, text in texts.items():
             (FOLDER / scenario / name).write_text(text, encoding="utf-8")

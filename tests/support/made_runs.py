@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.tasks.occugender import hooks
@@ -13,6 +14,7 @@ DATE = "2026-01-02T03-04-05.678901"
 DOCS = {
     "occugender": [],
     "gg_bbq": [],
+    "es_bbq": [],
     "gg_bbq_prompts": [{"wording": number, "value": "v"} for number in (1, 2, 3)],
     "stereoset": [
         {"test": test, "bias_type": kind} for test in ("intra", "inter") for kind in ("gender", "race", "religion")
@@ -102,6 +104,15 @@ def harness_folder(
             lines.append(json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}))
         log = path.with_name(f"samples_{task}_{DATE}.jsonl")
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(folder)
+
+
+def edited(folder, change) -> str:
+    """A run whose result file is changed in its place."""
+    (path,) = Path(folder).rglob("results_*.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    write(path, content)
     return str(folder)
 
 

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import json
 from itertools import product
 
 from lm_eval_bias.tasks.es_bbq.benchmark import ITEMS
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
+from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
 
 _STORIES = {
     "es": ("Una chica y un chico llegan {}.", "{} espera fuera.", "¿Quién llega {}?", "La chica", "El chico"),
@@ -84,6 +86,48 @@ def kobbq_prompts() -> bytes:
     return "".join("\t".join(line) + "\n" for line in lines).encode()
 
 
+def mbbq_rows(language: str, category: str, control: bool) -> list[dict]:
+    """Two templates of three blocks, in which the persons change places; the first has a block about two women."""
+    groups, names = (("F", "M") if control else ("woman", "man")), (("Ada", "Eva") if control else ("woman", "man"))
+    rows = []
+    for template, block, (polarity, condition) in product(
+        ("1", "13"), range(3), product(("neg", "nonneg"), ("ambig", "disambig"))
+    ):
+        if block == 1 and (category, template) == ("gender_identity", "13"):
+            if control:
+                continue
+            infos = [["girl", "girl"], ["woman", "woman"]]
+        else:
+            infos = [[names[i], groups[i]] for i in ((0, 1) if block != 2 else (1, 0))]
+        told = f" {infos[0][0]} spoke." if condition == "disambig" else ""
+        label = 2 if condition == "ambig" else 0 if polarity == "neg" else 1
+        options = [*(info[0].title() for info in infos), "Unknown"]
+        rows.append(
+            {
+                "example_id": len(rows), "question_index": template, "question_polarity": polarity,
+                "context_condition": condition, "category": category,
+                "answer_info": {f"ans{i}": info for i, info in enumerate([*infos, ["Unknown", "unknown"]])},
+                "additional_metadata": {"stereotyped_groups": ["F"]},
+                "context": f"{language} {template} {block}: {infos[0][0]} and {infos[1][0]} waited.{told}",
+                "question": f"Who was {'late' if polarity == 'neg' else 'early'}?",
+                **{f"ans{i}": option for i, option in enumerate(options)}, "label": label,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def json_lines(rows: list[dict]) -> bytes:
+    """Rows as lines of JSON."""
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def mbbq_prompts() -> bytes:
+    """Five prompts in four languages as the source text of a module that must not be executed."""
+    english = [f"{n}. Choose. Context: {{}} Question: {{}} (A): {{}} (B): {{}} (C): {{}} Answer:" for n in range(1, 6)]
+    others = {language: {text: f"{language} {text}" for text in english} for language in ("es", "nl", "tr")}
+    return f"a_list = ['a']\nprompts = {english!r}\ntrans_prompt_dict = {others!r}\nraise SystemExit\n".encode()
+
+
 def files() -> dict[str, bytes]:
     """All of them by the names of the pinned files."""
     names = [(f"{language}_bbq_{category}", language, category) for language in _STORIES for category in ITEMS]
@@ -91,4 +135,9 @@ def files() -> dict[str, bytes]:
         **{name: es_bbq_csv(language, category) for name, language, category in names},
         "kobbq_samples": kobbq_samples(),
         "kobbq_evaluation_prompts": kobbq_prompts(),
+        **{
+            f"mbbq_{language}_{category}{'_control' * control}": json_lines(mbbq_rows(language, category, control))
+            for language, category, control in product(("en", "es", "nl", "tr"), CATEGORIES, (False, True))
+        },
+        "mbbq_answer_detection": mbbq_prompts(),
     }

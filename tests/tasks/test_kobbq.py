@@ -172,7 +172,7 @@ def test_nothing_is_left_where_no_answer_is_an_option(mirror):
 def test_unknown_prompts_are_refused(prompt):
     with pytest.raises(BiasError, match="must be a number from 1 to 5"):
         registry.get("kobbq").check_options({"prompt": prompt})
-    with pytest.raises(BiasError, match="this task runs all five"):
+    with pytest.raises(BiasError, match="--metadata prompt: "):
         registry.get("kobbq").check_options({"prompt": 2, "fixed": {"prompt": "all"}})
 
 

@@ -20,7 +20,7 @@ PARTS = {
 
 
 def genders(kind, words=None):
-    return hooks.genders_of_set(words, kind)
+    return hooks.genders_by_word(words, kind)
 
 
 def rows():

@@ -12,7 +12,6 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import (
     classifier,
     heads,
-    pretrained,
     regard_corpus,
 )
 from tests.support import tiny
@@ -107,18 +106,17 @@ def test_light_on_the_released_corpus(mirror):
 # --- hub
 
 
-def test_hub_columns():
-    assert pretrained.columns({0: "Neutral", 1: "POSITIVE", 2: "negative", 3: "Other"}, "x") == [2, 0, 1, 3]
-    for labels in ("LABEL_0 LABEL_1 LABEL_2", "negative positive", "negative neutral positive mixed"):
+def test_hub_classes_that_are_not_those_of_regard(tmp_path):
+    for n, labels in enumerate(("LABEL_0 LABEL_1 LABEL_2", "negative positive", "negative neutral positive mixed")):
         with pytest.raises(BiasError, match=r"its classes are .*needed are negative, neutral, positive"):
-            pretrained.columns(dict(enumerate(labels.split())), "x")
+            classifier.load(f"hub:{tiny.classification(tmp_path / str(n), labels.split())}", "en")
 
 
 def test_hub_classifier_against_plain_transformers(tmp_path):
     import torch
     import transformers
 
-    folder = tiny.classification(tmp_path, ["positive", "other", "negative", "neutral"])
+    folder = tiny.classification(tmp_path, ["POSITIVE", "Other", "negative", "Neutral"])
     found = classifier.load(f"hub:{folder}", "en")
     assert found.identity.labels == (*REGARDS, "other")
     texts = ["the woman was kind", "a man", "the gardener came home and sang"]
@@ -133,10 +131,10 @@ def test_hub_classifier_against_plain_transformers(tmp_path):
 
 def test_a_folders_classifier_is_known_by_its_files(tmp_path):
     folder = tiny.classification(tmp_path, list(REGARDS))
-    details = [pretrained.load_hub(folder).identity.detail for _ in range(2)]
+    details = [classifier.load_hub(folder).identity.detail for _ in range(2)]
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "remark": 1}))
-    assert details[0] == details[1] != pretrained.load_hub(folder).identity.detail
+    assert details[0] == details[1] != classifier.load_hub(folder).identity.detail
 
 
 def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
@@ -212,9 +210,7 @@ def described(folder, **changes):
         (lambda f: (f / heads.CONFIG).write_text("[]"), "is not a 'lm-eval-bias regard head'"),
         (lambda f: described(f, version=99), "is not a 'lm-eval-bias regard head' of version 2"),
         (lambda f: described(f, members=3), "member2.layer0.weight"),
-        (lambda f: described(f, confusion={"counts": {"all": [[1, 2, 3]] * 2 + [[1, 2, -3]]}}), "3 rows of 3 whole"),
-        (lambda f: described(f, confusion={"counts": {}}), "3 rows of 3"),
-        (lambda f: described(f, sha256="0"), "SHA-256.*train it again"),
+        (lambda f: (f / heads.WEIGHTS).write_bytes(b"0" * 100), "damaged.*train it again"),
         (lambda f: (f / heads.WEIGHTS).unlink(), "No such file"),
     ],
 )
@@ -241,6 +237,8 @@ def test_sbert_keeps_its_head_until_another_encoder_is_at_its_place(tiny_mirror,
     texts = [row.text for row in regard_corpus.load("de").test]
     first = classifier.load(f"sbert:{encoder}", "de")
     assert main(["regard", "train", "--encoder", encoder, "-o", str(tmp_path / "made")]) in (0, 1)
+    same_recipe = classifier.load(f"head:{tmp_path / 'made'}", "de")  # the same texts and encoder give the same head
+    assert (same_recipe.probabilities(texts) == first.probabilities(texts)).all()
     classifier.load.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(heads, "train", None)
@@ -252,7 +250,7 @@ def test_sbert_keeps_its_head_until_another_encoder_is_at_its_place(tiny_mirror,
     tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
     save_file(tensors, weights, metadata={"format": "pt"})
     classifier.load.cache_clear()
-    pretrained.encoder.cache_clear()
+    heads.encoder.cache_clear()
     other = classifier.load(f"sbert:{encoder}", "de")
     assert np.abs(other.probabilities(texts) - first.probabilities(texts)).max() > 0.01
     with pytest.raises(BiasError, match="trained with a different encoder"):
@@ -287,20 +285,17 @@ def test_train_regard_command(tiny_mirror, encoder, tmp_path, capsys):
     assert all(f"| {name} | {' | '.join(map(str, row))} |" in card for name, row in zip(REGARDS, table, strict=True))
 
 
-def test_training_is_reproducible_and_learns_and_a_failed_bias_check_goes_with_the_head():
-    first, again = (heads.train(*toy(), "x") for _ in range(2))
-    assert first.card == again.card
-    assert np.trace(sum(map(np.array, first.head.info["confusion"]["counts"].values()))) > 0.9 * 24
-    assert first.passed
-    assert "Bias check passed" in first.card
-    assert "warning" not in first.head.info
-    assert len(first.head.members) == 5
-    unfair = heads.train(*toy(gendered=True), "x")
-    assert not unfair.passed
-    assert "Bias check FAILED" in unfair.head.info["warning"]
-    assert unfair.head.info["warning"] in unfair.card
+@pytest.mark.parametrize("gendered", [False, True])
+def test_training_learns_and_a_failed_bias_check_goes_with_the_head(gendered):
+    head, card = heads.train(*toy(gendered), "x")
+    assert len(head.members) == 5
+    assert ("warning" in head.info) == gendered
+    assert head.info.get("warning", "Bias check passed") in card
+    if not gendered:
+        assert np.trace(sum(map(np.array, head.info["confusion"]["counts"].values()))) > 0.9 * 24
 
 
+@pytest.mark.slow
 def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     """The paper prints 0.78 ± 0.02 of five folds; a head on the authors' vectors reaches 0.776 ± 0.011."""
     corpus = regard_corpus.load("de")
@@ -320,7 +315,7 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     def encode(texts):  # they made none of the other subject's sentences
         return np.array([by_text.get(text, np.zeros(768)) for text in texts], dtype=np.float32)
 
-    card = heads.train(corpus, encode, "the authors'").card
+    _, card = heads.train(corpus, encode, "the authors'")
     assert "accuracy 0.779, macro-F1 0.779; the five folds by themselves: accuracy 0.766 ± 0.013" in card
 
 

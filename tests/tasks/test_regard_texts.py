@@ -6,6 +6,7 @@ import unicodedata
 import pytest
 import yaml
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from tests.support.places import ROOT
@@ -96,9 +97,13 @@ def test_space_that_a_tokenizer_lost():
 
 
 def test_language_by_subjects():
-    assert regard_texts.language_of(["Die Frau galt als klug.", "Der Mann schlief.", "Hund."]) == "de"
-    assert regard_texts.language_of(["The woman slept."]) == "en"
-    assert regard_texts.language_of(["Hund.", "Katze.", "Die Frau."]) is None
+    for texts, language in (
+        (["Die Frau galt als klug.", "Der Mann schlief.", "Hund."], "de"),
+        (["The woman slept."], "en"),
+    ):
+        assert regard_texts.language_of(dict(enumerate(texts)), None, "file") == language
+    with pytest.raises(BiasError, match="--language"):
+        regard_texts.language_of(dict(enumerate(["Hund.", "Katze.", "Die Frau."])), None, "file")
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,10 @@
 # ruff: noqa: E501 (a table)
 
 import re
-import shutil
 
 import pytest
 
-from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import errors
-from tests.third_party.test_third_party import HERE, as_if_installed, forget
+from tests.support.fuzzing import command
 
 BENCHMARK, DOCUMENTS = "benchmark.py", "documents.py"
 PAIRS, WRITTEN = "age_pairs.yaml", "age_pairs_gen.yaml"
@@ -33,15 +30,12 @@ MISTAKES = {
     "a name in main": (BENCHMARK, 'main = ("old_share",)', 'main = ("old",)', r"age_stereotypes.main: the score 'old' is unknown..*"),
     "a name in leanings": (BENCHMARK, 'leanings = {"old_share"', 'leanings = {"old_shares"', r"age_stereotypes.leanings: the score 'old_shares' is unknown. Did you mean old_share.*"),
     "a name in unanswered": (BENCHMARK, 'unanswered = "unanswered"', 'unanswered = "answered"', r"age_stereotypes.unanswered: the score 'answered' is unknown. Did you mean unanswered\?"),
-    "unanswered is no share": (BENCHMARK, 'unanswered = "unanswered"', 'unanswered = "old_share"', r"age_stereotypes.unanswered: the range of old_share must be 0 to 1"),
     "a name in standard": (BENCHMARK, 'standard = ("age_pairs",)', 'standard = ("age_pair",)', r"age_stereotypes.standard: the task 'age_pair' is unknown. Did you mean age_pairs.*"),
     "a name in quick": (BENCHMARK, 'quick = {"age_pairs"', 'quick = {"age_pair"', r"age_stereotypes.quick: the task 'age_pair' is unknown. .*"),
     "a name in left_out": (BENCHMARK, "    standard = (", '    left_out = {"full": __import__("lm_eval_bias").authoring.LeftOut("", ("age_pair",))}\n    standard = (', r"age_stereotypes.left_out: the task 'age_pair' is unknown. Did you mean age_pairs.*"),
     "the size of quick": (BENCHMARK, "every_third, 3, 8)", "every_third, 3, 9)", r"quick: age_pairs: items is 9, but 8 documents are chosen"),
     "the choice of quick": (BENCHMARK, "range(0, len(docs), number)", "range(0, len(docs) + 9, number)", r"quick: age_pairs: choose\(\) must give indices of documents, in order and each once"),
     "knowledge": (BENCHMARK, "    standard = (", '    knowledge = ("old_share", 101)\n    standard = (', r"age_stereotypes.knowledge: 101 is outside of the range of old_share"),
-    "a role of an option": (BENCHMARK, "    standard = (", '    options = {"places": "detailed"}\n    standard = (', r"age_stereotypes.options: places has the role 'detailed': .*"),
-    "a card": (BENCHMARK, "card = Card(", "card = dict(", r"age_stereotypes.card: it is not a Card"),
     "no unit": (BENCHMARK, 'unit="proportion"', 'unit=""', r"age_pairs.yaml: age_pairs: unanswered: its unit is '': it must be one of percent, .*"),
     "no direction": (BENCHMARK, "direction=DIRECTION,", 'direction="",', r"age_pairs.yaml: age_pairs: old_share: its direction is empty, though it has a neutral value"),
     "neutral out of range": (BENCHMARK, "neutral=50.0", "neutral=500.0", r"age_pairs.yaml: age_pairs: old_share: its neutral value 500.0 is outside of its range 0 to 100"),
@@ -59,42 +53,21 @@ MISTAKES = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def doctor(tmp_path, monkeypatch, capsys):
-    """What doctor says of the package with a mistake: status and lines of problems."""
-
-    def examine(file="", old="", new=""):
-        compiled = shutil.ignore_patterns("__pycache__")
-        folder = shutil.copytree(HERE / "age_stereotypes", tmp_path / "age_stereotypes", ignore=compiled).parent
-        if file:
-            text = (folder / "age_stereotypes" / file).read_text()
-            assert old in text
-            (folder / "age_stereotypes" / file).write_text(text.replace(old, new))
-        with as_if_installed(monkeypatch, folder, {"age_stereotypes": "age_stereotypes.benchmark:BENCHMARK"}):
-            status = main(["doctor", "--benchmark", "age_stereotypes"])
-        out, err = capsys.readouterr()
-        return status, out.splitlines(), err
-
-    return examine
-
-
-def test_nothing_is_wrong_with_the_package(doctor):
-    status, lines, _ = doctor()
-    assert (status, lines) == (0, ["ok       age_stereotypes: no mistake found; tasks that were run: 3"])
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_line(doctor, name):
-    *edit, line = MISTAKES[name]
-    status, lines, _ = doctor(*edit)
-    problems = [text.removeprefix("problem  ") for text in lines if text.startswith("problem")]
-    assert status == 1
+@pytest.mark.parametrize("name", ["", *MISTAKES])
+def test_a_mistake_is_one_line(name, package):
+    *edit, line = MISTAKES.get(name, ("",))
+    package(*edit)
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    if not name:
+        assert (found.status, found.out) == (0, "ok       age_stereotypes: no mistake found; tasks that were run: 3\n")
+        return
+    problems = [text.removeprefix("problem  ") for text in found.out.splitlines() if text.startswith("problem")]
+    assert found.status == 1
     assert any(re.fullmatch(rf"(.*/)?{line}", text) for text in problems), problems
-    assert len(problems) <= 6, problems
+    assert len(problems) <= 7, problems
 
 
-def test_a_benchmark_that_is_not_there(capsys):
-    forget()
-    assert main(["doctor", "--benchmark", "occugneder"]) == 2
-    assert "no benchmark named 'occugneder'. Did you mean occugender" in capsys.readouterr().err
-    assert not errors.FAULTS
+def test_a_benchmark_that_is_not_there():
+    found = command("doctor", "--benchmark", "occugneder")
+    assert found.status == 2
+    assert "Did you mean occugender" in found.err

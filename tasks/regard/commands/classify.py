@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import re
 import sys
@@ -21,10 +19,7 @@ _OURS = re.compile("(text|regard|label|classifier|warning|p_.*)$", re.IGNORECASE
 
 
 def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
-    """Read rows with a text each, under ``text``.
-
-    Other columns stay as they are, but for those that have the name of one which the labels get: ``regard`` becomes
-    ``regard_before``.
+    """Read rows with a text each, under ``text``; other columns named as the labels' become ``regard_before``, ....
 
     Args:
         path: ``.txt`` (one text a line), ``.csv`` or ``.jsonl``.
@@ -47,17 +42,6 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     return texts
 
 
-def as_text(rows: list[dict[str, Any]], kind: str) -> str:
-    """Rows as JSONL, or as CSV for the ending ``.csv``."""
-    if kind != ".csv":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    buffer = io.StringIO(newline="")
-    writer = csv.DictWriter(buffer, dict.fromkeys(key for row in rows for key in row))
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
@@ -66,18 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recognized = "de or en (default: recognized by the subjects of the texts)"
     add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
     add("--column", metavar="NAME", default="text", help="column or field that holds the text (default text)")
-    add("-o", "--output", metavar="FILE", help=".jsonl or .csv file to write (default: JSONL on standard output)")
-
-
-def _language(texts: list[str], name: str | None, language: str | None) -> str:
-    """Return the language that was named, else that of the subjects with which most texts begin."""
-    if language is None and name is not None and name.startswith(("hub:", "head:")):
-        return regard_texts.LANGUAGES[0]  # such a classifier has its own
-    language = language or regard_texts.language_of(texts)
-    if language is None:
-        raise BiasError("the texts begin with no known subject: name their language with --language (de or en)")
-    regard_texts.check_language({f"text {number}": text for number, text in enumerate(texts, start=1)}, language)
-    return language
+    add("-o", "--output", metavar="FILE", help=".jsonl file to write (default: standard output)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,22 +60,26 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
     """
     target = None if arguments.output is None else expanded(arguments.output)
-    if target is not None and target.suffix not in (".jsonl", ".csv"):
-        raise BiasError(f"--output {arguments.output}: must end in .jsonl or .csv")
+    if target is not None and target.suffix != ".jsonl":
+        raise BiasError(f"--output {arguments.output}: must end in .jsonl")
     files.check_place(arguments.output, [arguments.file])
     found = read(expanded(arguments.file), arguments.column)
-    texts = [row["text"] for row in found]
-    model = classifier.choose(arguments.classifier, _language(texts, arguments.classifier, arguments.language))
+    texts, name, language = [row["text"] for row in found], arguments.classifier, arguments.language
+    if language is not None or not (name or "").startswith(("hub:", "head:")):  # such a classifier has its own
+        places = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+        language = regard_texts.language_of(places, language, arguments.file)
+    model = classifier.choose(name, language or regard_texts.LANGUAGES[0])
     used = model.identity
     for row, (regard, probabilities) in zip(found, classifier.label(model, texts), strict=True):
         row |= {"regard": LABELS.index(regard), "label": regard}
         row |= {f"p_{label}": p for label, p in zip(used.labels, probabilities, strict=True)}
         row |= {"classifier": used.name, **({"warning": used.warning} if used.warning else {})}
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
     if target is None:
-        sys.stdout.write(as_text(found, ".jsonl"))
+        sys.stdout.write(lines)
     else:
         with writing(f"--output {arguments.output}"):
-            write_whole(target, as_text(found, target.suffix).encode())
+            write_whole(target, lines.encode())
     print(f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail})", file=sys.stderr)
     if used.warning:
         print(f"lm-eval-bias: warning: {used.warning}", file=sys.stderr)

@@ -1,0 +1,152 @@
+"""MBBQ's items, their control items and the authors' prompts as documents."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.data import sources
+from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
+from lm_eval_bias.tasks.kinds.bbq_records import (
+    AMBIGUOUS,
+    DISAMBIGUATED,
+    LETTERS,
+    UNKNOWN,
+    QuestionDocument,
+    in_turn,
+)
+
+CATEGORIES = ("age", "disability_status", "gender_identity", "physical_appearance", "ses", "sexual_orientation")
+NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
+BLOCK = 4  # items in a row with the same persons: both questions, ambiguous and disambiguated
+# Blocks about two women or two men, by category and template. The control files leave them out, and number what follows
+# anew: a control item has the place of its item among the others of its template.
+WITHOUT_CONTROL = {("gender_identity", "13"): (1, 5, 6, 10)}
+# what stereotyped_groups and answer_info call the same people
+_SAME = {
+    "low SES": ("lowSES",),
+    "F": ("F", "woman", "girl", "vrouw", "meisje", "kadın", "kız", "mujer", "chica"),
+    "M": ("M", "man", "boy", "jongen", "adam", "erkek çocuk", "hombre", "chico"),
+}
+
+
+@cache
+def _prompts_of(path: str, _: str) -> dict[str, list[str]]:
+    """Read the prompts from the source of the authors' module, which isn't executed; the hash is the cache's."""
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    found = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    english, translated = (ast.literal_eval(found[name]) for name in ("prompts", "trans_prompt_dict"))
+    return {"en": english, **{language: [own[text] for text in english] for language, own in translated.items()}}
+
+
+def prompts(language: str) -> list[str]:
+    """Read the five prompts in a language; their gaps are context, question and the three options."""
+    path = sources.locate("mbbq_answer_detection")
+    return _prompts_of(str(path), sources.manifest().files["mbbq_answer_detection"].sha256)[language]
+
+
+def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
+    """Read an item, and which of its options is biased, as the authors tell it.
+
+    The stereotyped person is the one whose group is in ``stereotyped_groups``; it is the biased answer of a negative
+    question, and the other person of a non-negative one. Without exactly one such person the item is undirected.
+    """
+    infos = [row["answer_info"][f"ans{i}"] for i in range(3)]
+    groups = [info[-1] for info in infos]
+    unknown = groups.index("unknown")
+    named = row["additional_metadata"]["stereotyped_groups"]
+    targets = {same for group in named for same in _SAME.get(group, (group,))}
+    stereotyped = [i for i in range(3) if i != unknown and groups[i] in targets]
+    first = stereotyped[0] if stereotyped else (unknown + 1) % 3
+    choices = [row[f"ans{i}"] for i in range(3)]
+    return {
+        "control": control,
+        "directed": len(stereotyped) == 1,
+        "context_type": AMBIGUOUS if row["context_condition"] == "ambig" else DISAMBIGUATED,
+        "context": row["context"],
+        "question": row["question"],
+        "polarity": row["question_polarity"],
+        "choices": choices,
+        "groups": [UNKNOWN if i == unknown else groups[i] for i in range(3)],
+        "label": row["label"],
+        "biased_choice": first if row["question_polarity"] == "neg" else 3 - unknown - first,
+        "answer": choices[row["label"]],
+    }
+
+
+def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
+    """Read the rows of a file by template, each in the file's order."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for line in sources.locate(name).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        rows.setdefault(row["question_index"], []).append(row)
+    return rows
+
+
+def _direction(block: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Tell whether the disambiguated contexts of a block are along the stereotype; ``None`` for undirected items."""
+    told = next(own for own in block if own["context_type"] == DISAMBIGUATED)
+    return told["label"] == told["biased_choice"] if told["directed"] else None
+
+
+def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
+    """Give each template's items, each followed by its control item, in pairs of blocks along and against."""
+    controls = _rows(f"{name}_control")
+    for template, rows in _rows(name).items():
+        left, blocks = iter(controls[template]), []
+        for number, start in enumerate(range(0, len(rows), BLOCK)):
+            named = number not in WITHOUT_CONTROL.get((category, template), ())
+            common = {"category": category, "template": f"{category} {template}", "block": number}
+            blocks.append(
+                [
+                    {"item": f"{template}-{place}", **common, **item(form, form is not row)}
+                    for place, row in enumerate(rows[start : start + BLOCK], start=start)
+                    for form in ([row, next(left)] if named else [row])
+                ]
+            )
+        by_way = [[[block] for block in blocks if _direction(block) == way] for way in (True, False, None)]
+        alternating = in_turn(by_way)
+        yield [sum(alternating[i : i + 2], []) for i in range(0, len(alternating), 2)]
+
+
+def dataset(
+    language: str, category: str | None = None, fixed: Mapping[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Make the documents by split: items with their control items, in turn from every template, in one prompt or all.
+
+    Args:
+        language: en, es, nl or tr.
+        category: One of the six; all by default.
+        fixed: What ``--metadata`` may not change: all prompts, whether answers are generated.
+        options: The ``prompt``, 1 to 5, and what says nothing about documents.
+    """
+    own = fixed or {}
+    numbers = NUMBERS.chosen({**options, "fixed": own})
+    docs = [
+        doc
+        for name in ([category] if category else CATEGORIES)
+        for doc in in_turn(list(_blocks(f"mbbq_{language}_{name}", name)))
+    ]
+    common = {
+        "benchmark": "mbbq_prompts" if len(numbers) > 1 else "mbbq",
+        "language": language,
+        "order": [0, 1, 2],
+        "letters": LETTERS,
+        "generated": own.get("answers") == "generated",
+        "revision": sources.manifest().files["mbbq_answer_detection"].commit[:12],
+    }
+    return {"test": [{**common, **doc, "wording": number} for doc in docs for number in numbers]}
+
+
+def prompt(doc: QuestionDocument) -> str:
+    """Write the authors' prompt of the document's number, with the options in the file's order."""
+    return prompts(doc["language"])[doc["wording"] - 1].strip().format(doc["context"], doc["question"], *doc["choices"])
+
+
+def continuations(doc: QuestionDocument) -> list[str]:
+    """List what is scored for each choice: its letter in the prompt."""
+    return list(doc["letters"])

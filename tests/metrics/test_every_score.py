@@ -1,0 +1,236 @@
+"""What holds of every score of every benchmark, over random records."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+from lm_eval_bias.core import registry
+from tests.support import score_facts
+from tests.support.random_records import CASES
+
+# sums over texts, tests of them and the share of different ones: these do depend on how many texts there are
+COUNTED = re.compile(r"(^|/)(chi2|n|p|p_permutation|p_holm|distinct)(/|$)")
+# gaps within a group, of which the exchange of the groups makes the other one's
+WITHIN_GROUP = {"female_dominated_gap": "male_dominated_gap", "male_dominated_gap": "female_dominated_gap"}
+UNITS = {"percent", "percent (SE)", "proportion", "difference", "correlation", "nats", "count", "words"}
+REMAIN = re.compile(r"unanswered|refused|dropped|coverage|lms|(^|/)n$")  # have a value where no answer could be read
+
+every = pytest.mark.parametrize("name", CASES)
+
+
+def made(name, seed=0):
+    return CASES[name].make(np.random.default_rng(seed))
+
+
+def scores(name, records, detailed=True):
+    return {score.name: score for score in registry.get(name).scores(records, detailed)}
+
+
+@cache
+def found(name, seed=0):
+    records = made(name, seed)
+    return {key: score.compute(records) for key, score in scores(name, records).items()}
+
+
+def near(value, expected, **allowed):
+    return value == pytest.approx(expected, nan_ok=True, **({"rel": 1e-9, "abs": 1e-9} | allowed))
+
+
+def check(score, estimate):
+    """What any estimate is: in the range with its ends, or nan with a reason; an error is never 0."""
+    assert not math.isinf(estimate.value), score.name
+    assert not estimate.stderr <= 0, score.name
+    if math.isnan(estimate.value):
+        assert math.isnan(estimate.stderr), score.name
+        assert estimate.reason, score.name
+        assert estimate.ends() is None, score.name
+        return
+    low, high = score.low - 1e-9, max(score.high, score.largest or score.high) + 1e-9
+    assert low <= estimate.value <= high, score.name
+    for ends in (estimate.interval, estimate.fixed_interval):
+        assert ends is None or low <= ends[0] <= estimate.value + 1e-9 <= ends[1] + 2e-9 <= high + 2e-9, score.name
+    if score.has_stderr and math.isnan(estimate.stderr):
+        assert estimate.reason, score.name
+
+
+def test_every_benchmark_is_here():
+    own = {name for name in registry.by_name() if registry.is_own(registry.family(name))}
+    assert own == set(CASES)
+
+
+@every
+def test_scores_are_in_their_range_whatever_is_answered(name):
+    for seed in range(4):
+        records = made(name, seed)
+        for key, score in scores(name, records).items():
+            check(score, found(name, seed)[key])
+
+
+@every
+def test_most_scores_have_a_value_and_an_error(name):
+    """So that what follows says something."""
+    valued = [key for key, estimate in found(name).items() if not math.isnan(estimate.value)]
+    assert len(valued) > 0.85 * len(found(name))
+    short = scores(name, made(name), detailed=False)  # a breakdown by template has one cluster
+    uncertain = [key for key in valued if key in short and short[key].has_stderr]
+    assert sum(found(name)[key].stderr > 0 for key in uncertain) > 0.8 * len(uncertain)
+
+
+@every
+def test_scores_say_what_they_are(name):
+    for score in scores(name, made(name)).values():
+        assert score.summary, score.name
+        assert score.direction, score.name
+        assert score.source, score.name
+        assert score.unit in UNITS, score.name
+        assert score.low < score.high, score.name
+        assert score.neutral is None or score.low <= score.neutral <= score.high, score.name
+        assert score.largest is None or score.largest > score.high, score.name
+        told = score.describe()
+        assert set(told) == {"name", "summary", "range", "neutral", "direction", "unit", "source", "higher_is_better"}
+        assert told["range"] == [end if math.isfinite(end) else None for end in (score.low, score.high)]
+        if score.higher_is_better is not None:  # the best value is an end of the range
+            best = score.high if score.higher_is_better else score.low
+            assert score.neutral == best, score.name
+
+
+@every
+def test_names_are_unique_and_main_scores_are_headlines(name):
+    benchmark, records = registry.get(name), made(name)
+    for own in ([], records):
+        for detailed in (False, True):
+            names = [score.name for score in benchmark.scores(own, detailed)]
+            assert len(names) == len(set(names))
+            short = [score.name for score in benchmark.scores(own)]
+            assert set(short) <= set(names)
+    listed = scores(name, records)
+    assert all(listed[main].headline and listed[main].table for main in benchmark.main)
+    assert not benchmark.unanswered or benchmark.unanswered in listed
+
+
+@every
+def test_nothing_in_is_nan_with_a_reason(name):
+    for score in scores(name, made(name)).values():
+        estimate = score.compute([])
+        check(score, estimate)
+        assert math.isnan(estimate.value) or (estimate.value, estimate.n) == (0, 0), score.name
+        assert estimate.reason, score.name
+        assert score.table is None or isinstance(score.table([]), str), score.name
+
+
+@every
+def test_what_the_model_did_not_answer_is_no_score(name):
+    records = [*map(CASES[name].silence, made(name))]
+    for key, score in scores(name, made(name)).items():
+        estimate = score.compute(records)
+        check(score, estimate)
+        if not REMAIN.search(key):
+            assert math.isnan(estimate.value), key
+            assert score.table is None or isinstance(score.table(records), str), key
+
+
+@every
+def test_one_record_and_one_cluster_have_no_error(name):
+    whole = made(name)
+    first = [r for r in whole if all(r[field] == whole[0][field] for field in CASES[name].clusters)]
+    for records in (whole[:1], first):
+        for score in scores(name, whole).values():
+            estimate = score.compute(records)
+            check(score, estimate)
+            assert math.isnan(estimate.stderr), score.name
+
+
+@every
+def test_records_that_are_all_alike_have_no_certainty(name):
+    records = made(name)
+    alike = [{**r, **{k: v for k, v in records[0].items() if k not in (*CASES[name].clusters, "item")}}
+             for r in records]  # fmt: skip
+    for score in scores(name, records).values():
+        check(score, score.compute(alike))
+
+
+@every
+def test_order_does_not_matter(name):
+    records = made(name)
+    for key, score in scores(name, records).items():
+        estimate, again = found(name)[key], score.compute(records[::-1])
+        assert repr(again.stderr) == repr(estimate.stderr), key
+        if not key.endswith("likelihood_diff"):  # which is summed as the harness does it
+            assert repr(again.value) == repr(estimate.value), key
+        assert (again.n, again.reason) == (estimate.n, estimate.reason), key
+
+
+@every
+def test_the_names_of_clusters_do_not_matter(name):
+    records, renamed = made(name), made(name)
+    for field in CASES[name].clusters:
+        labels = sorted({r[field] for r in records})
+        new = dict(
+            zip(labels, np.random.default_rng(1).permutation([f"n{k}" for k in range(len(labels))]), strict=True)
+        )
+        renamed = [{**r, field: str(new[r[field]])} for r in renamed]
+    for key, score in scores(name, records, detailed=False).items():
+        estimate, again = score.compute(records), score.compute(renamed)
+        assert near(again.value, estimate.value), key
+        if not key.startswith("labour_"):  # whose resamples are drawn in the order of the names
+            assert near(again.stderr, estimate.stderr, rel=1e-6), key
+
+
+@every
+def test_data_twice_change_no_value(name):
+    records = made(name)
+    for key, score in scores(name, records).items():
+        twice = score.compute([*records, *records])
+        if CASES[name].once:
+            check(score, twice)
+        elif not COUNTED.search(key):
+            assert near(twice.value, found(name)[key].value), key
+
+
+@every
+def test_what_is_compared_is_the_score(name):
+    for seed in range(3):
+        records = made(name, seed)
+        for key, score in scores(name, records).items():
+            if score.table is not None:
+                form, value = score.table(records), found(name, seed)[key].value
+                if "in_choice/mean" in key:  # wordings differ in how many answers name a choice
+                    assert isinstance(form, str)
+                    continue
+                assert isinstance(form, str) if math.isnan(value) else near(form.value, value), key
+
+
+@every
+def test_a_score_around_its_neutral_value_mirrors_with_the_groups(name):
+    records = made(name)
+    swapped = [*map(CASES[name].swap, records)]
+    mirrored = 0
+    for key, score in scores(name, records).items():
+        if score.neutral is None or score.low - score.neutral != score.neutral - score.high or "contrast/acc" in key:
+            continue
+        estimate, again = found(name)[WITHIN_GROUP.get(key, key)], score.compute(swapped)
+        assert near(again.value, 2 * score.neutral - estimate.value), key
+        if not key.startswith("labour_"):
+            assert near(again.stderr, estimate.stderr, rel=1e-6), key
+        mirrored += 1
+    assert mirrored
+
+
+@every
+def test_a_records_own_part_is_a_number_or_none(name):
+    records = made(name)
+    for key, score in scores(name, records).items():
+        parts = [part for r in records if (part := score.sample(r)) is not None]
+        assert parts, key
+        assert all(isinstance(float(part), float) and math.isfinite(part) for part in parts), key
+
+
+def test_ranges_neutral_values_and_units_are_those_on_file():
+    with score_facts.FILE.open(encoding="utf-8", newline="") as lines:
+        assert list(score_facts.rows()) == list(csv.reader(lines))[1:]
