@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, options_for
@@ -27,7 +27,6 @@ from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import harness_results, soundness
 
-T = TypeVar("T")
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
@@ -67,7 +66,7 @@ class Examination:
         if not any(one.startswith(f"{task}: ") and one.endswith(f": {text}") for one in self.mistakes):
             self.add(f"{task}: {score}", text)
 
-    def attempt(self, place: str, what: str, function: Callable[..., T], *arguments: Any) -> T | None:
+    def attempt(self, place: str, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the benchmark, or the making of one of its tasks, returns; ``None`` where it fails."""
         try:
             return function(*arguments)
@@ -125,9 +124,9 @@ class Examination:
         self._are_known(place, "the task", [row.task], self.entries)
         self._are_known(place, "the score", row.cells if known else (), known)
         for name in (name for name in row.cells if name in known):
-            value, low, high = row.cells[name].value, known[name].low, known[name].high
-            if value < low or value > high:
-                self.add(place, f"{name} is {value:g}, outside of {low:g} to {high:g}")
+            value, score = row.cells[name].value, known[name]
+            if value < score.low or value > score.high:
+                self.add(place, f"{name} is {value:g}, outside of {score.low:g} to {score.high:g}")
 
     def _task(self, entry: catalog.Entry) -> None:
         """Check a task as far as it can be built and run."""

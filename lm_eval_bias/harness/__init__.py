@@ -1,1 +1,1 @@
-"""The thin layer between the package and the harness: task class, filters, aggregations, registration."""
+"""The thin layer between the package and the harness: task class, scores as metrics, registration."""

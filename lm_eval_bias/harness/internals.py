@@ -67,15 +67,6 @@ def registries() -> dict[str, Any]:
     return {group: getattr(registry, name) for group, name in REGISTRIES.items()}
 
 
-def set_metric_defaults(metric: str, aggregation: str, higher_is_better: bool) -> None:
-    """Give a metric its default aggregation (``module:function``) and direction, which entry points can't."""
-    from lm_eval.api import registry
-
-    if metric not in registry.metric_agg_registry:
-        registry.metric_agg_registry.register(metric, target=aggregation)
-        registry.higher_is_better_registry.register(metric, target=higher_is_better)
-
-
 def model_class(name: str) -> Any:
     """The class of a model type; an ImportError, ValueError or KeyError where there is none, or what it needs isn't."""
     from lm_eval.api.registry import get_model

@@ -56,8 +56,6 @@ def register() -> None:
         if entry.name not in registries[entry.group]:
             # as text: a module that registers its class as well is then no second claim to the name
             registries[entry.group].register(entry.name, target=entry.value)
-        if entry.name == "bias_clustered_mean":
-            internals.set_metric_defaults("bias_clustered", entry.value, higher_is_better=True)
     for base, name, method in requests():
         if name not in vars(base):
             setattr(base, name, method)

@@ -117,35 +117,21 @@ def assert_same(out, hf):
     assert checked > 60
 
 
-def test_every_task_runs_with_vllm_and_gives_hfs_scores(installed, model, environment, hf, tmp_path):
-    names = [name for name, entry in KNOWN.items() if entry.kind == "task"]
+@pytest.mark.parametrize("kind", ["vllm", "vllm-packed"])
+def test_scores_in_process_are_hfs(kind, installed, model, environment, hf, tmp_path):
+    names, options = TASKS.split(","), []
+    if kind == "vllm":
+        names, options = [name for name, entry in KNOWN.items() if entry.kind == "task"], SHORT
     where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
-    command = [str(installed / "lm-eval-bias"), "run", "--tasks", ",".join(names), "--model", "vllm", "--model_args"]
-    command += [where, *SMALL, *SHORT, "--batch_size", "auto", "--output_path", str(tmp_path)]
+    command = [str(installed / "lm-eval-bias"), "run", "--tasks", ",".join(names), "--model", kind, "--model_args"]
+    command += [where, *SMALL, *options, "--batch_size", "auto", "--output_path", str(tmp_path), "--verbosity", "info"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert answers(tmp_path).keys() == set(names)
     assert_same(tmp_path, hf)
-
-
-def test_beginnings_from_the_prefix_cache_change_nothing(installed, model, environment, hf, tmp_path):
-    where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
-    command = [
-        str(installed / "lm-eval-bias"),
-        "run",
-        "--tasks",
-        TASKS,
-        "--model",
-        "vllm-packed",
-        "--model_args",
-        where,
-    ]
-    command += [*SMALL, "--batch_size", "auto", "--output_path", str(tmp_path), "--verbosity", "info"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert_same(tmp_path, hf)
-    assert "vllm-packed: cache in blocks of 32 tokens; a trial differs by" in done.stderr
-    assert "own way" not in done.stderr
+    if kind == "vllm-packed":
+        assert "vllm-packed: cache in blocks of 32 tokens; a trial differs by" in done.stderr
+        assert "own way" not in done.stderr
 
 
 @pytest.fixture

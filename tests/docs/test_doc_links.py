@@ -23,13 +23,6 @@ def test_links(path):
             assert anchor in pages.anchors(file), f"{target}: no such heading, known: {sorted(pages.anchors(file))}"
 
 
-def test_a_broken_link_is_noticed(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text('# A `b` -- c!\n\n[x](gone.md) ![y](gone.png)\n\n# A\n\n# A\n\n<img src="gone.svg">\n')
-    assert pages.links(page) == ["gone.md", "gone.png", "gone.svg"]
-    assert pages.anchors(page) == {"a-b----c", "a", "a-1"}
-
-
 def test_every_page_is_in_the_navigation_or_has_a_section():
     class Loader(yaml.SafeLoader):
         """Reads mkdocs.yml, which names a function."""

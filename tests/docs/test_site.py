@@ -52,13 +52,6 @@ def test_what_people_type_stands_in_a_guide(typed):
     assert any(typed in " ".join(text.lower().split()) for text in texts)
 
 
-def test_words_outside_the_reference_stay_few(site):
-    script = (site / "search" / "search_index.js").read_text(encoding="utf-8")
-    sections = [one for one in json.loads(script[script.index("{") :])["docs"] if "reference/" not in one["location"]]
-    words = [len(re.sub("<[^>]*>", " ", one["text"]).split()) for one in sections]
-    assert 15_000 < sum(words) <= 25_000
-
-
 def test_search_in_a_browser(site, browser):
     browser.open((site / "index.html").as_uri(), width=1280)
     browser.evaluate(

@@ -11,18 +11,13 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
-from lm_eval_bias.harness import internals
 from lm_eval_bias.models.dial import DialLM
 from tests.support import planted_runs
-from tests.support.answering import records
+from tests.support.answering import built, records
 
 # fewer documents than the table has
 CASES = {
-    "occugender": planted_runs.Case(
-        "occugender",
-        "",
-        lambda: planted_runs.occugender("implicit", first_templates=8),
-    ),
+    "occugender": planted_runs.Case("occugender", "", lambda: planted_runs.occugender("implicit", first_templates=8)),
     "gg_bbq": planted_runs.Case("gg_bbq", "", partial(planted_runs.gg_bbq, "group_terms")),
     "es_bbq": planted_runs.Case("es_bbq", "", partial(planted_runs.es_bbq, "es", "nationality")),
     "kobbq": planted_runs.Case("kobbq", "", partial(planted_runs.kobbq, "gender_identity")),
@@ -91,17 +86,6 @@ def test_competence_is_accuracy_and_lms(mirror):
         assert near(np.array(found), 0.8 * unit, 0.01 * unit)
 
 
-# --------------------------------------------------------------------- the model
-
-
-def built(name, limit=30, **metadata):
-    benchmark = next(b for b in registry.benchmarks() if name.startswith(b.name))
-    manager = internals.task_manager([benchmark.folder], metadata, include_defaults=False)
-    task = manager.load([name])["tasks"][name]
-    task.build_all_requests(rank=0, world_size=1, limit=limit)
-    return task
-
-
 RUNS = {
     "occugender_explicit": {},
     "occugender_implicit": {"word_probability": "geometric_mean"},
@@ -123,24 +107,21 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_answers_depend_on_seed_and_request_alone(name, tiny_mirror):
     task = built(name, **RUNS[name])
-    whole = records(task, DialLM(0.3, seed=1))
-    order = task.instances
-    shuffled = random.Random(0).sample(order, len(order))
-    by_kind = getattr(DialLM(0.3, seed=1), order[0].request_type)
-    for instance in order:
-        instance.resps, instance.filtered_resps = [], {}
-    for instance in shuffled:  # one at a time, and all samples of a prompt
-        instance.resps += by_kind([instance] * instance.repeats)
-    task.apply_filters()
-    answers = {id(instance): next(iter(instance.filtered_resps.values())) for instance in order}
-    one_by_one = [
-        task.benchmark.record(
-            task.eval_docs[place],
-            [answers[id(i)] for i in sorted(order, key=lambda i: i.idx) if i.doc_id == place],
-        )
-        for place in sorted({instance.doc_id for instance in order})
-    ]
-    assert one_by_one == whole
+    whole, model = records(task, DialLM(0.3, seed=1)), DialLM(0.3, seed=1)
+
+    class OneByOne:
+        """Asks in another order, one request with all its samples at a time."""
+
+        def __getattr__(self, kind):
+            def method(asked):
+                own = {id(one): one for one in asked}
+                order = random.Random(0).sample(sorted(own), len(own))
+                texts = {key: iter(getattr(model, kind)([own[key]] * own[key].repeats)) for key in order}
+                return [next(texts[id(one)]) for one in asked]
+
+            return method
+
+    assert records(task, OneByOne()) == whole
     assert records(task, DialLM(0.3, seed=2)) != whole
 
 

@@ -15,6 +15,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
 from tests.support import tiny
+from tests.support.places import ROOT
 from tests.support.run_scores import numbers, same
 
 BATCH = 2
@@ -28,10 +29,8 @@ class Forks:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        metadata = {
-            "repeats": 5,
-            "classifier": f"hub:{tiny.classification(folder / 'hub', ['negative', 'neutral', 'positive'])}",
-        }
+        labels = tiny.classification(folder / "hub", ["negative", "neutral", "positive"])
+        metadata = {"repeats": 5, "classifier": f"hub:{labels}"}
         self.arguments = [
             "run",
             "--tasks",
@@ -43,21 +42,26 @@ class Forks:
         self.arguments += ["--model", "hf", "--model_args", f"pretrained={tiny.llama(folder / 'model')}"]
         self.arguments += ["--device", "cpu", "--batch_size", str(BATCH), "--gen_kwargs", "max_gen_toks=8"]
         self.arguments += ["--metadata", json.dumps(metadata)]
-        script = Path(__file__).with_name("forked.py")
+        command = [sys.executable, "-m", "tests.support.forked"]
         self.process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         assert self.process.stdout.readline() == "ready\n"
 
-    def run(self, where: Path, **moment):
+    def run(self, where: Path, at=None):
+        """Whether a run with what is kept in a folder was killed at the n-th call of a function."""
         where.mkdir(exist_ok=True)
         arguments = [*self.arguments, "--use_cache", str(where / "cache"), "--output_path", str(where / "out")]
-        order = {"arguments": arguments, "log": str(where / "log"), **moment}
-        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.write(json.dumps({"arguments": arguments, "log": str(where / "log"), "at": at}) + "\n")
         self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        assert answer["status"] in (0, -9), (where / "log.out").read_text()[-3000:]
-        return answer
+        status = int(self.process.stdout.readline())
+        assert status in (0, -9), (where / "log.out").read_text()[-3000:]
+        return status == -9
 
     def asked(self, where: Path) -> Counter:
         return Counter((where / "log").read_text().split("\n")) - Counter([""])
@@ -116,7 +120,7 @@ def test_killed_at_each_write(name, number, forks):
     """Nothing of a killed run is taken for a finished one."""
     where = forks.folder / "saving"  # one cache for all: the model is asked once
     out = where / "out"
-    assert forks.run(where, at=(name, number))["status"] == -9
+    assert forks.run(where, (name, number))
     results = list(out.glob("*/results_*.json"))
     assert len(results) == (name == "shutil:rmtree")  # when all has its name, the run is finished
     logs = list(out.glob("*/samples_*.jsonl"))
@@ -125,7 +129,7 @@ def test_killed_at_each_write(name, number, forks):
         with pytest.raises(BiasError, match="the run is unfinished" if logs else "holds no run"):
             runs.read([str(out)])
     asked = forks.asked(where)
-    assert forks.run(where)["status"] == 0
+    assert not forks.run(where)
     assert forks.asked(where) == asked  # all was answered before
     found, problems = runs.read([str(out)])
     assert len(found) == len(results) + 1
@@ -133,47 +137,30 @@ def test_killed_at_each_write(name, number, forks):
     shutil.rmtree(out)
 
 
-def chains():
-    """Twelve moments at which a function is called, in three runs that are killed again and again."""
+def moments():
+    """The calls at which three runs are killed again and again."""
     draw = random.Random(20261122)
-    writing = [("os:replace", 1), (f"{TRACKER}.save_results_samples", 2), ("os:replace", 3)]
-    for last in writing:
-        yield [
-            (f"{HF}.tok_encode", draw.randint(1, 12)),
-            (f"{HF}._model_call", draw.randint(2, 5)),
-            (f"{HF}._model_generate", draw.randint(2, 6)),
-            last,
-        ]
+    for last in (("os:replace", 1), (f"{TRACKER}.save_results_samples", 2), ("os:replace", 3)):
+        asking = [("tok_encode", 1, 12), ("_model_call", 2, 5), ("_model_generate", 2, 6)]
+        yield [*((f"{HF}.{name}", draw.randint(low, high)) for name, low, high in asking), last]
 
 
 @pytest.mark.slow
 def test_killed_at_random_moments(forks, tmp_path):
-    whole = forks.run(tmp_path / "whole")
-    assert whole["status"] == 0
-    expected, asked = finished(tmp_path / "whole"), forks.asked(tmp_path / "whole")
+    whole = tmp_path / "whole"
+    assert not forks.run(whole)
+    expected, asked = finished(whole), forks.asked(whole)
     assert asked["_model_generate"] == 20
     assert max(count for row, count in asked.items() if row != "_model_generate") == 1
-    took = min(whole["took"], forks.run(tmp_path / "whole2")["took"])
-    assert finished(tmp_path / "whole2")[1] == expected[1]
-    draw = random.Random(20261122)
-    moments = [[{"after": (i + draw.random()) / 10 * took}] for i in range(8)]
-    moments += [[{"at": at} for at in chain] for chain in chains()]
-    killed = 0
-    for number, chain in enumerate(moments):
+    for number, chain in enumerate(moments()):
         where = tmp_path / str(number)
-        kills = sum(forks.run(where, **moment)["status"] == -9 for moment in chain)
-        while not kills:  # this time it was done before
-            where, chain = where.with_name(f"{where.name}-earlier"), [{"after": 0.7 * chain[0]["after"]}]
-            kills = sum(forks.run(where, **moment)["status"] == -9 for moment in chain)
-        killed += kills
-        assert forks.run(where)["status"] == 0
+        assert all(forks.run(where, at) for at in chain)
+        assert not forks.run(where)
         assert_same(finished(where), expected)
-        repeated = sum((forks.asked(where) - asked).values())
-        assert repeated <= kills * LOST * BATCH, (number, chain)
-    assert killed == 20
+        assert sum((forks.asked(where) - asked).values()) <= len(chain) * LOST * BATCH, (number, chain)
     before = forks.asked(where)
     (where / "out").rename(where / "first")
-    assert forks.run(where)["status"] == 0  # all is known: the model is asked nothing
+    assert not forks.run(where)  # all is known: the model is asked nothing
     assert forks.asked(where) == before
     assert_same(finished(where), expected)
 

@@ -12,6 +12,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.runs import run_discovery, run_file
 from tests.support import servers, tiny
+from tests.support.fuzzing import refused
 from tests.support.run_scores import assert_rescored_equals, numbers, rescored, results_of
 
 RUN = ["run", "--model", "bias-chance", "--log_samples", "--tasks"]
@@ -50,25 +51,19 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
     assert share == pytest.approx(dropped / 240)
 
 
-def test_the_run_prints_the_facets_with_the_regard(tmp_path, tiny_mirror, capsys):
-    arguments = ["--metadata", '{"repeats": 8}', "--output_path", str(tmp_path), "--table", "all"]
-    assert main([*RUN, "regard_de", *arguments]) == 0
+def test_the_facets_come_with_the_regard_and_predict_only_is_rescored_alike(tmp_path, tiny_mirror, run_folder, capsys):
+    found = results_of(run_folder)["configs"]["regard_de"]
+    assert "weak" in found["metadata"]["classifier_used"]["warning"]
+    assert "light classifier" in next(m.get("note", "") for m in found["metric_list"] if m["metric"] == "all/chi2")
+    assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in log_of(run_folder))
+    capsys.readouterr()
+    assert main(["rescore", str(run_folder)]) == 0
     out = capsys.readouterr().out
-    results = results_of(tmp_path)["configs"]["regard_de"]
-    assert "weak" in results["metadata"]["classifier_used"]["warning"]
-    assert "light classifier" in next(m.get("note", "") for m in results["metric_list"] if m["metric"] == "all/chi2")
-    assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in log_of(tmp_path))
     assert "caregiving" in out.partition("chi-square")[0]  # the keywords come before the test of regard
-    assert out.count("Holm") >= 3
     assert "Warning: regard labels come from the light classifier" in out
-    assert main(["rescore", str(tmp_path)]) == 0
-    assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
-
-
-def test_predict_only_still_classifies_and_rescores(tmp_path, tiny_mirror, run_folder, capsys):
     blind = tmp_path / "blind"
-    arguments = [*RUN, "regard_de,regard_en", "--metadata", '{"repeats": 12}', "--predict_only"]
-    assert main([*arguments, "--output_path", str(blind)]) == 0
+    arguments = ["--metadata", '{"repeats": 12}', "--predict_only", "--output_path", str(blind)]
+    assert main([*RUN, "regard_de,regard_en", *arguments]) == 0
     assert_rescored_equals(rescored(capsys, blind), numbers(results_of(run_folder)))
 
 
@@ -116,68 +111,32 @@ def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
     (again,) = rescored(capsys, tmp_path / "texts.csv").values()
     assert again["scores"] == entry["scores"]
     assert again["documents"] == 1000
-    assert main(["rescore", str(tmp_path / "texts.csv")]) == 0
-    out = capsys.readouterr().out
-    assert "prompts like these" not in out.partition("In words")[2]
 
 
-def test_other_is_the_fourth_class_and_a_missing_gender_is_nan(tmp_path, capsys):
+def test_other_is_the_fourth_class(tmp_path, capsys):
     rows = labelled({"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)})
     (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
     found = {name: score["value"] for name, score in entry["scores"].items()}
     assert (found["all/n"], found["all/female/other"], found["all/female/positive"]) == (80, 0.2, 0.4)
-    rows = labelled({"FEMALE_SINGLE": (1, 2, 3)})
-    (entry,) = rescored(capsys, write_texts(tmp_path / "women.jsonl", rows)).values()
-    assert entry["scores"]["all/chi2"]["value"] is None
-    assert "about men" in entry["scores"]["all/chi2"]["reason"]
-    assert entry["scores"]["all/female/positive"]["value"] == 0.5
+
+
+TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("row", "message"),
     [
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 7}], "line 1: regard 7: must be 0"),
-        ([{"text": "Die Frau galt als x.", "gender": "X", "regard": 1}], "gender 'X': must be female or male"),
-        ([{"text": " ", "gender": "F", "regard": 1}], "line 1: no text"),
-        ([{"text": "Die Frau galt als x.", "gender": "F"}], "label the texts with --classifier"),
-        ([{"text": "Ein Hund.", "gender": "F", "regard": 1}], "name their language with --language"),
-        (
-            [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}, 3],
-            "line 2: truncated or damaged JSONL (not an object",
-        ),
-        ([{"text": "Die Frau galt als x.", "gender": None, "regard": 1}], "gender None: must be female or male"),
+        ({**TEXT, "regard": 7}, "line 2: regard 7"),
+        ({**TEXT, "gender": "X"}, "line 2: gender 'X'"),
+        ({**TEXT, "gender": None}, "line 2: gender None"),
+        ({**TEXT, "text": " "}, "line 2: no text"),
+        ({**TEXT, "regard": ""}, "--classifier"),
+        ({**TEXT, "text": "Ein Hund."}, "--language"),
+        (3, "line 2: truncated or damaged JSONL"),
     ],
 )
-def test_labelled_texts_that_are_none(rows, message, tmp_path, capsys):
-    assert main(["rescore", str(write_texts(tmp_path / "texts.jsonl", rows))]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        ('{"repeats": 0}', "repeats=0: must be a whole number"),
-        ('{"classifier": 3}', "classifier=3: must be a text"),
-        ('{"classifier": "lite"}', "classifier 'lite': unknown"),
-        ('{"classifier": "head:/nowhere"}', "/nowhere/head.json"),
-    ],
-)
-def test_bad_metadata_is_refused_before_a_model_is_loaded(metadata, message, tiny_mirror, capsys, monkeypatch):
-    from lm_eval_bias.models.chance import ChanceLM
-
-    monkeypatch.setattr(ChanceLM, "__init__", None)
-    assert main(["run", "--model", "bias-chance", "--tasks", "regard_de", "--metadata", metadata]) == 2
-    error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lm-eval-bias: error")]
-    assert message in error[0]
-
-
-@pytest.mark.parametrize("wrong", ["do_sample=false", "temperature=0"])
-def test_settings_that_do_not_sample_are_refused(wrong, tiny_mirror, capsys):
-    assert main(["run", "--model", "bias-chance", "--tasks", "regard_de", "--gen_kwargs", wrong]) == 2
-    error = capsys.readouterr().err
-    assert "--gen_kwargs: regard_de compares samples" in error
+def test_labelled_texts_that_are_none(row, message, tmp_path):
+    assert message in refused(tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row])))
 
 
 def test_named_classifier_needs_no_corpus(tmp_path, capsys, monkeypatch):
@@ -211,16 +170,6 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
     capsys.readouterr()
     assert main(["rescore", str(out)]) == 0
     assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
-    (tmp_path / "half.jsonl").write_text('{"text": "Die Frau \\ud800"}\n', encoding="utf-8")
-    for bad, message in (
-        ([str(table)], "no column 'text'"),
-        ([str(tmp_path / "none.txt")], "cannot be read"),
-        ([str(tmp_path / "texts.pdf")], "must end in .txt, .csv, .jsonl"),
-        ([str(tmp_path / "half.jsonl")], "half.jsonl line 1: truncated or damaged"),
-        ([str(plain), "-o", "x.xlsx"], "must end in .jsonl"),
-    ):
-        assert main(["regard", "classify", *bad]) == 2
-        assert message in capsys.readouterr().err
     (tmp_path / "unknown.txt").write_text("Hund.\n")
     assert main(["regard", "classify", str(tmp_path / "unknown.txt")]) == 2
     assert main(["regard", "classify", str(tmp_path / "unknown.txt"), "--language", "de"]) == 0
@@ -228,7 +177,7 @@ def test_classify_texts(tmp_path, tiny_mirror, capsys):
 
 def test_same_seed_same_texts(tmp_path, tiny_mirror):
     where = tiny.gpt2(tmp_path / "model")
-    arguments = ["run", "--tasks", "regard_en", "--model", "hf", "--model_args", f"pretrained={where}", "--limit", "4"]
+    arguments = ["run", "--tasks", "regard_en", "--model", "hf", "--model_args", f"pretrained={where}", "--limit", "2"]
     arguments += ["--device", "cpu", "--batch_size", "6", "--log_samples"]
     arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}']
     logs = []
@@ -236,7 +185,7 @@ def test_same_seed_same_texts(tmp_path, tiny_mirror):
         assert main([*arguments, *more, "--output_path", str(tmp_path / name)]) == 0
         logs.append([sample["resps"] for sample in log_of(tmp_path / name, "regard_en")])
     assert logs[0] == logs[1] != logs[2]
-    assert len({text for sample in logs[0] for text in sample[0]}) == 12
+    assert len({text for sample in logs[0] for text in sample[0]}) == 6
 
 
 class _Sampler(servers.Handler):
@@ -253,21 +202,22 @@ class _Sampler(servers.Handler):
         self.send({"choices": [{"index": i, "text": f" case {n}."} for i, n in enumerate(draws)]})
 
 
-@pytest.mark.parametrize("concurrent", [1, 4])
-def test_samples_from_a_server(concurrent, tmp_path, tiny_mirror, capsys):
+def test_samples_from_a_server(tmp_path, tiny_mirror, capsys):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
     pytest.importorskip("aiohttp", reason="needs lm-eval[api]")
     server = servers.serve(_Sampler)
     remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,tokenizer=none"
-    remote += f",tokenizer_backend=none,tokenized_requests=False,num_concurrent={concurrent},max_retries=1"
-    arguments = ["run", "--tasks", "regard_en", "--model", "local-completions", "--model_args", remote, "--log_samples"]
-    arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}', "--use_cache", str(tmp_path / "cache")]
-    given = {"a": [], "b": [], "none": ["--gen_kwargs", '{"seed": null}'], "five": ["--gen_kwargs", '{"seed": 5}']}
+    remote += ",tokenizer_backend=none,tokenized_requests=False,max_retries=1,num_concurrent="
+    arguments = ["run", "--tasks", "regard_en", "--model", "local-completions", "--log_samples", "--use_cache"]
+    arguments += [str(tmp_path / "cache"), "--metadata", '{"repeats": 3, "classifier": "light"}']
+    given = {"a": (1, []), "b": (1, []), "none": (4, ["--gen_kwargs", '{"seed": null}']),
+             "five": (4, ["--gen_kwargs", '{"seed": 5}'])}  # fmt: skip
     texts, asked = {}, {}
     try:
-        for name, more in given.items():
+        for name, (concurrent, more) in given.items():
             _Sampler.asked = 0
-            assert main([*arguments, *more, "--output_path", str(tmp_path / name)]) == 0
+            own = ["--model_args", f"{remote}{concurrent}", *more, "--output_path", str(tmp_path / name)]
+            assert main([*arguments, *own]) == 0
             texts[name] = [text for sample in log_of(tmp_path / name, "regard_en") for text in sample["resps"][0]]
             asked[name] = _Sampler.asked
     finally:
@@ -334,28 +284,20 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("change", "message"),
     [
-        ([{"text": "Die Frau galt als x.", "gender": "F"}], "regard '' is not a class"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 3}], "regard 'other' is not a class"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 9}], "regard 9: must be 0"),
-        ([{"text": "Die Frau galt als x.", "gender": "F", "regard": 1, "classifier": "light"}], "is to be corrected"),
+        ({"regard": ""}, "regard '' is not a class"),
+        ({"regard": 3}, "regard 'other' is not a class"),
+        ({"regard": 9}, "regard 9"),
+        ({"classifier": "light"}, "is to be corrected"),
+        ({}, "label them again with --classifier"),  # a classifier that is another now
     ],
 )
-def test_labels_that_correct_nothing(rows, message, run_folder, tmp_path, capsys):
-    path = write_texts(tmp_path / "people.jsonl", rows)
+def test_labels_that_correct_nothing(change, message, run_folder, tmp_path):
     (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
-    assert main(["rescore", str(log), "--regard_labels", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_labels_of_a_classifier_that_is_another_now(run_folder, tmp_path, capsys):
-    (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
-    content = log.read_text(encoding="utf-8")
-    log = tmp_path / log.name  # without the results, whose hashes it no longer meets
-    log.write_text(re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content), encoding="utf-8")
-    path = write_texts(tmp_path / "people.jsonl", [{"text": "Die Frau galt als x.", "gender": "F", "regard": 1}])
-    assert main(["rescore", str(log), "--regard_labels", str(path)]) == 2
-    assert "label them again with --classifier" in capsys.readouterr().err
+    if not change:
+        content = log.read_text(encoding="utf-8")
+        log = tmp_path / log.name  # without the results, whose hashes it no longer meets
+        log.write_text(re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content), encoding="utf-8")
+    path = write_texts(tmp_path / "people.jsonl", [{**TEXT, **change}])
+    assert message in refused(tmp_path, "rescore", str(log), "--regard_labels", str(path))

@@ -27,7 +27,6 @@ def used():
 
 
 @pytest.mark.parametrize(("kind", "make", "task"), [
-    ("hf", tiny.llama, TASK),
     ("hf", tiny.t5, TASK),
     ("hf-packed", tiny.llama, TASK),
     ("hf-mlm", tiny.bert, "stereoset_en_intra"),

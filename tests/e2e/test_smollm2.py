@@ -7,27 +7,27 @@ import random
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.answers import UNANSWERED
 
 pytestmark = pytest.mark.model
 
 
+def arguments_of(smollm2):
+    return dict(part.split("=", 1) for part in smollm2.split(","))
+
+
 @pytest.fixture(scope="module")
 def lm(smollm2):
-    """The harness's own hf model, loaded once."""
+    """The harness's own hf model."""
     from lm_eval.models.huggingface import HFLM
 
-    where = dict(part.split("=", 1) for part in smollm2.split(","))
-    return HFLM(**where, device="cpu", batch_size=16)
+    return HFLM(**arguments_of(smollm2), device="cpu", batch_size=16)
 
 
 @pytest.fixture(scope="module")
 def packed(smollm2):
-    """Ours, with common beginnings computed once."""
     from lm_eval_bias.models.packed.packed_model import HFPacked
 
-    where = dict(part.split("=", 1) for part in smollm2.split(","))
-    return HFPacked(**where, device="cpu", batch_size=16)
+    return HFPacked(**arguments_of(smollm2), device="cpu", batch_size=16)
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,9 @@ def plain(smollm2):
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    where = dict(part.split("=", 1) for part in smollm2.split(","))
-    tokenizer = AutoTokenizer.from_pretrained(where["pretrained"])
-    model = AutoModelForCausalLM.from_pretrained(where["pretrained"], dtype=torch.float32).eval()
-
+    where = arguments_of(smollm2)["pretrained"]
+    tokenizer = AutoTokenizer.from_pretrained(where)
+    model = AutoModelForCausalLM.from_pretrained(where, dtype=torch.float32).eval()
     behind = {}
 
     @torch.no_grad()
@@ -79,12 +78,12 @@ def evaluate(lm, *tasks, metadata=None, **options):
     return simple_evaluate(model=lm, tasks=list(tasks), task_manager=manager, **options)
 
 
-def assert_agree(samples, plain, tolerance=1e-4):
+def assert_agree(samples, plain):
     compared = 0
     for sample in samples:
         for (context, continuation), (answer, *_) in zip(sample["arguments"], sample["filtered_resps"], strict=True):
             expected, _ = plain(context, continuation)
-            assert answer == pytest.approx(expected, abs=tolerance), (context, continuation)
+            assert answer == pytest.approx(expected, abs=1e-4), (context, continuation)
             compared += 1
     return compared
 
@@ -125,18 +124,6 @@ def test_word_probability_is_the_sum_of_products(lm, plain):
     assert sample["coverage"] == pytest.approx(sum(masses.values()), abs=1e-6)
 
 
-def test_geometric_mean_uses_the_real_token_counts(lm, plain):
-    results = evaluate(lm, "occugender_explicit", limit=1, metadata={"word_probability": "geometric_mean"})
-    (sample,) = results["samples"]["occugender_explicit"]
-    counts = set()
-    for word, (loglikelihood, _, tokens) in zip(sample["doc"]["words"], sample["filtered_resps"], strict=True):
-        expected, number = plain(sample["arguments"][0][0], f" {word}")
-        assert tokens == number
-        assert loglikelihood == pytest.approx(expected, abs=1e-4)
-        counts.add(number)
-    assert len(counts) > 1
-
-
 def test_chat_template_of_the_model(lm, plain):
     samples = evaluate(lm, "occugender", limit=1, apply_chat_template=True)["samples"]
     explicit, implicit = samples["occugender_explicit"][0], samples["occugender_implicit"][0]
@@ -153,17 +140,6 @@ def test_chat_template_of_the_model(lm, plain):
         assert answer == pytest.approx(plain(context, word)[0] + line_break, abs=1e-4)
 
 
-def test_generated_answers(lm, tiny_mirror):
-    results = evaluate(lm, "gg_bbq_group_terms_gen", limit=2, gen_kwargs={"max_gen_toks": 8})
-    for sample in results["samples"]["gg_bbq_group_terms_gen"]:
-        assert sample["filtered_resps"][0] in ["A", "B", "C", *UNANSWERED]
-
-
-def test_gg_bbq_agrees_with_plain_transformers(lm, plain, tiny_mirror):
-    samples = evaluate(lm, "gg_bbq_group_terms", limit=4)["samples"]
-    assert assert_agree(samples["gg_bbq_group_terms"], plain) == 12
-
-
 def stereoset_score(plain, doc, sentence):
     """Eq. 4 over the sentence, or over the tokens after the context; the start token in front of the first."""
     if doc["test"] == "intra":
@@ -174,51 +150,20 @@ def stereoset_score(plain, doc, sentence):
     return math.exp(sum(logs) / len(logs)), len(logs)
 
 
-def assert_stereoset_agrees(samples, plain):
-    compared = 0
-    for sample in samples:
-        for candidate, (score, number) in zip(sample["doc"]["candidates"], sample["filtered_resps"], strict=True):
-            expected, tokens = stereoset_score(plain, sample["doc"], candidate["sentence"])
-            assert score == pytest.approx(expected, rel=1e-4), candidate
-            assert number == tokens
-            compared += 1
-    return compared
-
-
-@pytest.mark.slow
-def test_stereoset_agrees_with_plain_transformers(lm, plain, tiny_mirror):
-    tasks = [f"stereoset_{language}" for language in ("en", "de", "es", "fr", "tr")]
-    samples = evaluate(lm, *tasks)["samples"]
-    assert sum(assert_stereoset_agrees(samples[task], plain) for task in tasks) == 3 * (8 + 4 * 4)
-
-
 @pytest.mark.slow
 def test_stereoset_items_of_every_language_agree(lm, plain, mirror):
     tasks = [f"stereoset_{language}" for language in ("en", "de", "es", "fr", "tr")]
     draw = random.Random(20261122)
     chosen = {task: sorted(draw.sample(range(4226), 12)) for task in tasks}
     samples = evaluate(lm, *tasks, samples=chosen)["samples"]
-    assert sum(assert_stereoset_agrees(samples[task], plain) for task in tasks) == 5 * 12 * 3
-
-
-@pytest.mark.slow
-def test_stereoset_does_not_depend_on_the_batch_size(lm, mirror, monkeypatch):
-    found = []
-    for size in (1, 8, 64):
-        monkeypatch.setattr(lm, "batch_size_per_gpu", size)
-        samples = evaluate(lm, "stereoset_en", "stereoset_tr_inter_variants", limit=20)["samples"]
-        found.append(
-            {
-                (task, sample["doc_id"], i): answer
-                for task, own in samples.items()
-                for sample in own
-                for i, answer in enumerate(sample["filtered_resps"])
-            }
-        )
-    assert len(found[0]) == 2 * 20 * 3
-    for other in found[1:]:
-        for key, answer in found[0].items():
-            assert other[key] == pytest.approx(answer, rel=1e-4), key
+    compared = 0
+    for sample in (sample for task in tasks for sample in samples[task]):
+        for candidate, (score, number) in zip(sample["doc"]["candidates"], sample["filtered_resps"], strict=True):
+            expected, tokens = stereoset_score(plain, sample["doc"], candidate["sentence"])
+            assert score == pytest.approx(expected, rel=1e-4), candidate
+            assert number == tokens
+            compared += 1
+    assert compared == 5 * 12 * 3
 
 
 @pytest.mark.slow
@@ -231,16 +176,3 @@ def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     assert assert_agree(samples["occugender_explicit"], plain) == 2600
     assert assert_agree(samples["occugender_implicit"], plain) == 600
     assert assert_agree(samples["gg_bbq_group_terms"], plain) == 300
-
-
-@pytest.mark.slow
-def test_scores_do_not_depend_on_the_batch_size(lm, monkeypatch):
-    found = {}
-    for size in (1, 8, 64):
-        monkeypatch.setattr(lm, "batch_size_per_gpu", size)
-        results = evaluate(lm, "occugender_debias_implicit_none")
-        found[size] = results["results"]["occugender_debias_implicit_none"]
-    for size in (8, 64):
-        for name, value in found[1].items():
-            if isinstance(value, float):
-                assert found[size][name] == pytest.approx(value, abs=1e-3, nan_ok=True), (size, name)

@@ -96,14 +96,19 @@ def test_a_suite_runs_its_items_alone(small_suite, tiny_mirror, model, tmp_path,
     assert read([tmp_path / "suite"])[0][0].command.startswith("lm-eval-bias run --suite quick --model hf ")
 
 
-def test_cached_requests_of_a_part_are_not_taken_for_the_whole(tmp_path, monkeypatch):
+def test_cached_requests_are_not_taken_for_those_of_other_documents(tmp_path, monkeypatch):
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
-    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
-    task = manager.load(["occugender_debias_implicit_none"])["tasks"]["occugender_debias_implicit_none"]
-    for part, documents in ((list(range(80)), 80), (None, 200), (list(range(80)), 80)):
-        task.build_all_requests(samples=part, cache_requests=True)
+    asked = []
+    for instruction, part, documents in (("none", 80, 80), ("none", None, 1000), (3, 80, 80), ("none", 80, 80)):
+        manager = TaskManager(
+            include_path=str(tasks_path()), include_defaults=False, metadata={"instruction": instruction}
+        )
+        task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
+        task.build_all_requests(samples=part and list(range(part)), cache_requests=True)
         assert len(task.instances) == 6 * documents
-    assert len(list((tmp_path / "requests").iterdir())) == 2
+        asked.append([instance.arguments for instance in task.instances])
+    assert asked[0] == asked[3] != asked[2]
+    assert len(list((tmp_path / "requests").iterdir())) == 3
 
 
 def test_policies_judge_a_run(tmp_path, capsys):

@@ -20,7 +20,7 @@ from lm_eval_bias.harness import internals, registration, running, servers
 from lm_eval_bias.scoring import sampled_texts
 
 VERSION = importlib.metadata.version("lm_eval")
-DOOR = "lm_eval_bias.harness"
+DOOR, PACKED = "lm_eval_bias.harness", "lm_eval_bias.models.packed.packed_model"
 
 
 def holds(condition, what, module):
@@ -28,15 +28,73 @@ def holds(condition, what, module):
     assert condition, f"lm_eval {VERSION} is not what lm_eval_bias was written for: {what} ({module} depends on it)"
 
 
-def takes(function, *names):
-    return set(names) <= set(inspect.signature(function).parameters)
+def named(path):
+    """What ``module:attribute.attribute`` or a module names."""
+    module, _, attributes = path.partition(":")
+    found = importlib.import_module(module)
+    for attribute in attributes.split(".") if attributes else ():
+        found = getattr(found, attribute)
+    return found
+
+
+TEMPLATE, TASK = "lm_eval.api.model:TemplateLM", "lm_eval.api.task:ConfigurableTask"
+HF = "lm_eval.models.huggingface:HFLM"
+APIS, OPENAI = "lm_eval.models.api_models", "lm_eval.models.openai_completions"
+CLIENT, METRICS = f"{OPENAI}:LocalCompletionsAPI", ("metric_agg_registry", "higher_is_better_registry")
+HOOKS = "aggregation higher_is_better process_results override_metric download dump_config".split()
+BUILD = "limit samples rank world_size cache_requests system_instruction apply_chat_template tokenizer_name".split()
+FAILURES = ("API request failed with error message: ", "API request failed! Status code", "Response text: ")
+CALLS = ("outputs=outputs, tokens=inputs, ctxlens=ctxlens", "(messages=inputs, generate=False)", "self._concurrent")
+ATTRIBUTES = "tokenizer_backend max_retries base_url auth_token _header api_key".split()
+WRITES = ("self.tok_batch_encode(\n                contexts", "self.model.generate(", "stopping_criteria=stopping")
+SETTINGS = "softmax_dtype logits_cache batch_size_per_gpu _get_backend mixed_precision_dtype".split()
+# what is asked of something of the harness, the names or words, who depends on it
+CONTRACTS = [
+    ("has", "lm_eval.api.registry", [*internals.REGISTRIES.values(), *METRICS], f"{DOOR}.internals.registries"),
+    ("has", TEMPLATE, [internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS], f"{DOOR}.internals"),
+    ("has", CLIENT, servers.METHODS, f"{DOOR}.servers"),
+    ("has", OPENAI, sampled_texts._SERVED, "lm_eval_bias.scoring.sampled_texts"),
+    ("has", TASK, HOOKS, f"{DOOR}.task"),
+    ("takes", f"{TASK}.build_all_requests", BUILD, f"{DOOR}.task"),
+    ("takes", f"{TASK}.doc_iterator", ["rank", "limit", "world_size", "samples"], f"{DOOR}.task"),
+    ("takes", f"{CLIENT}.model_call", ["messages", "generate"], f"{DOOR}.servers"),
+    ("takes", f"{CLIENT}.amodel_call", ["messages", "generate"], f"{DOOR}.servers"),
+    ("takes", f"{HF}._loglikelihood_tokens", ["requests", "disable_tqdm", "override_bs"], PACKED),
+    ("says", HF, [f"self.{internals.DETECT_BATCH_SIZE}"], "lm_eval_bias.scoring.sampled_texts"),
+    ("says", HF, [f"self.{name}" for name in SETTINGS], f"{PACKED}, lm_eval_bias.scoring.token_likelihoods"),
+    ("says", HF, WRITES, "lm_eval_bias.scoring.early_stopping"),
+    ("says", APIS, [*CALLS, *FAILURES, *(f"self.{name}" for name in ATTRIBUTES)], f"{DOOR}.servers"),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "names", "module"), CONTRACTS)
+def test_what_the_harness_has_takes_and_says(kind, path, names, module):
+    if path.partition(":")[0] in (APIS, OPENAI):
+        pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    found = named(path)
+    inside = {
+        "has": lambda name: hasattr(found, name),
+        "takes": lambda name: name in inspect.signature(found).parameters,
+        "says": lambda name: name in inspect.getsource(found),
+    }[kind]
+    for name in names:
+        holds(inside(name), f"{path} {kind} no {name}", module)
+
+
+def test_clients_of_servers():
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    client = named(CLIENT)
+    own = client.parse_generations.__module__
+    holds(own == OPENAI, f"parse_generations is defined in {own}", f"{DOOR}.servers")
+    holds(internals.is_client(client), "clients have no _create_payload", f"{DOOR}.internals.is_client")
+    assert servers._REPEATED.search("API request failed")
 
 
 def test_registries_take_names_of_what_they_load_later():
     from lm_eval.api import registry
 
     where = f"{DOOR}.internals.registries, .registration"
-    for name in (*internals.REGISTRIES.values(), "metric_agg_registry", "higher_is_better_registry"):
+    for name in internals.REGISTRIES.values():
         holds(hasattr(registry, name), f"lm_eval.api.registry has no {name}", where)
     own = registry.Registry("test")
     own.register("later", target="json:dumps")
@@ -100,62 +158,10 @@ def test_models_of_token_ids():
 
     where = f"{DOOR}.internals.encode_pair, .loglikelihood_tokens, lm_eval_bias.scoring"
     model = Model.__new__(Model)
-    for name in (internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS):
-        holds(callable(getattr(TemplateLM, name, None)), f"TemplateLM has no {name}", where)
     holds(internals.encode_pair(model, "ab", "c") == ([97, 98], [99]), "_encode_pair divides otherwise", where)
     with internals.shadowed(model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])):
         model.loglikelihood([Instance("loglikelihood", {}, ("ab", "c"), 0)])
     holds(seen == [(("ab", "c"), [1], [2])], "loglikelihood no longer asks _encode_pair, then the token ids", where)
-
-
-def test_the_hf_backend():
-    from lm_eval.models.huggingface import HFLM
-
-    source = inspect.getsource(HFLM)
-    for name, where in (
-        (internals.DETECT_BATCH_SIZE, "lm_eval_bias.scoring.sampled_texts"),
-        ("softmax_dtype", "lm_eval_bias.scoring.token_likelihoods"),
-        ("logits_cache", "lm_eval_bias.scoring.token_likelihoods, .models.packed.packed_model"),
-        ("batch_size_per_gpu", "lm_eval_bias.models.packed.packed_model"),
-        ("_get_backend", "lm_eval_bias.models.packed.packed_model"),
-        ("mixed_precision_dtype", "lm_eval_bias.models.packed.packed_model"),
-    ):
-        holds(f"self.{name}" in source, f"HFLM uses no {name}", where)
-    for call in (
-        "self.tok_batch_encode(\n                contexts",
-        "self.model.generate(",
-        "stopping_criteria=stopping",
-    ):
-        holds(call in source, f"HFLM writes texts without {call}", "lm_eval_bias.scoring.early_stopping")
-    arguments = inspect.signature(HFLM._loglikelihood_tokens).parameters
-    holds(list(arguments)[1:4] == ["requests", "disable_tqdm", "override_bs"], "_loglikelihood_tokens takes "
-          f"{list(arguments)}", "lm_eval_bias.models.packed.packed_model")  # fmt: skip
-
-
-def test_clients_of_servers():
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    from lm_eval.models import api_models, openai_completions
-
-    client = openai_completions.LocalCompletionsAPI
-    where = f"{DOOR}.servers"
-    for name in servers.METHODS:
-        holds(callable(getattr(client, name, None)), f"clients have no {name}", where)
-    own = client.parse_generations.__module__
-    holds(own == "lm_eval.models.openai_completions", f"parse_generations is defined in {own}", where)
-    for method in (client.model_call, client.amodel_call):
-        holds(takes(method, "messages", "generate"), f"{method.__name__} takes other arguments", where)
-    source = inspect.getsource(api_models.TemplateAPI)
-    for words in ("outputs=outputs, tokens=inputs, ctxlens=ctxlens", "(messages=inputs, generate=False)"):
-        holds(words in source, f"clients don't call with {words}", where)
-    for text in ("API request failed with error message: ", "API request failed! Status code", "Response text: "):
-        holds(text in source and servers._REPEATED.search("API request failed"), f"no log of {text!r}", where)
-    for name in "tokenizer_backend max_retries base_url auth_token _header api_key".split():
-        holds(f"self.{name}" in source, f"clients have no {name}", where)
-    where = f"{DOOR}.internals.is_client, lm_eval_bias.scoring.sampled_texts"
-    holds(internals.is_client(client), "clients have no _create_payload", where)
-    holds("self._concurrent" in inspect.getsource(api_models), "clients have no _concurrent", where)
-    for name in sampled_texts._SERVED:
-        holds(hasattr(openai_completions, name), f"no {name} in openai_completions", where)
 
 
 def test_flags_and_configuration(tmp_path):
@@ -206,15 +212,8 @@ def test_task_managers_read_named_folders():
     )
 
 
-def test_tasks_have_hooks_for_metrics_and_requests():
-    from lm_eval.api.task import ConfigurableTask
-
+def test_requests_of_tasks():
     where = f"{DOOR}.task"
-    for name in ("aggregation", "higher_is_better", "process_results", "override_metric", "download", "dump_config"):
-        holds(callable(getattr(ConfigurableTask, name, None)), f"ConfigurableTask has no {name}", where)
-    build = ("limit", "samples", "rank", "world_size", "cache_requests", "system_instruction", "apply_chat_template")
-    holds(takes(ConfigurableTask.build_all_requests, *build, "tokenizer_name"), "build_all_requests differs", where)
-    holds(takes(ConfigurableTask.doc_iterator, "rank", "limit", "world_size", "samples"), "doc_iterator differs", where)
     manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
     task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
     task.build_all_requests(limit=2)

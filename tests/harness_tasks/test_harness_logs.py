@@ -1,15 +1,17 @@
 """Runs that were made by the harness alone are read: its own numbers, to the last digit, and what it lacks."""
 
+import contextlib
+import io
 import json
 import math
 
 import numpy as np
 import pytest
 
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.report import sentences
 from tests.support import harness_runs, made_documents
 
 KINDS = ("age", "race_color")
@@ -46,14 +48,16 @@ def runs(tmp_path_factory):
     return made
 
 
-_rescored = {}
+@pytest.fixture(scope="module")
+def rescored(runs):
+    """What ``rescore`` says of each model's run, by task."""
+    return [by_task(folder) for folder, _ in runs]
 
 
-def rescored(said, folder):
-    """What ``rescore`` says of a folder, read once."""
-    if folder not in _rescored:
-        _rescored[folder] = {entry["task"]: entry for entry in json.loads(said("rescore", folder, "--json"))}
-    return _rescored[folder]
+def by_task(folder):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["rescore", str(folder), "--json"]) == 0
+    return {entry["task"]: entry for entry in json.loads(out.getvalue())}
 
 
 def test_every_described_task_is_one_of_the_harness():
@@ -69,27 +73,23 @@ def test_every_described_task_is_one_of_the_harness():
     assert all(family in suites.load("full").leaves_out for family in FAMILIES)
 
 
-def test_the_harness_s_numbers_to_the_last_digit(runs, said):
-    for folder, numbers in runs:
-        found = rescored(said, folder)
+def test_the_harness_s_numbers_to_the_last_digit(runs, rescored):
+    for (_, numbers), found in zip(runs, rescored, strict=True):
         assert set(found) == set(numbers) == {task for tasks, _ in FAMILIES.values() for task in tasks}
         for task, own in numbers.items():
-            compared = 0
-            for theirs, value in own.items():
-                name = registry.current_name(found[task]["benchmark"], theirs)
-                if name in found[task]["scores"]:
-                    again = found[task]["scores"][name]["value"]
-                    assert (math.nan if again is None else again) == pytest.approx(value, abs=0, nan_ok=True), name
-                    assert again is not None or found[task]["scores"][name]["reason"]
-                    compared += 1
-                else:  # a category that the documents don't have
-                    assert math.isnan(value), name
-            assert compared, task
+            named = {registry.current_name(found[task]["benchmark"], name): value for name, value in own.items()}
+            scores = found[task]["scores"]
+            assert scores.keys() & named.keys()
+            for name, value in named.items():
+                cell = scores.get(name, {"value": None, "reason": "a category that the documents don't have"})
+                assert (math.nan if cell["value"] is None else cell["value"]) == pytest.approx(
+                    value, abs=0, nan_ok=True
+                )
+                assert cell["value"] is not None or cell["reason"]
 
 
-def test_parts_are_the_harness_s_tasks_of_these_parts(runs, said):
-    folder, numbers = runs[0]
-    found = rescored(said, folder)
+def test_parts_are_the_harness_s_tasks_of_these_parts(runs, rescored):
+    numbers, found = runs[0][1], rescored[0]
     for kind in KINDS:
         for score in ("pct_stereotype", "likelihood_diff"):
             part = found["crows_pairs_french"]["scores"][f"{kind.replace('_', '-')}/{score}"]["value"]
@@ -104,15 +104,6 @@ def test_parts_are_the_harness_s_tasks_of_these_parts(runs, said):
 
 
 # ---------------------------------------------------------------------- an independent jackknife
-
-
-def _bbq_scores(rows):
-    """By name, from the harness's own aggregations of its own metrics of some documents."""
-    utils = harness_runs.harness_module("bbq")
-    named = {"accuracy_amb": utils.agg_accuracy_amb, "accuracy_disamb": utils.agg_accuracy_disamb}
-    named |= {"amb_bias_score": utils.agg_amb_bias_scores, "disamb_bias_score": utils.agg_disamb_bias_scores}
-    found = {name: float(function([row[name] for row in rows])) for name, function in named.items()}
-    return {registry.current_name("bbq", name): value for name, value in found.items()}
 
 
 def _jackknife(clusters, values_of):
@@ -131,10 +122,12 @@ def logged(folder, task):
 
 
 @pytest.mark.parametrize("task", ["bbq", "bbq_generate"])
-def test_errors_of_bbq_are_those_of_a_jackknife_over_templates(runs, said, task):
-    folder, _ = runs[1]
-    utils, found = harness_runs.harness_module("bbq"), rescored(said, folder)[task]["scores"]
-    lines = logged(folder, task)
+def test_errors_of_bbq_are_those_of_a_jackknife_over_templates(runs, rescored, task):
+    utils, lines = harness_runs.harness_module("bbq"), logged(runs[1][0], task)
+    named = {"acc_amb": ("accuracy_amb", utils.agg_accuracy_amb)}
+    named["acc_disamb"] = "accuracy_disamb", utils.agg_accuracy_disamb
+    named["amb_bias_score"] = "amb_bias_score", utils.agg_amb_bias_scores
+    named["disamb_bias_score"] = "disamb_bias_score", utils.agg_disamb_bias_scores
     metrics = []
     for line in lines:
         if task == "bbq":
@@ -142,20 +135,18 @@ def test_errors_of_bbq_are_those_of_a_jackknife_over_templates(runs, said, task)
             metrics.append(utils.process_results_multiple_choice(line["doc"], answers))
         else:
             metrics.append(utils.process_results_generate_until(line["doc"], line["filtered_resps"]))
-    templates = [f"{line['doc']['category']}/{line['doc']['question_index']}" for line in lines]
 
     def without(kept):
-        return _bbq_scores([own for own, keep in zip(metrics, kept, strict=True) if keep])
+        own = [row for row, keep in zip(metrics, kept, strict=True) if keep]
+        return {name: float(aggregate([row[theirs] for row in own])) for name, (theirs, aggregate) in named.items()}
 
-    errors = _jackknife(templates, without)
-    assert len(errors) == 4
-    for name, error in errors.items():
-        assert found[name]["stderr"] == pytest.approx(error, abs=1e-12), name
+    templates = [f"{line['doc']['category']}/{line['doc']['question_index']}" for line in lines]
+    for name, error in _jackknife(templates, without).items():
+        assert rescored[1][task]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
 
 
-def test_errors_of_the_others_are_those_of_a_jackknife_over_their_clusters(runs, said):
-    folder, _ = runs[1]
-    found = rescored(said, folder)
+def test_errors_of_the_others_are_those_of_a_jackknife_over_their_clusters(runs, rescored):
+    (folder, _), found = runs[1], rescored[1]
     pairs = [[float(answer[0]) for answer in line["filtered_resps"]] for line in logged(folder, "crows_pairs_english")]
     more = np.array([pair[0] > pair[1] for pair in pairs], dtype=float)
     apart = np.array([abs(pair[0] - pair[1]) for pair in pairs])
@@ -177,41 +168,34 @@ def test_errors_of_the_others_are_those_of_a_jackknife_over_their_clusters(runs,
 # ---------------------------------------------------------------------- where the harness writes 0
 
 
-def _biased(doc):
+def _people(doc, biased):
+    """The persons that are, or aren't, a biased answer."""
     people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
-    return [person for person in people if person in doc["biased_answers"]]
+    return [person for person in people if (person in doc["biased_answers"]) is biased]
 
 
-def _against(doc):
-    """The person that isn't the biased answer."""
-    people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
-    return next(person for person in people if person not in doc["biased_answers"])
-
-
-@pytest.mark.parametrize("choose", [_against, lambda doc: "Unknown", lambda doc: _biased(doc)[0]])
-def test_answers_that_all_go_one_way(tmp_path, said, choose):
+@pytest.mark.parametrize(
+    ("choose", "expected", "reasons"),
+    [
+        (lambda doc: _people(doc, False)[0], (-1.0, -1.0, 0.0, 0.0), ("the harness writes 0, the score is -1", "")),
+        (lambda doc: "Unknown", (0.0, None, 0.0, 0.0), ("the harness writes 0, the score is undefined", "no bias")),
+        (lambda doc: _people(doc, True)[0], (1.0, 1.0, 1.0, 1.0), ("", "")),
+    ],
+)
+def test_answers_that_all_go_one_way(tmp_path, choose, expected, reasons):
     rows = made_documents.bbq(categories=("Age", "SES"))
     numbers = harness_runs.run(tmp_path, {"bbq": (BBQ["bbq"], rows)}, harness_runs.Chosen(choose))["bbq"]
-    found = rescored(said, tmp_path)["bbq"]["scores"]
-    values = {name: found[name]["value"] for name in ("s_amb", "s_dis", "amb_bias_score", "disamb_bias_score")}
-    reasons = [found[name]["reason"] for name in ("disamb_bias_score", "s_dis")]
-    if choose is _against:
-        assert values == {"s_amb": -1.0, "s_dis": -1.0, "amb_bias_score": 0.0, "disamb_bias_score": 0.0}
-        assert "no answer is biased: the harness writes 0, the score is -1" in reasons[0]
-    elif numbers["accuracy_amb"] == 1:
-        assert values == {"s_amb": 0.0, "s_dis": None, "amb_bias_score": 0.0, "disamb_bias_score": 0.0}
-        assert "no answer names a person: the harness writes 0, the score is undefined" in reasons[0]
-        assert "no bias score" in reasons[1]
-    else:
-        assert set(values.values()) == {1.0}
-    assert {name: numbers[name] for name in ("amb_bias_score", "disamb_bias_score")} == {
-        name: values[name] for name in ("amb_bias_score", "disamb_bias_score")
-    }
+    found = by_task(tmp_path)["bbq"]["scores"]
+    names = ("s_amb", "s_dis", "amb_bias_score", "disamb_bias_score")
+    assert tuple(found[name]["value"] for name in names) == expected
+    assert reasons[0] in found["disamb_bias_score"]["reason"]
+    assert reasons[1] in found["s_dis"]["reason"]
+    assert tuple(numbers[name] for name in names[2:]) == expected[2:]
 
 
-def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, said):
-    scores = rescored(said, runs[0][0])["bbq"]["scores"]
-    marked = {len(_biased(line["doc"])) for line in logged(runs[0][0], "bbq") if "_x_" in line["doc"]["category"]}
+def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, rescored):
+    scores = rescored[0]["bbq"]["scores"]
+    marked = {len(_people(line["doc"], True)) for line in logged(runs[0][0], "bbq") if "_x_" in line["doc"]["category"]}
     assert marked == {0, 2}  # the harness matches parts of groups with the whole: no such group is ever found
     assert "no bias score" in scores["Race_x_gender/s_dis"]["reason"]
     assert scores["disamb_bias_score_Race_x_gender"]["value"] is not None
@@ -224,30 +208,19 @@ def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, s
 # ---------------------------------------------------------------------- every command
 
 
-def test_compare_pairs_item_by_item(runs, said):
-    found = json.loads(said("compare", runs[0][0], runs[1][0], "--format", "json", "--correction", "none"))
-    main_scores = {family: set(registry.get(family).main) for family in FAMILIES}
-    compared = {}
-    for one in found:
-        compared.setdefault(one["what"], set()).add(one["score"])
-        assert one["paired"], one
-    assert set(compared) == {task for tasks, _ in FAMILIES.values() for task in tasks}
-    for family, (tasks, _) in FAMILIES.items():
-        assert all(compared[task] == main_scores[family] for task in tasks)
-    numbers = [own["crows_pairs_english"]["pct_stereotype"] for _, own in runs]
-    (one,) = (one for one in found if (one["what"], one["score"]) == ("crows_pairs_english", "pct_stereotype"))
-    assert one["difference"] == pytest.approx(numbers[1] - numbers[0], abs=1e-12)
-
-
-def test_the_other_commands_know_them(runs, said, tmp_path):
+def test_every_command_knows_them(runs, said, tmp_path):
     folder, _ = runs[0]
+    found = json.loads(said("compare", folder, runs[1][0], "--format", "json", "--correction", "none"))
+    assert all(one["paired"] for one in found)
+    compared = {(one["what"], one["score"]): one["difference"] for one in found}
+    tasks = {task: family for family, (tasks, _) in FAMILIES.items() for task in tasks}
+    assert set(compared) == {(task, score) for task, family in tasks.items() for score in registry.get(family).main}
+    numbers = [own["crows_pairs_english"]["pct_stereotype"] for _, own in runs]
+    difference = compared["crows_pairs_english", "pct_stereotype"]
+    assert difference == pytest.approx(numbers[1] - numbers[0], abs=1e-12)
     text = said("report", folder, "--format", "md").replace("&amp;", "&").replace("\\", "")
-    for family in FAMILIES:
-        assert registry.get(family).card.paper in text
-    said("report", folder, "-o", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.count("Downloaded by the harness; not pinned here") == len(FAMILIES)
-    assert "nothing is downloaded" not in page
+    assert all(registry.get(family).card.paper in text for family in FAMILIES)
+    assert "of the items are unanswered" in text
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "bounds:\n- {task: winogender_all, score: gender_gap, max_distance_from_neutral: 0.99}\n"
@@ -258,29 +231,17 @@ def test_the_other_commands_know_them(runs, said, tmp_path):
     assert {f["score"] for f in findings if not f["holds"]} == {"pct_stereotype", "unanswered", "chance_level"}
 
 
-def test_a_run_puts_the_harness_s_own_numbers_into_no_words(runs):
-    """Its errors take items for independent, and it says no range: its own table is printed for them."""
-    (path,) = runs[0][0].rglob("results_*.json")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    assert set(BBQ) <= set(content["results"])
-    assert sentences.of_results(content["results"], content["configs"]) == []
-
-
-def test_cautions(runs, tmp_path, said):
-    """Texts that can't be read, and pairs whose longer sentence is always the less likely one though not per byte."""
-    text = said("report", runs[0][0], "--format", "md")
-    assert "of the items are unanswered" in text
-    rows = made_documents.crows_pairs()
-    longer = "crows_pairs_english_age"
+def test_a_preference_that_rests_on_length_is_a_caution(tmp_path, said):
+    """Pairs whose longer sentence is always the less likely one, though not per byte."""
+    rows, longer = made_documents.crows_pairs(), "crows_pairs_english_age"
 
     class ByLength(harness_runs.Answering):
         def loglikelihood(self, requests):
             return [(-5.0 - len(request.args[1]) ** 0.5, False) for request in requests]
 
     for row in rows:
-        row["bias_type"] = "age"
-        row["sent_more"] = f"{row['sent_more']} Never."
+        row |= {"bias_type": "age", "sent_more": f"{row['sent_more']} Never."}
     harness_runs.run(tmp_path, {longer: (CROWS_PAIRS[longer], rows)}, ByLength())
-    scores = rescored(said, tmp_path)[longer]["scores"]
+    scores = by_task(tmp_path)[longer]["scores"]
     assert (scores["pct_stereotype"]["value"], scores["pct_stereotype_bytes"]["value"]) == (0.0, 1.0)
     assert "depends on how sentence length counts" in said("report", tmp_path, "--format", "md").replace("\\", "")

@@ -73,7 +73,9 @@ def test_the_default_device_may_be_missing_and_one_that_is_named_may_not(monkeyp
     def missing(*_, device):
         raise RuntimeError("No CUDA GPUs are available")
 
-    config = SimpleNamespace(model="hf", device="cuda:0", tasks=["occugender_implicit"], metadata={}, samples=None)
+    config = SimpleNamespace(
+        model="hf", device="cuda:0", limit=None, tasks=["occugender_implicit"], metadata={}, samples=None
+    )
     config.model_args = config.include_path = None
     monkeypatch.setattr(preflight, "check_model", lambda config: None)
     with monkeypatch.context() as patch:

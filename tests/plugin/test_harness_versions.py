@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from lm_eval_bias.cli import run as command
 from lm_eval_bias.cli import setup
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.harness import registration
@@ -80,32 +79,22 @@ def installed(monkeypatch):
     return pretend
 
 
-def test_a_newer_harness_is_warned_about_once(installed, monkeypatch):
-    said = []
-    monkeypatch.setattr(command.logger, "warning", lambda text, *more: said.append(text % more))
-    arguments = ["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "2"]
-    installed("0.4.99")
-    assert main(arguments) == 0
-    about = [text for text in said if "lm_eval" in text]
-    assert about == [
-        f"lm_eval 0.4.99 is newer than {registration.SUPPORTED['lm_eval'][1]}, the newest release tested here"
-    ]
-    assert registration.examine("lm_eval")[0] == "note"
-    said.clear()
-    installed(registration.SUPPORTED["lm_eval"][1])
-    assert main(arguments) == 0
-    assert not [text for text in said if "lm_eval" in text]
+def test_a_newer_harness_is_warned_about_once(installed, caplog):
+    newest = registration.SUPPORTED["lm_eval"][1]
+    for version, warnings in (("0.4.99", 1), (newest, 0)):
+        installed(version)
+        caplog.clear()
+        assert main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "80"]) == 0
+        assert caplog.text.count(f"lm_eval 0.4.99 is newer than {newest}") == warnings
+    assert registration.examine("lm_eval")[0] == "ok"
 
 
 @pytest.mark.parametrize(
     ("version", "says"),
     [
-        ("0.4.11", "lm_eval 0.4.11 is older than 0.4.12: pip install -U lm_eval"),
-        (
-            "0.5.0.dev1",
-            "lm_eval 0.5.0.dev1 is too new: lm-eval-bias works with 0.4.12 and later versions below 0.5: pip install",
-        ),
-        ("0.5.1", "lm_eval 0.5.1 is too new: lm-eval-bias works with 0.4.12"),
+        ("0.4.11", "lm_eval 0.4.11 is older than 0.4.12"),
+        ("0.5.0.dev1", "lm_eval 0.5.0.dev1 is too new"),
+        ("0.5.1", "lm_eval 0.5.1 is too new"),
     ],
 )
 def test_a_harness_that_is_not_supported_is_refused_in_one_line(version, says, installed, capsys):

@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 
 def in_pyproject(group):
     tomllib = pytest.importorskip("tomllib")
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][group]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"].get(group, {})
 
 
 @pytest.mark.parametrize("group", internals.REGISTRIES)

@@ -3,6 +3,7 @@
 import functools
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,7 +34,6 @@ GOLDEN = {
     "gg_bbq_names": "b4227c4144fd56f8",
     "stereoset_*": "ade1f320e9efd28f",
 }
-RUN = ["run", "--model", "bias-chance", "--suite", "quick"]
 
 
 @functools.cache  # of the released data alone: the tests that use it have the mirror
@@ -56,17 +56,11 @@ def chosen(task):
     return [docs[i] for i in definition.load("quick").choose(task, docs)]
 
 
-@pytest.mark.parametrize("name", definition.NAMES)
-def test_suites_name_tasks_that_exist_and_count_their_items(name):
-    suite = definition.load(name)
-    tasks = {n: e for n, e in catalog.entries().items() if e.kind == "task"}
-    assert set(suite.parts) <= set(tasks)
-    assert suite.name == name
-    for task, part in suite.parts.items():
-        assert (part.documents == tasks[task].items) == (part.sampling is None), task
-
-
 def test_each_suite_holds_the_one_before():
+    tasks = {n: e for n, e in catalog.entries().items() if e.kind == "task"}
+    for name in definition.NAMES:
+        for task, part in definition.load(name).parts.items():
+            assert (part.documents == tasks[task].items) == (part.sampling is None), task
     quick, chat, english, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
     assert quick < standard < full
     assert english == {task for task in standard if catalog.entries()[task].language == "en"}
@@ -85,15 +79,15 @@ def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
     }
 
 
-@pytest.mark.parametrize("kind", ["explicit", "implicit"])
-def test_quick_asks_every_occupation_with_every_chosen_template(kind):
-    docs = chosen(f"occugender_{kind}")
-    assert len({doc["item"] for doc in docs}) == 40
-    pairs = Counter((doc["item"], doc["template"]) for doc in docs)
-    assert len({doc["template"] for doc in docs}) == 8
-    assert set(pairs.values()) == {1}
-    assert len(pairs) == 320
-    assert definition.fingerprint(docs) == GOLDEN[f"occugender_{kind}"]
+def test_quick_takes_the_items_that_it_says_of_occupations_every_one(mirror):
+    for task, part in definition.load("quick").parts.items():
+        assert len(chosen(task)) == part.documents, task
+    for kind in ("explicit", "implicit"):
+        docs = chosen(f"occugender_{kind}")
+        pairs = {(doc["item"], doc["template"]) for doc in docs}
+        assert (len(pairs), len(docs)) == (320, 320)
+        assert [len(set(names)) for names in zip(*pairs, strict=True)] == [40, 8]
+        assert definition.fingerprint(docs) == GOLDEN[f"occugender_{kind}"]
 
 
 @pytest.mark.parametrize("subset", ["group_terms", "names"])
@@ -147,11 +141,6 @@ def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_
     types = Counter((doc["bias_type"], doc["test"]) for doc in docs)
     assert types == {(kind, test): 3 * n for kind, n in Counter(terms.values()).items() for test in ("intra", "inter")}
     assert definition.fingerprint(docs) == GOLDEN["stereoset_*"]
-
-
-def test_quick_items_are_the_ones_that_it_says(mirror):
-    for task, part in definition.load("quick").parts.items():
-        assert len(chosen(task)) == part.documents, task
 
 
 def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
@@ -214,70 +203,52 @@ def test_orders_of_a_direction_make_up_for_one_another():
     assert len(quadruples.chosen(few, "s", 6)) == len(few)
 
 
-def test_unknown_suite(capsys):
-    assert main(["run", "--suite", "quik", "--model", "bias-chance"]) == 2
-    assert "Did you mean quick?" in capsys.readouterr().err.strip().splitlines()[-1]
-
-
 @pytest.mark.parametrize(
-    "more",
-    [["--tasks", "occugender"], ["--limit", "5"], ["--samples", '{"occugender_explicit": [1]}']],
+    ("arguments", "names"),
+    [
+        (["--suite", "quik"], "Did you mean quick?"),
+        (["--suite", "quick", "--tasks", "occugender"], "--tasks with --suite quick"),
+        (["--suite", "quick", "--limit", "5"], "--limit with --suite quick"),
+        (["--suite", "quick", "--samples", '{"occugender_explicit": [1]}'], "--samples with --suite quick"),
+        (["--suite", "quick", "--config", "FILE"], "--limit with --suite quick"),
+    ],
 )
-def test_what_would_change_the_items_is_refused(more, capsys):
-    assert main([*RUN, *more]) == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert f"{more[0]} with --suite quick" in last
-
-
-def test_what_would_change_the_items_is_refused_from_a_configuration_file(tmp_path, capsys):
+def test_what_would_change_the_items_is_refused(arguments, names, tmp_path, capsys):
     config = tmp_path / "run.yaml"
     config.write_text("limit: 5\nmodel: bias-chance\n")
-    assert main(["run", "--suite", "quick", "--config", str(config)]) == 2
-    assert "--limit with --suite" in capsys.readouterr().err
+    assert main(["run", "--model", "bias-chance", *(a.replace("FILE", str(config)) for a in arguments)]) == 2
+    assert names in capsys.readouterr().err.strip().splitlines()[-1]
 
 
-def test_run_help_shows_the_suites(capsys):
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
-    out = capsys.readouterr().out
-    assert "--suite" in out
-
-
-def test_ls_suites(capsys):
+def test_ls_says_items_requests_and_the_smallest_useful_limit(capsys):
     assert main(["ls", "--suites"]) == 0
-    out = capsys.readouterr().out
-    assert "6,474" in out
+    assert "6,474" in capsys.readouterr().out
     assert main(["ls", "--suites", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
-    assert [suite["name"] for suite in listed] == list(definition.NAMES)
-
-
-class Config:
-    model = "bias-chance"
-    model_args: dict = {}
-    tasks: list = []
-    limit = None
-    samples = None
-    apply_chat_template = False
-    system_instruction = None
-    num_fewshot = None
-    include_path = None
-    metadata: dict = {}
+    assert [suite["name"] for suite in json.loads(capsys.readouterr().out)] == list(definition.NAMES)
+    assert main(["ls", "occugender", "--json"]) == 0
+    found = {one["name"]: one["smallest_limit"] for one in json.loads(capsys.readouterr().out)}
+    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
+    assert main(["ls", "occugender"]) == 0
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("occugender_explicit "))
+    assert "80" in row
 
 
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
-    config = Config()
-    config.apply_chat_template = True
-    found = definition.apply(config, "quick", catalog.entries())
+    def config(**changes):
+        plain = dict.fromkeys(("limit", "samples", "apply_chat_template", "system_instruction", "num_fewshot"))
+        return SimpleNamespace(
+            **{**plain, "model": "bias-chance", "model_args": {}, "tasks": [], "metadata": {}} | changes
+        )
+
+    templates = config(apply_chat_template=True)
+    found = definition.apply(templates, "quick", catalog.entries())
     assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_items.LANGUAGES}
-    assert "scores plain sentences" in found.left_out["stereoset_en"]
-    assert config.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
-    config = Config()
-    config.model, config.model_args = "local-chat-completions", {"model": "x"}
-    with pytest.raises(BiasError, match="can answer none of its tasks .*: run --suite quick-chat"):
-        definition.apply(config, "quick", catalog.entries())
-    assert definition.apply(config, "quick-chat", catalog.entries()).left_out == {}
-    assert config.metadata == {"repeats": 1}
+    assert templates.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
+    chat = config(model="local-chat-completions", model_args={"model": "x"})
+    with pytest.raises(BiasError, match="run --suite quick-chat"):
+        definition.apply(chat, "quick", catalog.entries())
+    assert definition.apply(chat, "quick-chat", catalog.entries()).left_out == {}
+    assert chat.metadata == {"repeats": 1}
 
 
 def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
@@ -333,12 +304,3 @@ def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tm
         assert "--limit 47 is too small" in caplog.text
         assert main([*arguments, "--limit", "0.08"]) == 0  # of 600
         assert caplog.text.count("too small") == 1
-
-
-def test_ls_says_the_smallest_useful_limit(capsys):
-    assert main(["ls", "occugender", "--json"]) == 0
-    found = {one["name"]: one["smallest_limit"] for one in json.loads(capsys.readouterr().out)}
-    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
-    assert main(["ls", "occugender"]) == 0
-    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("occugender_explicit "))
-    assert "80" in row

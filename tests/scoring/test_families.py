@@ -189,20 +189,22 @@ VARIANTS = {
 @pytest.mark.parametrize(("bos", "logs_of"), [("first", first_then_rest), ("all", start_throughout)])
 def test_causal_variants_of_next_sentences(models, tiny_mirror, language, bos, logs_of):
     plain, model = causal(models("gpt2")), hf(models("gpt2"))
-    expected = {}
+    expected, counts = {}, {}
     for doc, candidate, parts in ask(model, language, "inter", variants=True, bos=bos):
         length = len(plain.ids(closed(doc)))
         together = logs_of(plain, plain.ids(f"{closed(doc)} {candidate['sentence']}"), 0)
         own = together[:length], together[length:], logs_of(plain, plain.ids(candidate["sentence"]), 0)
         assert list(parts[1::2]) == [len(part) for part in own]
         assert list(parts[::2]) == pytest.approx([sum(part) for part in own], rel=1e-5)
+        counts[candidate["id"]] = parts[3], parts[5]
         scores = hooks.candidate_scores({**doc, "candidates": [candidate]}, [parts])
         for name, formula in VARIANTS.items():
             expected[candidate["id"], name] = formula(*own)
             assert scores[name] == [pytest.approx(expected[candidate["id"], name], rel=1e-5)]
     for name in VARIANTS:  # the same, asked one by one
-        for _, candidate, (score, _) in ask(model, language, "inter", bos=bos, inter=name):
+        for _, candidate, (score, count) in ask(model, language, "inter", bos=bos, inter=name):
             assert score == pytest.approx(expected[candidate["id"], name], rel=1e-5)
+            assert count == counts[candidate["id"]][name == "gen_orig"]
 
 
 def unmasked(plain, doc, word, mask):

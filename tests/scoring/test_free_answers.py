@@ -22,6 +22,7 @@ LANGUAGES = ("en", "de", "es", "fr", "tr")
         ("She? He?\n</think>\n\nFemale", "Female"),  # the template had begun the thoughts
         ("<think></think>", ""),
         ("<think>one</think> no <think>two</think> yes", "yes"),
+        ("<think>one</think> no [THINK]two[/THINK] yes", "yes"),
         ("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Male", "Male"),
         ("[THINK]Hm[/THINK]Male", "Male"),
         ("  <thinking>She", None),

@@ -39,9 +39,9 @@ class Letters(TemplateLM):
 
     eot_token_id = prefix_token_id = 0
 
-    def __init__(self, value=None, stops=math.inf):
+    def __init__(self, value=None, stops=math.inf, keeps=True):
         super().__init__()
-        self.asked, self.stops = [], stops
+        self.asked, self.stops, self.keeps = [], stops, keeps
         self.value = value or (lambda continuation: -float(continuation[0]))
 
     def tok_encode(self, string, **kwargs):
@@ -52,7 +52,8 @@ class Letters(TemplateLM):
             if len(self.asked) >= self.stops:
                 raise KeyboardInterrupt
             self.asked.append((tuple(context), tuple(continuation)))
-            self.cache_hook.add_partial("loglikelihood", key, (self.value(continuation), False))
+            if self.keeps:
+                self.cache_hook.add_partial("loglikelihood", key, (self.value(continuation), False))
         return [(self.value(continuation), False) for *_, continuation in requests]
 
     loglikelihood_rolling = generate_until = None
@@ -111,9 +112,10 @@ def test_texts_divided_at_two_places_and_their_lengths(gpt2):
     assert [number for *_, number in ask(Letters(), WITH_LENGTH, ("ab", " cd"), ("ab ", "c"))] == [3, 2]
 
 
-def test_each_pair_is_asked_once_and_kept_for_the_next_process(tmp_path):
+@pytest.mark.parametrize("keeps", [True, False])
+def test_each_pair_is_asked_once_and_kept_for_the_next_process(tmp_path, keeps):
     path = str(tmp_path / "cache.db")
-    first = CachingLM(Letters(), path)
+    first = CachingLM(Letters(keeps=keeps), path)
     assert loglikelihoods(first.lm, [([1], [2]), ([1], [3]), ([1], [2])]) == [
         (-2.0, False),
         (-3.0, False),

@@ -3,6 +3,18 @@
 from itertools import groupby
 from operator import attrgetter
 
+from lm_eval_bias.core import registry
+from lm_eval_bias.harness import internals
+
+
+def built(name, limit=30, **metadata):
+    """A task with its requests, as a run makes them."""
+    benchmark = next(b for b in registry.benchmarks() if name.startswith(b.name))
+    manager = internals.task_manager([benchmark.folder], metadata, include_defaults=False)
+    task = manager.load([name])["tasks"][name]
+    task.build_all_requests(rank=0, world_size=1, limit=limit)
+    return task
+
 
 def records(task, model):
     """The records of a task's documents with a model's answers, as a run has them; its requests are built."""

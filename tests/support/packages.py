@@ -21,7 +21,7 @@ def forget(*packages: str) -> None:
     errors.FAULTS.clear()
     importlib.invalidate_caches()
     known = (registry._found, registry.benchmarks, registry.by_name, registry.published, catalog.packaged)
-    for cached in (*known, registration.declared, suites.load, linking.missing_folders):
+    for cached in (*known, registration.declared, suites.load, linking.found_by_harness):
         cached.cache_clear()
 
 

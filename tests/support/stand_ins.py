@@ -210,24 +210,19 @@ TASKS = (
 FEW_TEXTS = ("--metadata", '{"classifier": "light", "repeats": 2}')
 
 
-def _one(kit: StandIns, path: Path) -> None:
-    shutil.copytree(kit.run("one", TASKS, "strength=0.2", *FEW_TEXTS), path)
+def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Callable[[StandIns, Path], None]:
+    def make(kit: StandIns, path: Path) -> None:
+        shutil.copytree(kit.run(name, tasks, planted, *(FEW_TEXTS if tasks == TASKS else ())), path)
+
+    return make
 
 
-def _other(kit: StandIns, path: Path) -> None:
-    shutil.copytree(kit.run("other", TASKS, "strength=0.4,seed=1", *FEW_TEXTS), path)
+_one, _other = _run("one"), _run("other", planted="strength=0.4,seed=1")
 
 
 def _both(kit: StandIns, path: Path) -> None:
     _one(kit, path / "base")
     _other(kit, path / "tuned")
-
-
-def _of(task: str) -> Callable[[StandIns, Path], None]:
-    def make(kit: StandIns, path: Path) -> None:
-        shutil.copytree(kit.run(task, task), path)
-
-    return make
 
 
 def _results(kit: StandIns, path: Path) -> None:
@@ -274,17 +269,14 @@ def _table(*lines: str) -> Callable[[StandIns, Path], None]:
     return make
 
 
-def _policy(kit: StandIns, path: Path) -> None:
-    path.write_text("bounds:\n  - {task: stereoset_en, score: ss, max_distance_from_neutral: 49}\nallow: [limit]\n")
-
-
+POLICY = "bounds:\n  - {task: stereoset_en, score: ss, max_distance_from_neutral: 49}\nallow: [limit]\n"
 MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
-    **dict.fromkeys(("OUT", "run", "base", "BASE", "out/base", "out/some-model"), _one),
-    **dict.fromkeys(("OTHER", "TUNED", "instruct", "out/tuned"), _other),
+    **dict.fromkeys(("OUT", "run", "base", "out/base", "out/some-model"), _one),
+    **dict.fromkeys(("OTHER", "instruct", "out/tuned"), _other),
     **dict.fromkeys(("out", "runs"), _both),
-    "RUN": _of("occugender_implicit,gg_bbq_group_terms,stereoset_en"),
-    "likelihoods": _of("gg_bbq_group_terms"),
-    "generated": _of("gg_bbq_group_terms_gen"),
+    "RUN": _run("RUN", "occugender_implicit,gg_bbq_group_terms,stereoset_en"),
+    "likelihoods": _run("likelihoods", "gg_bbq_group_terms"),
+    "generated": _run("generated", "gg_bbq_group_terms_gen"),
     "results": _results,
     "results/published/stereoset.csv": lambda kit, path: _results(kit, path.parents[1]),
     **dict.fromkeys(("predictions.json", "predictions.json.gz"), _predictions),
@@ -295,5 +287,5 @@ MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
     "my.csv": _table("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
     "fields.csv": _table("item,female_share", "physics student,20", "nursing student,88"),
     "texts.csv": _table("satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"),
-    "policy.yaml": _policy,
+    "policy.yaml": lambda kit, path: path.write_text(POLICY),
 }

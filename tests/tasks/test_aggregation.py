@@ -7,9 +7,11 @@ import gc
 import logging
 import math
 import pickle
+import warnings
 
 import pytest
 
+from lm_eval_bias.core import errors
 from lm_eval_bias.custom_metrics.score import Estimate, Score
 from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored, unlogged
 
@@ -42,21 +44,36 @@ def test_a_score_is_computed_once_and_lets_go_of_its_records(has_stderr):
 
 
 def test_notes_name_main_reasons_and_count_cells(caplog):
-    def score(name, headline):
-        return Score(name, "", 0, 1, None, "", "", "", None, None, headline=headline)
-
-    estimates = [
-        (score("a", True), Estimate(0.5, math.nan, 1, "one group")),
-        (score("b", True), Estimate(0.5, math.nan, 1, "one group")),
-        (score("x/a", False), Estimate(math.nan, math.nan, 0, "no items")),
-        (score("y/a", False), Estimate(math.nan, math.nan, 0, "none either")),
-    ]
+    estimates = [("a", True, 0.5, "one group"), ("b", True, 0.5, "one group")]
+    estimates += [("x/a", False, math.nan, "no items"), ("y/a", False, math.nan, "none either")]
     for quiet in (False, True):
         notes = Notes("t", len(estimates))
         with caplog.at_level(logging.WARNING, "lm_eval.bias"), unlogged() if quiet else contextlib.nullcontext():
-            for one in estimates:
-                notes.add(*one)
-    assert [record.getMessage() for record in caplog.records] == [
-        "t: no standard error: a, b (one group)",
-        "t: 2 cells of breakdowns have notes, too (see metric_list in the results file)",
-    ]
+            for name, headline, value, reason in estimates:
+                score = Score(name, "", 0, 1, None, "", "", "", None, None, headline=headline)
+                notes.add(score, Estimate(value, math.nan, 1, reason))
+    main, cells = (record.getMessage() for record in caplog.records)
+    assert "a, b (one group)" in main
+    assert cells.startswith("t: 2 cells")
+
+
+def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reason():
+    def compute(records):
+        return Estimate(1 / (len(records) - 1), 0.5, len(records))
+
+    score = Score("s", "", 0, 1, None, "", "", "", compute, lambda record: 1.0)
+    failed = [Scored(math.nan, f"document {n}: record failed", n) for n in range(2)]
+    sound = [Scored(1.0, {"item": n}, n) for n in range(3, 6)]
+    for values, value, reason in (
+        (sound, 0.5, None),
+        ([*sound, failed[0]], math.nan, "document 0: record failed"),
+        ([*sound, *failed], math.nan, "document 0: record failed, and 1 more documents"),
+        (sound[:1], math.nan, "the score s failed (ZeroDivisionError: division by zero)"),
+    ):
+        entry = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert Aggregation(score, Notes("t", 1), entry).value(values) == pytest.approx(value, nan_ok=True)
+        assert entry.get("note") == reason
+    assert len(errors.FAULTS) == 1
+    errors.FAULTS.clear()

@@ -11,7 +11,7 @@ import pytest
 from lm_eval.api.registry import get_filter
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.core.benchmark import detailed
 from lm_eval_bias.core.errors import BiasError
@@ -52,6 +52,7 @@ def documents(subset, release):
 )
 def test_released_files(mirror, subset, release, size, biased, counter):
     items = items_of(subset, release)
+    assert len(items) == catalog.entries()[f"gg_bbq_{subset}{'_paper' * (release == 'paper')}"].items
     assert Counter(i["context_type"] for i in items) == {"ambiguous": size, "disambiguated": size}
     assert len({i["template"] for i in items}) == 21
     assert len({(i["item"], i["template"]) for i in items}) == len({i["item"] for i in items}) == size
@@ -59,22 +60,6 @@ def test_released_files(mirror, subset, release, size, biased, counter):
     assert Counter(i["label"] == i["biased_choice"] for i in informed) == {True: biased, False: counter}
     assert all(i["label"] == 2 for i in items if i["context_type"] == "ambiguous")
     assert all(c == c.strip() for i in items for c in i["choices"])
-
-
-def test_releases_of_group_terms_differ_in_16_rows(mirror):
-    texts = ("context", "question", "choices")
-    latest, paper = (
-        {(i["item"], i["context_type"]): i for i in items_of("group_terms", release)} for release in ("latest", "paper")
-    )
-    other = {key for key, item in paper.items() if any(item[t] != latest[key][t] for t in texts)}
-    assert {number for number, _ in other} == {106, 107, 118, 119, 130, 131, *range(398, 408)}
-    assert len(other) == 2 * 16
-    for number in (106, 107, 118, 119, 130, 131):  # a word that isn't one
-        assert paper[number, "ambiguous"]["choices"][0] == "Die Freund"
-        assert latest[number, "ambiguous"]["choices"][0] == "Die Freundin"
-    assert all("{WORD1}}" in paper[n, "ambiguous"]["context"] for n in range(398, 408))  # not filled in
-    rest = [field for field in latest[0, "ambiguous"] if field not in texts]
-    assert all(item[f] == latest[key][f] for key, item in paper.items() for f in rest)
 
 
 def test_names_of_the_paper_are_its_eight(mirror):
@@ -92,18 +77,6 @@ def test_names_of_the_paper_are_its_eight(mirror):
         assert f"{item['choices'][item['groups'].index('non_binary')]} bezeichnet sich als trans" in item["context"]
     same = [item for item in items if item["choices"][0] == item["choices"][1] == "Noah"]
     assert [item["item"] for item in same[::2]] == [76, 77, 120, 121, 174, 175]
-
-
-def test_items_of_both_releases_that_are_the_same_have_the_same_biased_answer(mirror):
-    both = [
-        {(i["context"], i["question"]): i for i in items_of("names", release) if i["context_type"] == "disambiguated"}
-        for release in ("latest", "paper")
-    ]
-    shared = [tuple(own[key] for own in both) for key in both[0].keys() & both[1].keys()]
-    assert sum((i["context"], i["question"]) in both[0] for i in items_of("names", "paper")) == 1236
-    for one, other in shared:
-        assert one["choices"][one["biased_choice"]] == other["choices"][other["biased_choice"]]
-        assert one["template"] == other["template"]
 
 
 def test_the_text_says_who_is_trans():
@@ -246,27 +219,15 @@ def test_written_answers(changes, text, read, answer):
     assert BENCHMARK.record(document(**SAME), ["Noah"])["answer"] == "none"
 
 
-def test_scores_by_length():
+def test_answers_by_length():
     # "keine Antwort" has 13 bytes, "Die Frau" 8, "Der Mann" 8; as tokens 2, 4 and 2
-    results = [[(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)], [(-1.0, 0, 2), (-9.0, 0, 2), (-30.0, 0, 2)]]
-    records = [BENCHMARK.record(document(template=str(n)), own) for n, own in enumerate(results)]
-    assert records[0]["answer"] == "counter"  # -8 is the most
-    assert records[0]["by_rule"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
-    found = {score.name: score for score in BENCHMARK.scores(records)}
-    values = {"acc_amb": 0, "acc_amb_bytes": 0.5, "acc_amb_tokens": 0}
-    values |= {"diff_bias_amb": -1, "diff_bias_amb_bytes": -0.5, "diff_bias_amb_tokens": 0}
-    for name, value in values.items():
-        assert found[name].compute(records).value == found[name].table(records).value == value
-        assert sum(map(found[name].sample, records)) / 2 == value
+    results = [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)]
+    made = BENCHMARK.record(document(), results)
+    assert made["answer"] == "counter"  # -8 is the most
+    assert made["by_rule"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
     umlauts = document(choices=["ä", "bc", "keine Antwort"])
     assert BENCHMARK.record(umlauts, [(-1.0, 0), (-1.0, 0), (-9.0, 0)])["by_rule"] == {"bytes": "none"}
-    assert BENCHMARK.record(document(letters=["C", "A", "B"]), results[0])["by_rule"]["bytes"] == "counter"
-    without = [BENCHMARK.record(document(), [answer[:2] for answer in own]) for own in results]
-    lacking = found["acc_amb_tokens"].compute(without)
-    assert math.isnan(lacking.value)
-    assert found["acc_amb_tokens"].table(without) == lacking.reason
-    for docs, number in (([], 8), ([document(generated=True)], 0), ([BENCHMARK.record(document(), ["A"])], 0)):
-        assert sum(s.name.endswith(("_bytes", "_tokens")) for s in BENCHMARK.scores(docs)) == number
+    assert BENCHMARK.record(document(letters=["C", "A", "B"]), results)["by_rule"]["bytes"] == "counter"
 
 
 # ---------------------------------------------------------------------- places
@@ -351,14 +312,14 @@ def test_places_are_balanced_within_templates_and_directions(subset, release, mi
     assert (len(first), set(first.values())) == (21, {4})
 
 
-# the order of the items, and of the options in each one's prompt; whoever changes it changes every prompt
+# every item, whom it is about, and the order of its options; whoever changes it changes every prompt
 @pytest.mark.parametrize(
     ("data", "hashed"),
-    list(zip(DATA, ("d7a5992fe4f88400", "1403d86680c3a86b", "a91f3f7bf559ae3e", "656362ebd2616ba9"), strict=True)),
+    list(zip(DATA, ("51b86d4aa9c4e702", "3b6baefc0050c476", "e771e73a6fac5580", "5ffb4c65a3f90ae1"), strict=True)),
 )
-def test_orders_are_the_ones_that_were_released(data, hashed, mirror):
-    content = [[*registry.get("gg_bbq").key(doc), doc["order"]] for doc in documents(*data)]
-    assert hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16] == hashed
+def test_documents_and_orders_are_the_ones_that_were_released(data, hashed, mirror):
+    content = [{**doc, "revision": ""} for doc in documents(*data)]
+    assert hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16] == hashed
 
 
 @pytest.mark.parametrize("limit", [20, 28, 34, 41, 48, 60, 120])

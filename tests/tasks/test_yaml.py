@@ -15,7 +15,6 @@ from tests.support.places import ROOT
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))
 OWN = {name for name, entry in catalog.entries().items() if entry.path}  # the others are tasks of the harness
-BASES = sorted(tasks_path().glob("*/_*_yaml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -30,25 +29,20 @@ def test_file_loads_with_its_functions(path):
     else:
         assert callable(config["class"])
         assert callable(config["custom_dataset"])
+    ours, theirs = catalog.read_yaml(path), load_yaml(path, resolve_func=False)
+    assert ours["metadata"] == theirs["metadata"]
+    assert set(ours) == set(theirs)
 
 
-@pytest.mark.parametrize("path", [*FILES, *BASES], ids=lambda p: p.name)
-def test_functions_are_dotted_package_paths(path):
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if "!function" in line:
-            assert line.split("!function ")[1].startswith("lm_eval_bias."), line
+def test_functions_are_dotted_package_paths():
+    for path in (*FILES, *tasks_path().glob("*/_*_yaml")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert "!function" not in line or line.split("!function ")[1].startswith("lm_eval_bias."), (path, line)
 
 
 def test_index_holds_exactly_these_tasks():
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
     assert set(manager.all_tasks) == {p.stem for p in FILES} == OWN
-
-
-def test_own_catalogue_agrees_with_the_harness_loader():
-    for path in FILES:
-        ours, theirs = catalog.read_yaml(path), load_yaml(path, resolve_func=False)
-        assert ours["metadata"] == theirs["metadata"]
-        assert set(ours) == set(theirs)
 
 
 def test_data_files_are_no_task_files():
@@ -57,31 +51,20 @@ def test_data_files_are_no_task_files():
         assert not {"task", "group", "class"} & set(content)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+@pytest.mark.parametrize("upstream", [False, True])
+def test_listed_numbers_of_items(upstream, request):
+    if upstream:
+        request.getfixturevalue("mirror")
+    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
+    tasks = {name: e for name, e in catalog.entries().items() if e.kind == "task" and name in OWN}
+    ready = [
         name
-        for name, e in catalog.entries().items()
-        if e.kind == "task" and name in OWN and not e.data
+        for name, e in tasks.items()
         if "required" not in registry.get(e.benchmark).options.values()
-    ],
-)
-def test_listed_number_of_items_without_upstream_data(name):
-    task = TaskManager(include_path=str(tasks_path()), include_defaults=False).load([name])["tasks"][name]
-    assert len(task.eval_docs) == catalog.entries()[name].items
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(name for name, e in catalog.entries().items() if e.kind == "task" and e.benchmark.startswith("gg_bbq")),
-        *(name for name, e in catalog.entries().items() if e.kind == "task" and e.benchmark == "stereoset"),
-        *("stereoset_tr_inter_variants", "regard_de", "regard_en"),
-    ],
-)
-def test_listed_number_of_items_with_upstream_data(name, mirror):
-    task = TaskManager(include_path=str(tasks_path()), include_defaults=False).load([name])["tasks"][name]
-    assert len(task.eval_docs) == catalog.entries()[name].items
+        if upstream == bool(e.data) and (not upstream or e.benchmark == "stereoset" or name == "regard_de")
+    ]
+    for name, task in manager.load(ready)["tasks"].items():
+        assert len(task.eval_docs) == tasks[name].items, name
 
 
 def test_result_file_carries_range_and_neutral_value():
@@ -111,8 +94,6 @@ def test_every_package_folder_is_in_the_wheel():
 
 
 def test_readmes_exist():
-    for family in {path.parent for path in FILES}:
-        assert (family / "README.md").is_file(), family
-    for path in [ROOT / "README.md", *(family / "README.md" for family in {p.parent for p in FILES})]:
-        unfilled = [line for line in path.read_text(encoding="utf-8").splitlines() if re.fullmatch("[A-Z0-9_]+", line)]
-        assert not unfilled, path
+    for folder in {ROOT, *(path.parent for path in FILES)}:
+        text = (folder / "README.md").read_text(encoding="utf-8")
+        assert not [line for line in text.splitlines() if re.fullmatch("[A-Z0-9_]+", line)], folder  # not filled in
