@@ -42,7 +42,7 @@ COMMANDS = {
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
     "export": (["export", "PATH", "--to", "predictions", "-o", "OUT/o.json"], ".jsonl"),
     "classify": (["regard", "classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o"], ".csv"),
-    "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.csv"], ".txt"),
+    "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.jsonl"], ".txt"),
     "classify objects": (["regard", "classify", "PATH", "--classifier", "head:none"], ".jsonl"),
     "classifier": (["regard", "classify", "TEXTS", "--classifier", "head:PATH"], ""),
     "compare": (["compare", "PATH", "PATH"], ".json"),
@@ -117,11 +117,12 @@ def test_outputs_that_cannot_be_written(name, inputs):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_outputs_on_a_full_disk(name, inputs):
+    file = "o.jsonl" if name == "classify" else "o.csv"
     for before in ("", "mine"):
         if before:
-            (inputs / "out" / "o.csv").write_text(before)
+            (inputs / "out" / file).write_text(before)
         with disk(20):
-            line = refused(inputs, *filled(inputs, [*WRITERS[name], "-o", "OUT/o.csv"], ""))
+            line = refused(inputs, *filled(inputs, [*WRITERS[name], "-o", f"OUT/{file}"], ""))
         assert "cannot be written: File too large" in line
 
 
@@ -147,7 +148,7 @@ def test_names_of_any_bytes_are_taken(name, inputs):
         ["report", str(folder), "-o", f"{folder}/page.md"],
         ["leaderboard", str(folder)],
         ["check", str(folder), "--policy", str(inputs / "policy.yaml"), "--json"],
-        ["regard", "classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.csv"],
+        ["regard", "classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.jsonl"],
     ):
         outcome = command(*line)
         assert outcome.status in (0, 1), outcome

@@ -202,7 +202,7 @@ CASES = [
     ("check RUN --policy POLICY/good.yaml --markdown POLICY/good.yaml", "--markdown POLICY/good.yaml"),
     ("check RUN --policy POLICY/good.yaml --junit OUT/x --markdown OUT/x", "--markdown"),
     ("leaderboard RUN -o RUN", "-o RUN"),
-    ("regard classify TABLE --classifier light -o ./TABLE", "-o ./TABLE"),
+    ("regard classify TABLE --classifier light -o ./TABLE", "--output ./TABLE"),
     ("regard classify TEXTS --classifier sbrt --language de", "Did you mean sbert"),
     ("run --tasks stereoset_en_inter --model bias-chance --model_args bos=all", "--model_args bos="),
 ]  # fmt: skip

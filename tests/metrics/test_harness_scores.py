@@ -93,8 +93,8 @@ def test_any_answers_score_as_with_the_harness_s_functions(records):
     functions = {
         "amb_bias_score": (utils.agg_amb_bias_scores, rows),
         "disamb_bias_score": (utils.agg_disamb_bias_scores, rows),
-        "acc_amb": (utils.agg_acc_amb, [(row[0], row[3]) for row in rows]),
-        "acc_disamb": (utils.agg_acc_disamb, [(row[0], row[3]) for row in rows]),
+        "acc_amb": (utils.agg_accuracy_amb, [(row[0], row[3]) for row in rows]),
+        "acc_disamb": (utils.agg_accuracy_disamb, [(row[0], row[3]) for row in rows]),
     }
     for name, (function, arguments) in functions.items():
         with warnings.catch_warnings():

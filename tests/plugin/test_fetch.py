@@ -228,7 +228,7 @@ def test_the_wrong_revision_is_refused_with_the_pinned_one(tiny_mirror, capsys):
 
 def test_fetch_everything(server, capsys):
     assert main(["fetch"]) == 0
-    assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 47
+    assert capsys.readouterr().out.count("SHA-256 verified") == len(sources.manifest().files) == 96
 
 
 def test_manifest_is_the_mirror(mirror):

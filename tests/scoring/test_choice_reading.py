@@ -90,7 +90,7 @@ def test_long_answers_are_read(text):
 
 def test_a_language_without_words_is_refused():
     with pytest.raises(KeyError):
-        reader([["x"], ["y"], ["z"]], "nl")
+        reader([["x"], ["y"], ["z"]], "xx")
 
 
 OPTIONS = [

@@ -70,7 +70,8 @@ def test_listed(installed):
     entry = next(entry for entry in json.loads(said("ls", "--json")) if entry["name"] == "age_pairs")
     assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
     assert "age_pairs" not in said("ls", "--suites")
-    quick, chat, standard, full = (suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES)
+    parts = {name: suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES}
+    quick, chat, standard, full = (parts[name] for name in ("quick", "quick-chat", "standard", "full"))
     assert quick["age_pairs"][1:] == (8, None)
     assert "age_pairs" in standard
     assert not [task for task in chat if task.startswith("age")]
