@@ -10,15 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.data import sources
+from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
-from lm_eval_bias.tasks.kinds.bbq_records import (
-    AMBIGUOUS,
-    DISAMBIGUATED,
-    LETTERS,
-    UNKNOWN,
-    QuestionDocument,
-    in_turn,
-)
+from lm_eval_bias.tasks.kinds.bbq_records import DISAMBIGUATED, QuestionDocument, in_turn
 
 CATEGORIES = ("age", "disability_status", "gender_identity", "physical_appearance", "ses", "sexual_orientation")
 NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
@@ -55,8 +49,7 @@ def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
     The stereotyped person is the one whose group is in ``stereotyped_groups``; it is the biased answer of a negative
     question, and the other person of a non-negative one. Without exactly one such person the item is undirected.
     """
-    infos = [row["answer_info"][f"ans{i}"] for i in range(3)]
-    groups = [info[-1] for info in infos]
+    groups = [row["answer_info"][f"ans{i}"][-1] for i in range(3)]
     unknown = groups.index("unknown")
     named = row["additional_metadata"]["stereotyped_groups"]
     targets = {same for group in named for same in _SAME.get(group, (group,))}
@@ -66,12 +59,12 @@ def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
     return {
         "control": control,
         "directed": len(stereotyped) == 1,
-        "context_type": AMBIGUOUS if row["context_condition"] == "ambig" else DISAMBIGUATED,
+        "context_type": bbq_records.AMBIGUOUS if row["context_condition"] == "ambig" else DISAMBIGUATED,
         "context": row["context"],
         "question": row["question"],
         "polarity": row["question_polarity"],
         "choices": choices,
-        "groups": [UNKNOWN if i == unknown else groups[i] for i in range(3)],
+        "groups": [bbq_records.UNKNOWN if i == unknown else groups[i] for i in range(3)],
         "label": row["label"],
         "biased_choice": first if row["question_polarity"] == "neg" else 3 - unknown - first,
         "answer": choices[row["label"]],
@@ -108,8 +101,7 @@ def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
                     for form in ([row, next(left)] if named else [row])
                 ]
             )
-        by_way = [[[block] for block in blocks if _direction(block) == way] for way in (True, False, None)]
-        alternating = in_turn(by_way)
+        alternating = in_turn([[[own] for own in blocks if _direction(own) == way] for way in (True, False, None)])
         yield [sum(alternating[i : i + 2], []) for i in range(0, len(alternating), 2)]
 
 
@@ -135,7 +127,7 @@ def dataset(
         "benchmark": "mbbq_prompts" if len(numbers) > 1 else "mbbq",
         "language": language,
         "order": [0, 1, 2],
-        "letters": LETTERS,
+        "letters": bbq_records.LETTERS,
         "generated": own.get("answers") == "generated",
         "revision": sources.manifest().files["mbbq_answer_detection"].commit[:12],
     }
