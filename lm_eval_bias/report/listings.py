@@ -15,7 +15,6 @@ from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.report.tables import grid
 
 _WIDTH = 100
-UNWRITTEN = "not recorded"
 _LABELS = {
     "measures": "Purpose", "population": "Population", "languages": "Languages", "size": "Size", "licence": "Licence",
     "cannot": "Can't say", "flaws": "Known flaws", "use": "Intended use", "misuse": "Misuse",
@@ -81,7 +80,7 @@ def card_text(benchmark: Benchmark) -> str:
     wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
     for field, label in _LABELS.items():
         wrap.initial_indent, wrap.subsequent_indent = ("  - ", "    ") if field == "flaws" else ("  ", "  ")
-        blocks.append("\n".join([label, *map(wrap.fill, card_lines(benchmark.card, field) or [UNWRITTEN])]))
+        blocks.append("\n".join([label, *map(wrap.fill, card_lines(benchmark.card, field) or ["not recorded"])]))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -111,9 +110,8 @@ def benchmarks() -> str:
         own = [e for e in entries if registry.family(e.benchmark) is benchmark]
         tasks = [e for e in own if e.kind == "task"]
         languages = ", ".join(dict.fromkeys(e.language for e in tasks if e.language))
-        measures = benchmark.card.measures if benchmark.card else benchmark.title
-        is_harness = all(e.path is None for e in own)
-        measures = textwrap.shorten(measures, 90, placeholder=" …")
+        is_harness, card = all(e.path is None for e in own), benchmark.card
+        measures = textwrap.shorten(card.measures if card else benchmark.title, 90, placeholder=" …")
         rows.append((is_harness, [benchmark.name, languages, count(len(tasks)), measures]))
     shown = [row for _, row in sorted(rows, key=itemgetter(0))]
     listing = grid(["Benchmark", "Lang", Column("Tasks", True), "Measures"], shown)
@@ -137,17 +135,13 @@ def tasks(name: str = "") -> str:
     blocks = [
         grid(
             ["Name", "Kind", "Benchmark", "Lang", Column("Items", True), Column("Least", True), "Measures"],
-            [[e.name, e.kind, e.benchmark, e.language, count(e.items), _least(e), e.measures] for e in entries],
+            [[e.name, e.kind, e.benchmark, e.language, count(e.items), count(e.smallest), e.measures] for e in entries],
         ),
         "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
     for benchmark in dict.fromkeys(e.benchmark for e in entries):
         blocks.append(f"Scores of {benchmark}\n{_scores([benchmark], 'simple')}")
     return "\n\n".join(blocks)
-
-
-def _least(entry: catalog.Entry) -> str:
-    return "" if entry.kind == "group" else count(entry.smallest)
 
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:

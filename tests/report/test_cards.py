@@ -8,7 +8,6 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Card
-from lm_eval_bias.report import listings
 from tests.support.made_runs import run_file, write
 from tests.support.pages import check_closed, made
 
@@ -52,7 +51,7 @@ def test_refusals(capsys, toy):
 
 def test_a_card_with_what_every_card_must_have(said, toy, tmp_path):
     toy.options, toy.card = {}, Card("Manners.", "More.", "Guesses.", "Nothing.", "X")
-    assert f"Population\n  {listings.UNWRITTEN}\n" in said("ls", "--card", "toy")
+    assert "Population\n  not recorded\n" in said("ls", "--card", "toy")
     content = run_file(tasks=["gg_bbq_names"])
     content["tasks"]["gg_bbq_names"]["benchmark"] = "toy"
     found = check_closed(made([write(tmp_path / "run.json", content)], tmp_path))
