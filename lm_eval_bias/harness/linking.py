@@ -62,7 +62,8 @@ def found_by_harness() -> frozenset[str]:
 def missing_folders() -> list[str]:
     """The benchmarks' folders that the harness doesn't find by itself."""
     found = {path.parent for name, path in _own_files().items() if name in found_by_harness()}
-    return [str(own) for own in dict.fromkeys(one.folder for one in registry.benchmarks()) if own not in found]
+    folders = dict.fromkeys(one.folder for one in registry.benchmarks())
+    return [str(own) for own in folders if own not in found and any(own.glob("*.yaml"))]
 
 
 def problem() -> str:

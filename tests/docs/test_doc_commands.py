@@ -30,8 +30,8 @@ RUN_ELSEWHERE = {
     "docs/add_a_model_family.md": "tests/third_party/test_guide.py",
     "docs/own_prompts.md": "tests/e2e/test_own_prompts.py",
 }
+DEMO = "docs/start.md"  # shows what `make demo` prints: tests/e2e/test_smollm2.py
 NOTEBOOK = "docs/python-api.md"  # tests/plugin/test_api.py runs its Python
-DEMO = "docs/start.md"  # shows what `make demo` prints
 
 
 def words(line):
@@ -142,22 +142,6 @@ def test_the_shell_reads_every_block():
     assert read.returncode == 0, read.stderr
 
 
-def compare_output(page, printed):
-    """What a page shows was printed, numbers but for their last digits; ``...`` stands for the rest."""
-    number = re.compile(r"\d+\.\d+")
-    by_form = {number.sub("#", " ".join(line.split())): line for line in printed.splitlines()}
-    for _, block in pages.blocks(page, "text"):
-        for line in block.splitlines():
-            if line.strip() == "..." or not line.strip(" -"):
-                continue
-            form = number.sub("#", " ".join(line.removesuffix("...").split()))
-            forms = [one for one in by_form if one == form or (line.endswith("...") and one.startswith(form))]
-            assert forms, line
-            for shown, got in zip(number.findall(line), number.findall(by_form[forms[0]]), strict=False):
-                last = 0.1 ** len(shown.partition(".")[2])  # other processors round otherwise
-                assert float(got) == pytest.approx(float(shown), abs=2 * last), line
-
-
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory):
     """Models, a server and runs for the pages, and data in the released form."""
@@ -202,21 +186,13 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
             for name in stand_ins.outputs(given):
                 assert list(tmp_path.glob(f"{name.rstrip('/')}*")), (name, given)
     if page != DEMO:
-        compare_output(page, texts)
+        pages.compare_output(page, texts)
 
 
 def test_python_that_runs_tasks(capsys):
     ((file, code),) = [block for block in pages.blocks(NOTEBOOK, "python") if block[0]]
     exec(compile(code, file, "exec"), {})
     assert -1 < float(capsys.readouterr().out.splitlines()[-1]) < 1
-
-
-@pytest.mark.slow
-@pytest.mark.model
-def test_output_of_the_demo_is_as_shown(smollm2, mirror, capsys):
-    run = "run --tasks occugender_implicit,stereoset_en --limit 240 --model hf-packed --device cpu --model_args"
-    assert main([*run.split(), smollm2]) == 0
-    compare_output(DEMO, capsys.readouterr().out)
 
 
 def test_reference_has_every_card_command_and_main_score(reference, flags):

@@ -12,6 +12,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.dial import DialLM
+from lm_eval_bias.tasks.kinds.bbq_controls import CONTRASTS
 from tests.support import planted_runs
 from tests.support.answering import built, records
 
@@ -21,6 +22,7 @@ CASES = {
     "gg_bbq": planted_runs.Case("gg_bbq", "", partial(planted_runs.gg_bbq, "group_terms")),
     "es_bbq": planted_runs.Case("es_bbq", "", partial(planted_runs.es_bbq, "es", "nationality")),
     "kobbq": planted_runs.Case("kobbq", "", partial(planted_runs.kobbq, "gender_identity")),
+    "mbbq": planted_runs.Case("mbbq", "", partial(planted_runs.mbbq, "en", "gender_identity")),
     "stereoset": planted_runs.Case("stereoset", "", partial(planted_runs.stereoset, "en", 600)),
     "stereoset_choices": planted_runs.Case(
         "stereoset_choices", "", partial(planted_runs.stereoset, "en", 600, choices=True)
@@ -35,6 +37,7 @@ BIAS = {
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
     "es_bbq": ["diff_bias_amb_three", "diff_bias_disamb_three"],
     "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
+    "mbbq": ["diff_bias_amb", "diff_bias_disamb", *CONTRASTS],
     "stereoset": ["ss"],
     "stereoset_choices": ["choice_ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],

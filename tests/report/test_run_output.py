@@ -20,8 +20,9 @@ def test_only_warnings_are_shown():
     command = [sys.executable, "-m", "lm_eval_bias", *RUN]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
-    warning, line = done.stderr.splitlines()  # and no progress bar for what takes no time
-    assert "--limit SHOULD ONLY BE USED FOR TESTING" in warning
+    harness, least, line = done.stderr.splitlines()  # and no progress bar for what takes no time
+    assert "--limit" in harness
+    assert "--limit 4" in least
     assert line.endswith(" requests")
     assert "occugender_implicit: " in line
 

@@ -30,6 +30,7 @@ from tests.support.planted_runs import (
     es_bbq,
     gg_bbq,
     kobbq,
+    mbbq,
     moved,
     occugender,
     recovered,
@@ -47,6 +48,7 @@ CASES = (
     Case("gg_bbq", "Subset-I, 968 items in 21 templates", partial(gg_bbq, "group_terms")),
     Case("es_bbq", "es, race and ethnicity, 3,716 items in 51 templates", partial(es_bbq, "es", "race_ethnicity")),
     Case("kobbq", "gender, 600 documents in 25 stories", partial(kobbq, "gender_identity")),
+    Case("mbbq", "en, gender, 1,072 documents in 24 templates", partial(mbbq, "en", "gender_identity")),
     Case("stereoset", "the first 1,500 items of en, in 79 terms", partial(stereoset, "en", 1500)),
     Case("regard", "de, 20 prompts x 10 texts, labelled by light", partial(regard, "de")),
 )

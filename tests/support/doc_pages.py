@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -62,3 +63,19 @@ def anchors(path: Path) -> set[str]:
 def blocks(page: str, kind: str) -> list[tuple[str, str]]:
     """Its fenced blocks of a kind, each with the file that it shows."""
     return [(file, body) for word, file, body in _BLOCK.findall(text(page)) if word == kind]
+
+
+def compare_output(page: str, printed: str) -> None:
+    """What a page shows was printed, numbers but for their last digits; ``...`` stands for the rest."""
+    number = re.compile(r"\d+\.\d+")
+    by_form = {number.sub("#", " ".join(line.split())): line for line in printed.splitlines()}
+    for _, block in blocks(page, "text"):
+        for line in block.splitlines():
+            if line.strip() == "..." or not line.strip(" -"):
+                continue
+            form = number.sub("#", " ".join(line.removesuffix("...").split()))
+            forms = [one for one in by_form if one == form or (line.endswith("...") and one.startswith(form))]
+            assert forms, line
+            for own, got in zip(number.findall(line), number.findall(by_form[forms[0]]), strict=False):
+                last = 0.1 ** len(own.partition(".")[2])  # other processors round otherwise
+                assert float(got) == pytest.approx(float(own), abs=2 * last), line

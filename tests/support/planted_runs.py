@@ -90,6 +90,12 @@ def kobbq(category: str) -> list[dict[str, Any]]:
     return hooks.dataset(category)["test"]
 
 
+def mbbq(language: str, category: str) -> list[dict[str, Any]]:
+    from lm_eval_bias.tasks.mbbq import hooks
+
+    return hooks.dataset(language, category)["test"]
+
+
 def stereoset(language: str, number: int | None = None, choices: bool = False) -> list[dict[str, Any]]:
     from lm_eval_bias.tasks.stereoset import hooks
 
