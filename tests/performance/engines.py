@@ -1,13 +1,17 @@
-"""Processor time of ``vllm-packed`` against ``vllm``, ``hf-packed`` and ``hf`` on the same requests: ratios of one run.
+"""``hf-packed`` against ``hf``, and ``vllm-packed`` against ``vllm``, on the same requests: times of one run.
 
-    python tests/performance/engines.py --model_args pretrained=DIR --share 0.2
-    python tests/performance/engines.py --model_args pretrained=DIR,dtype=bfloat16 --shape 8b --share 1  # on a GPU
+    OMP_NUM_THREADS=1 python tests/performance/engines.py --model_args pretrained=DIR
+    python tests/performance/engines.py --model_args pretrained=DIR,dtype=bfloat16 --shape 8b  # on a GPU
 
-Needs an environment with vLLM (``tests/backends/vllm_cpu.sh`` makes one without a GPU). One model after the other is
-loaded in a process of its own, which isn't counted, and answers all workloads; time is that of the processor, of the
-process and all that it started, on a GPU wall time; memory is then all that the device has in use. ``--shape`` takes
-random weights of a larger model's shape: times don't depend on what weights say. Prints a table (Markdown) and, with
-``--output``, writes JSON.
+Each model type is loaded in a process of its own, which isn't counted, and answers all workloads (``workloads.py``).
+``hf`` first tries batch sizes on a part of each workload; its best one counts. Time is that of the processor, of the
+process and all that it started; on a GPU it is wall time. Without vLLM its two are left out; ``vllm_cpu.sh`` makes an
+environment that has it without a GPU. ``--shape`` takes random weights of a larger model's shape, since times don't
+depend on what weights say. Prints a table (Markdown); ``--output`` writes JSON.
+
+    python tests/performance/engines.py --plan 100000 --length 2000
+
+says what it takes to lay out so many requests of so many tokens, without a model.
 """
 
 from __future__ import annotations
@@ -16,17 +20,21 @@ import argparse
 import json
 import multiprocessing
 import os
+import random
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import speed
+import measuring
 import tokens
+import workloads
 
 MODELS = ("hf", "hf-packed", "vllm", "vllm-packed")
-WORKLOADS = ("occugender_explicit", "occugender_implicit", "gg_bbq", "stereoset_en")
+BATCH_SIZES = "1,8,32"
 SHAPES = {  # of Llama 3.2 1B and 3.1 8B; the tiny one shows that the script runs
     "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
              "num_key_value_heads": 1},
@@ -35,30 +43,10 @@ SHAPES = {  # of Llama 3.2 1B and 3.1 8B; the tiny one shows that the script run
     "8b": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
            "num_key_value_heads": 8},
 }  # fmt: skip
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def tree_seconds(root: int) -> float:
-    """Processor seconds of a process and all that it started and that still run."""
-    seconds, children = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        pid = int(path.parent.name)
-        seconds[pid] = sum(map(int, fields[11:15])) / _TICKS
-        children.setdefault(int(fields[1]), []).append(pid)
-    total, waiting = 0.0, [root]
-    while waiting:
-        pid = waiting.pop()
-        total += seconds.get(pid, 0.0)
-        waiting += children.get(pid, [])
-    return total
 
 
 def make_random(shape: str, arguments: dict[str, Any], folder: str) -> None:
-    """Save a model with random weights of a shape, with the tokenizer of another one, and print its parameters."""
+    """Save a model with random weights of a shape, with the tokenizer of another one."""
     import torch
     import transformers
 
@@ -76,172 +64,228 @@ def make_random(shape: str, arguments: dict[str, Any], folder: str) -> None:
     print(f"  {shape}: {model.num_parameters():,} parameters", file=sys.stderr, flush=True)
 
 
-def parameters_of(folder: str) -> int:
-    """Numbers in a model's files of weights."""
-    import math
-
-    from safetensors import safe_open
-
-    total = 0
-    for path in Path(folder).glob("*.safetensors"):
-        with safe_open(path, framework="pt") as weights:
-            total += sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
-    return total
-
-
 def in_own_process(target: Any, *args: Any) -> Any:
     """What a function gives in a process that ends, with the device's memory, behind it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(target, args)
 
 
+def answers_of(lm: Any, requests: Sequence[workloads.Request]) -> list[Any]:
+    """Answer requests, one type after the other."""
+    from lm_eval.api.instance import Instance
+
+    answers: list[Any] = [None] * len(requests)
+    for wanted in sorted({request[0] for request in requests}):
+        chosen = [i for i, request in enumerate(requests) if request[0] == wanted]
+        instances = [Instance(wanted, {}, requests[i][1], 0) for i in chosen]
+        for i, answer in zip(chosen, getattr(lm, wanted)(instances), strict=True):
+            answers[i] = answer
+    return answers
+
+
+def count_tokens(lm: Any, counts: dict[str, int]) -> None:
+    """Count the tokens that a model runs, padding included; vLLM's alone aren't told."""
+    if answers_to := getattr(lm, "_answers", None):  # vllm-packed
+
+        def counted(plan: Any, silent: bool) -> Any:
+            found = answers_to(plan, silent)
+            counts["run"] += found[1]
+            return found
+
+        lm._answers = counted
+    elif hasattr(lm.model, "get_input_embeddings"):
+
+        def seen(_: Any, given: tuple[Any, ...], __: Any) -> None:
+            counts["run"] += given[0].numel()
+
+        lm.model.get_input_embeddings().register_forward_hook(seen)
+
+
 def contestant(
-    name: str, arguments: dict[str, Any], batch_size: int, workloads: dict[str, list[Any]], pipe: Any
+    name: str, arguments: dict[str, Any], sizes: list[int], asked: dict[str, list[workloads.Request]], pipe: Any
 ) -> None:
     """Load a model, answer each workload once, and send what it took."""
-    speed.quiet()
+    measuring.quiet()
     os.environ["TQDM_DISABLE"] = ""  # vLLM 0.32 divides by the time that its progress bar shows
     import torch
-    from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
     from lm_eval_bias.harness.registration import register
 
     register()
     on_gpu = torch.cuda.is_available()
-    given = {**arguments, "batch_size": "auto" if name.startswith("vllm") else batch_size}
+    given = {**arguments, "batch_size": "auto" if name.startswith("vllm") else sizes[0]}
     if not name.startswith("vllm"):
         given["device"] = "cuda" if on_gpu else "cpu"
     lm = get_model(name)(**given)
-    counts = {"run": 0, "trie": 0}
-    if name == "vllm-packed":
-        answers_to = lm._answers
+    counts = {"run": 0}
+    count_tokens(lm, counts)
 
-        def counted(plan: Any, silent: bool) -> Any:
-            found = answers_to(plan, silent)
-            counts["run"], counts["trie"] = counts["run"] + found[1], counts["trie"] + plan.nodes
-            return found
+    def timed(requests: list[workloads.Request]) -> tuple[float, list[Any]]:
+        started = time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]
+        answers = answers_of(lm, requests)
+        return (time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]) - started, answers
 
-        lm._answers = counted
-    for workload, requests in workloads.items():
-        counts.update(run=0, trie=0)
-        answers: list[Any] = [None] * len(requests)
-        wall, processor = time.perf_counter(), tree_seconds(os.getpid())
-        for wanted in sorted({request[0] for request in requests}):
-            chosen = [i for i, request in enumerate(requests) if request[0] == wanted]
-            instances = [Instance(wanted, {}, requests[i][1], 0) for i in chosen]
-            for i, answer in zip(chosen, getattr(lm, wanted)(instances), strict=True):
-                answers[i] = answer
-        wall, processor = time.perf_counter() - wall, tree_seconds(os.getpid()) - processor
+    for workload, requests in asked.items():
+        size = sizes[0]
+        if name == "hf" and len(sizes) > 1:
+            part, found = requests[: max(16, len(requests) // 8)], {}
+            for tried in sizes:
+                lm.batch_size_per_gpu = tried
+                found[tried] = timed(part)[0]
+            size = lm.batch_size_per_gpu = min(found, key=found.__getitem__)
+        counts.update(run=0)
+        measuring.peak(start=True)
+        seconds, answers = timed(requests)
         free, existing = torch.cuda.mem_get_info() if on_gpu else (0, 0)
-        pipe.send((workload, {"seconds": wall if on_gpu else processor, "wall": wall, "memory": existing - free,
-                              "run": counts["run"], "trie": counts["trie"]}, answers))  # fmt: skip
+        memory = (existing - free) / 2**30 if on_gpu else measuring.of_tree(os.getpid())[1]
+        pipe.send((workload, {"seconds": seconds, "memory": memory, "run": counts["run"], "size": size}, answers))
     pipe.send(None)
     if name.startswith("vllm"):  # its engine would wait for more
         lm.model.llm_engine.engine_core.shutdown()
     os._exit(0)
 
 
+def compared(workload: str, requests: list[Any], share: float, own: list[Any], base: list[Any]) -> dict[str, Any]:
+    """How far answers are from those of another model type, and how many choices or scores differ."""
+    scores, others = (workloads.scores_of(workload, requests, answers, share) for answers in (own, base))
+    same = {key: scores[key] == value or gap(scores[key], value) < 1e-5 for key, value in others.items()}
+    return {
+        "largest": max(abs(a[0] - b[0]) for a, b in zip(own, base, strict=True)),
+        "differ": [key for key, equal in same.items() if not equal],
+    }
+
+
+def gap(one: Any, other: Any) -> float:
+    """The difference of two scores; of choices, which are equal or not, 1. ``nan`` on both sides is none."""
+    if not isinstance(one, float):
+        return 1.0
+    return 0.0 if one != one and other != other else abs(one - other)
+
+
 def table(report: dict[str, Any]) -> str:
     """The report as Markdown."""
     models = report["models"]
     lines = [
-        f"{report['machine']}; {report['model']} with {report['parameters']:,} parameters in {report['dtype']}; "
-        f"{report['share']:.0%} of the items; seconds of {report['time']}; matrix products reach "
-        f"{report['peak'] / 1e12:.2f} TFLOP/s at best.",
+        f"{report['machine']}; {report['model']} in {report['dtype']}; {report['share']:.0%} of the items; seconds of "
+        f"{report['time']}. In brackets, by how much a packed type is faster than the plain one.",
         "",
-        "| workload | requests | "
-        + " | ".join(models)
-        + " | vllm-packed against vllm | tokens run a token of the trie "
-        "(the least) | useful share of the peak | largest difference from vllm | largest drift of a score |",
-        "|---|---:" + "|---:" * len(models) + "|---:|---:|---|---:|---|",
+        f"| workload | tokens asked : in the trie | {' | '.join(models)} | largest difference | what differs | "
+        "tokens run a token of the trie | memory, GiB |",
+        "|---|---:" + "|---:" * len(models) + "|---:|---|---|---|",
     ]
-    for workload, found in report["workloads"].items():
-        seconds = {name: found["models"][name]["seconds"] for name in models}
-        packed = found["models"]["vllm-packed"]
+    for found in report["workloads"].values():
+        own = found["models"]
+        cells = []
+        for name in models:
+            plain = own.get(name.removesuffix("-packed"), own[name])["seconds"] / own[name]["seconds"]
+            cells.append(f"{own[name]['seconds']:.1f}" + (f" (**{plain:.1f}×**)" if name.endswith("-packed") else ""))
+        run = ", ".join(f"{own[name]['run'] / found['trie']:.2f}" if own[name]["run"] else "–" for name in models)
+        memory = ", ".join(f"{own[name]['memory']:.1f}" for name in models)
+        pairs = found["compared"].values()
+        largest = ", ".join(f"{pair['largest']:.0e}" for pair in pairs)
+        differ = ", ".join(dict.fromkeys(key for pair in pairs for key in pair["differ"])) or "nothing"
         lines.append(
-            f"| {workload} | {found['requests']:,} | "
-            + " | ".join(f"{seconds[name]:.1f}" for name in models)
-            + f" | **{seconds['vllm'] / seconds['vllm-packed']:.1f}×** | {packed['run'] / max(1, packed['trie']):.2f} "
-            f"({found['least'] / max(1, packed['trie']):.2f}) "
-            "| "
-            + ", ".join(f"{found['useful'] / found['models'][name]['wall'] / report['peak']:.2f}" for name in models)
-            + " "
-            f"| {found['difference']['largest']:.0e} | {found['drift'][1]:.0e} ({found['drift'][0]}) |"
+            f"| {found['likeness']} ({found['requests']:,} requests) | {found['asked'] / found['trie']:.1f} : 1 | "
+            f"{' | '.join(cells)} | {largest} | {differ} | {run} | {memory} |"
         )
-    memory = {name: max(own["models"][name]["memory"] for own in report["workloads"].values()) for name in models}
-    if any(memory.values()):
-        lines += ["", "Device memory in use: " + ", ".join(f"{name} {n / 2**30:.1f} GiB" for name, n in memory.items())]
     return "\n".join(lines)
+
+
+def plan_only(count: int, length: int) -> str:
+    """How long the layout of so many requests takes: four one-token answers to a prompt, half of which is shared."""
+    from lm_eval_bias.models.prefix_trie import arrange
+
+    rng = random.Random(1)  # noqa: S311
+    shots = [[rng.randrange(50_000) for _ in range(length // 2)] for _ in range(50)]
+    inputs: list[list[int]] = []
+    for number in range(count // 4):
+        prompt = shots[number % 50] + [rng.randrange(50_000) for _ in range(length - length // 2 - 1)]
+        inputs += [[*prompt, letter] for letter in range(4)]
+    before, started = measuring.peak(), time.perf_counter()
+    measuring.peak(start=True)
+    sequences, _ = arrange(inputs)
+    seconds, more = time.perf_counter() - started, (measuring.peak() - before) / 1024
+    return (
+        f"{len(inputs):,} requests, {sum(map(len, inputs)):,} tokens, {sequences.trie_size:,} in the trie: laid out in "
+        f"{seconds:.1f} s with {more:.2f} GiB beside the {before / 1024:.1f} GiB of the requests"
+    )
 
 
 def main() -> int:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model_args", required=True, help="of all model types: pretrained=...,...")
-    parser.add_argument("--vllm_args", default="max_model_len=1024,enforce_eager=True", help="of vLLM's beside")
+    parser.add_argument("--model_args", default="", help="of all model types: pretrained=...,...")
+    parser.add_argument("--vllm_args", default="max_model_len=2048,enforce_eager=True", help="of vLLM's beside")
     parser.add_argument("--shape", choices=SHAPES, help="random weights of this shape; pretrained= has the tokenizer")
-    parser.add_argument("--block", type=int, default=32, help="tokens of a block of vLLM's cache: on a GPU mostly 16")
-    parser.add_argument("--batch_size", type=int, default=32, help="of hf and hf-packed")
-    parser.add_argument("--models", default=",".join(MODELS), help="vllm and vllm-packed have to be among them")
-    parser.add_argument("--workloads", default=",".join(WORKLOADS))
-    parser.add_argument("--share", type=float, default=0.2, help="share of the items of each workload")
+    parser.add_argument("--batch_sizes", default=BATCH_SIZES, help="that hf tries (default: %(default)s)")
+    parser.add_argument("--models", default=",".join(MODELS if find_spec("vllm") else MODELS[:2]))
+    parser.add_argument("--workloads", default=",".join(workloads.WORKLOADS))
+    parser.add_argument("--share", type=float, default=1.0, help="share of the items of each workload")
     parser.add_argument("--output", help="a JSON file")
+    parser.add_argument("--plan", type=int, help="only lay out so many requests")
+    parser.add_argument("--length", type=int, default=2000, help="their tokens")
     options = parser.parse_args()
+    if options.plan:
+        print(plan_only(options.plan, options.length))
+        return 0
+    if not options.model_args:
+        parser.error("--model_args: which model?")
     from lm_eval.utils import simple_parse_args_string
+    from transformers import AutoTokenizer
 
     from lm_eval_bias.harness.registration import register
+    from lm_eval_bias.models.prefix_trie import arrange
 
+    measuring.quiet()
     register()
-    workloads = {name: speed.requests_of(name, options.share) for name in options.workloads.split(",")}
-    answers: dict[str, dict[str, Any]] = {name: {} for name in workloads}
-    facts: dict[str, dict[str, Any]] = {name: {} for name in workloads}
-    models = options.models.split(",")
+    models, names = options.models.split(","), options.workloads.split(",")
     given = simple_parse_args_string(f"dtype=float32,{options.model_args}")
     made = tempfile.TemporaryDirectory()
     if options.shape:
         in_own_process(make_random, options.shape, given, made.name)
         given["pretrained"] = made.name
+    tokenizer = AutoTokenizer.from_pretrained(given["pretrained"])
+    asked = {name: workloads.requests_of(name, options.share, tokenizer) for name in names}
+    answers: dict[str, dict[str, Any]] = {name: {} for name in names}
+    facts: dict[str, dict[str, Any]] = {name: {} for name in names}
+    sizes = [int(size) for size in options.batch_sizes.split(",")]
     for name in models:
         arguments = {**given, **(simple_parse_args_string(options.vllm_args) if name.startswith("vllm") else {})}
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         process = multiprocessing.get_context("spawn").Process(
-            target=contestant, args=(name, arguments, options.batch_size, workloads, theirs)
+            target=contestant, args=(name, arguments, sizes, asked, theirs)
         )
         process.start()
         theirs.close()
         try:
             while (found := ours.recv()) is not None:
                 workload, facts[workload][name], answers[workload][name] = found
-                print(
-                    f"  {name:12} {workload:20} {facts[workload][name]['seconds']:8.1f} s", file=sys.stderr, flush=True
-                )
+                print(f"  {name:12} {workload:20} {found[1]['seconds']:8.1f} s", file=sys.stderr, flush=True)
         except EOFError:
             raise SystemExit(f"{name} ended by itself") from None
         process.join()
     import torch
 
-    on_gpu = torch.cuda.is_available()
     report: dict[str, Any] = {
-        "machine": speed.machine(), "share": options.share, "models": models, "workloads": {},
-        "model": options.shape or Path(given["pretrained"]).name, "parameters": parameters_of(given["pretrained"]),
-        "dtype": given["dtype"], "peak": in_own_process(speed.matrix_products, given["dtype"]),
-        "time": "wall time" if on_gpu else "processor time",
+        "machine": measuring.machine(), "share": options.share, "models": models, "workloads": {},
+        "model": options.shape or Path(given["pretrained"]).name, "dtype": given["dtype"],
+        "time": "wall time" if torch.cuda.is_available() else "processor time",
     }  # fmt: skip
-    for workload, requests in workloads.items():
-        own = {name: speed.scores_of(workload, requests, answers[workload][name], options.share)
-               for name in ("vllm", "vllm-packed")}  # fmt: skip
-        drift = {key: abs(own["vllm-packed"][key] - value) for key, value in own["vllm"].items() if value == value}
-        pairs = speed.encoded(requests, {"pretrained": given["pretrained"], "device": "cpu", "batch_size": 1})
-        engine = tokens.of_an_engine(pairs, options.block)
-        trie = facts[workload]["vllm-packed"]["trie"]
+    for workload, requests in asked.items():
+        pairs = measuring.encoded(requests, {"pretrained": given["pretrained"], "device": "cpu", "batch_size": 1})
+        form = workloads.FORMS.get(workload)
         report["workloads"][workload] = {
+            "likeness": form.likeness if form else workload,
             "requests": len(requests),
-            "least": engine["least"],
-            "useful": 2.0 * report["parameters"] * trie,
+            "asked": sum(len(ids) for ids, _ in pairs),
+            "trie": arrange([ids for ids, _ in pairs])[0].trie_size,
+            "least_with_blocks_of_16": tokens.of_an_engine(pairs, 16)["least"],
             "models": facts[workload],
-            "difference": speed.differences(answers[workload]["vllm-packed"], answers[workload]["vllm"]),
-            "drift": max(drift.items(), key=lambda item: item[1], default=("no score", 0.0)),
+            "compared": {
+                name: compared(workload, requests, options.share, answers[workload][name], answers[workload][models[0]])
+                for name in models[1:]
+            },
         }
     if options.output:
         Path(options.output).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

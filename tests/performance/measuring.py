@@ -1,13 +1,18 @@
-"""What the scripts share: the machine's name, a process's peak memory, a measurement in a process of its own."""
+"""What the scripts share: the machine, time and memory of processes, what a backend is given for requests."""
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import resource
 import subprocess  # noqa: S404
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def processor() -> str:
@@ -16,6 +21,66 @@ def processor() -> str:
     lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def machine() -> str:
+    """The machine, in words."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{processor()}, {torch.get_num_threads()} of {os.cpu_count()} threads, no GPU"
+
+
+def quiet() -> None:
+    """No progress bars and no chatter of libraries."""
+    os.environ["TQDM_DISABLE"] = "1"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    logging.disable(logging.WARNING)
+
+
+def of_tree(root: int) -> tuple[float, float]:
+    """Processor seconds and the sum of peak memories (GiB) of a process and all that it started and that still run."""
+    seconds, children = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        pid = int(path.parent.name)
+        seconds[pid] = sum(map(int, fields[11:15])) / _TICKS
+        children.setdefault(int(fields[1]), []).append(pid)
+    tree = [root]
+    for pid in tree:
+        tree += children.get(pid, [])
+    status = (Path(f"/proc/{pid}/status").read_text() for pid in tree)
+    peaks = (int(line.split()[1]) for text in status for line in text.splitlines() if line.startswith("VmHWM"))
+    return sum(seconds.get(pid, 0.0) for pid in tree), sum(peaks) / 2**20
+
+
+def encoded(
+    requests: Sequence[tuple[str, tuple[Any, ...], str]], arguments: dict[str, Any]
+) -> list[tuple[tuple[int, ...], list[int]]]:
+    """What a backend is given for requests: ``(all tokens that are run, the continuation)`` each, without weights."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.registry import get_model
+
+    class Recording(get_model("hf")):  # type: ignore[misc]
+        def _create_model(self, *args: Any, **kwargs: Any) -> None:
+            import torch
+
+            self._model = torch.nn.Identity()
+            self._model.config, self._model.tie_weights = self._config, lambda: None
+
+        def _loglikelihood_tokens(self, asked: Any, *args: Any, **kwargs: Any) -> list[tuple[float, bool]]:
+            seen.extend(((*context, *continuation)[:-1], continuation) for _, context, continuation in asked)
+            return [(-100.0 - number, False) for number, _ in enumerate(asked)]  # as of probabilities: checked
+
+    seen: list[Any] = []
+    lm = Recording(**{**arguments, "logits_cache": False})
+    for wanted in sorted({request[0] for request in requests}):
+        getattr(lm, wanted)([Instance(wanted, {}, request[1], 0) for request in requests if request[0] == wanted])
+    return seen
 
 
 def peak(start: bool = False) -> float:

@@ -18,11 +18,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import speed
+from measuring import encoded, quiet
 
 STANDARD = (
     "occugender_explicit,occugender_implicit,gg_bbq_group_terms,gg_bbq_names,es_bbq_gender,ca_bbq_gender,"
-    "kobbq_gender_identity,stereoset_en,stereoset_de,stereoset_es,stereoset_fr,stereoset_tr,regard_de,regard_en"
+    "kobbq_gender_identity,mbbq_en_gender_identity,mbbq_es_gender_identity,mbbq_nl_gender_identity,mbbq_tr_gender_identity,"
+    "stereoset_en,stereoset_de,stereoset_es,stereoset_fr,stereoset_tr,regard_de,regard_en"
 )
 
 
@@ -70,7 +71,7 @@ def counted(task: Any, arguments: dict[str, Any], block: int) -> dict[str, int]:
         return {"items": len(task.eval_docs), "requests": samples, "asked": written, "distinct": written,
                 "trie": sum(read) + samples * new, "longest": max(read) + new,
                 "vllm_packed": written, "least": sum(read) + samples * new}  # fmt: skip
-    pairs = speed.encoded(requests, arguments)
+    pairs = encoded(requests, arguments)
     seen = [ids for ids, _ in pairs]
     sequences, _ = prefix_trie.arrange(seen)
     return {
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--block", type=int, default=16, help="tokens of a block of the engine's cache")
     parser.add_argument("--output", metavar="FILE", help="the table as JSON")
     args = parser.parse_args()
-    speed.quiet()
+    quiet()
     register()
     manager = TaskManager(include_path=[str(tasks_path())], include_defaults=False)
     arguments = {"pretrained": args.pretrained, "device": "cpu", "batch_size": 1}
