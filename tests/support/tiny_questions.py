@@ -29,12 +29,7 @@ def es_bbq_csv(language: str, category: str) -> bytes:
     rows = []
     for template, polarity in product(("1", "2", "3"), ("neg", "nonneg")):
         when = f"{template} {category.replace('_', ' ')}"
-        for condition, kind in (
-            ("ambig", "n/a"),
-            ("disambig", "pro-stereo"),
-            ("ambig", "n/a"),
-            ("disambig", "anti-stereo"),
-        ):
+        for condition, kind in _CONTEXTS:
             biased = 0 if polarity == "neg" else 1
             label = 2 if condition == "ambig" else biased if kind == "pro-stereo" else 1 - biased
             told = "" if label == 2 else " " + more.format((her, him)[label])
@@ -118,7 +113,7 @@ def mbbq_rows(language: str, category: str, control: bool) -> list[dict]:
 
 def json_lines(rows: list[dict]) -> bytes:
     """Rows as lines of JSON."""
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 def mbbq_prompts() -> bytes:
