@@ -39,22 +39,18 @@ def test_worked_cases(points, rule, ranks):
     assert " ".join(text([Point(*point) for point in points], **rule)) == ranks
 
 
-def test_one_degree_of_freedom_is_the_cauchy_distribution():
+def test_p_values_by_hand():
     # t = 1 against a model that is known exactly: Welch's degrees of freedom are 1, the tail is 1/2 - atan(1)/pi = 1/4
     p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True)
     assert p == pytest.approx(np.array([[1, 3 / 4], [1 / 4, 1]]), abs=1e-8)
     assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True)[1, 0] == pytest.approx(0.158655254, abs=1e-8)
-
-
-def test_the_further_one_is_never_better():
-    # distances 0.2 and 0.5 from 50, both on the same side: less than one standard error apart
+    # distances 0.2 and 0.5 from 50 on the same side: the further one is never better
     p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None)
-    assert p[0, 1] == pytest.approx(2 * stats.norm.sf(0.3 / math.sqrt(2)), abs=1e-12)
-    assert (p[1, 0], p[0, 0], p[1, 1]) == (1, 1, 1)
+    assert p == pytest.approx(np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12)
 
 
 def test_a_score_without_neutral_value_and_direction_has_no_ranks():
-    with pytest.raises(ValueError, match="neither|without a neutral"):
+    with pytest.raises(ValueError, match="neutral"):
         intervals([Point(1.0, 0.1), Point(2.0, 0.1)], None, None)
 
 
@@ -132,12 +128,10 @@ def coverage(true, stderr, neutral=None, better=None, dof=20, correlation=0.0, s
 @pytest.mark.parametrize(
     ("true", "stderr", "rule"),
     [
-        ([0.5] * 5, [0.01] * 5, {"better": True}),
         ([0.5] * 5, [0.01] * 5, {"better": False, "correlation": 0.6}),
         ([0.5, 0.5, 0.53, 0.6, 0.6], [0.01, 0.03, 0.01, 0.02, 0.02], {"better": True}),
         ([50] * 5, [0.1, 1, 1, 3, 0.1], {"neutral": 50}),
         ([55, 45, 55, 45, 50], [1, 2, 1, 1, 0.5], {"neutral": 50}),
-        ([60, 40], [1, 1], {"neutral": 50}),
         ([60, 40], [1, 1], {"neutral": 50, "correlation": 0.9}),
         ([50, 50], [0.01, 3], {"neutral": 50}),
         ([54, 54, 47, 46, 58], [1, 1, 2, 1, 1], {"neutral": 50, "correlation": 0.4, "dof": 8}),
@@ -158,7 +152,6 @@ def answered(values, paired=True):
     ("true", "correlation", "rule", "least"),
     [
         ((50, 50), -0.8, {"better": True}, 0.88),
-        ((50, 50), -0.8, {"better": False}, 0.88),
         ((45, 45), -0.8, {"neutral": 50}, 0.92),  # the difference tells them apart
         ((45, 55), 0.8, {"neutral": 50}, 1.0),  # the sum does, which is safe without the logs
     ],
@@ -185,7 +178,7 @@ def test_pairs_with_answers_are_told_from_those_without():
     assert text(apart, better=True) == ["1-2", "1-2"]
     far = Point(9.0, 0.01)
     mixed = intervals([first, second, far], None, True)
-    assert ([str(r) for r in mixed], [r.apart for r in mixed]) == (["3", "2", "1"], [1, 1, 2])
+    assert [(str(rank), rank.apart) for rank in mixed] == [("3", 1), ("2", 1), ("1", 2)]
     other = answered(np.append(common, 0.0))  # on other items
     assert [r.apart for r in intervals([first, other], 0.0, None)] == [1, 1]
     same = intervals([first, first], 0.0, None)  # the same answers, which have no error

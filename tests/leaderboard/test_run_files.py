@@ -1,8 +1,8 @@
 """The runs in results/runs against their schema, and the schema against files that are wrong."""
 
-import copy
 import json
 import math
+import re
 
 import jsonschema
 import pytest
@@ -39,7 +39,7 @@ def test_a_run_is_valid_keeps_every_digit_and_fits_the_catalogue(path):
 
 
 def test_results_is_a_folder_of_runs():
-    jsonschema.Draft202012Validator.check_schema(json.loads((ROOT / "results" / "schema.json").read_text("utf-8")))
+    jsonschema.Draft202012Validator.check_schema(content(ROOT / "results" / "schema.json"))
     runs, problems = run_discovery.read([ROOT / "results"])
     assert not problems
     assert len(FILES) >= 3
@@ -55,7 +55,6 @@ def coverage(**changes):
     [
         (coverage(value=None, note=""), "tasks/occugender_explicit/scores/coverage/note"),
         (coverage(interval=[0.1]), "tasks/occugender_explicit/scores/coverage/interval"),
-        (coverage(stderr=-1), "tasks/occugender_explicit/scores/coverage/stderr"),
         (lambda run: run["tasks"]["gg_bbq_group_terms"].update(benchmark="alien"), "gg_bbq_group_terms/benchmark"),
         (lambda run: run["tasks"]["gg_bbq_group_terms"]["scores"]["acc_amb"].pop("range"), "scores/acc_amb: 'range'"),
         (lambda run: run.update(tasks={}), "tasks"),
@@ -64,9 +63,7 @@ def coverage(**changes):
     ],
 )
 def test_a_wrong_file_is_refused_with_the_place_named(damage, place):
-    good = copy.deepcopy(content(FILES[-1]))
-    run_file.check(good)
-    damage(good)
-    with pytest.raises(BiasError) as caught:
-        run_file.check(good)
-    assert place in str(caught.value)
+    wrong = content(FILES[-1])
+    damage(wrong)
+    with pytest.raises(BiasError, match=re.escape(place)):
+        run_file.check(wrong)
