@@ -44,26 +44,25 @@ def test_a_range_that_is_not_even():
 def test_a_direction_that_the_score_has(better):
     one = directed(TASK, a_value(higher_is_better=better, neutral=100.0, interval=(30.0, 50.0)))
     assert (one.name, one.number, one.interval, one.low, one.high) == ("ss", 40.0, (30.0, 50.0), 0.0, 100.0)
-    assert one.lower_is_better is not better
-    assert not one.is_distance
+    assert (one.lower_is_better, one.is_distance) == (not better, False)
 
 
-@pytest.mark.parametrize("fields", [{"neutral": None}, {"neutral": 0.0}, {"neutral": 100.0}])
-def test_no_direction(fields):
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        *(({"neutral": neutral}, NO_DIRECTION) for neutral in (None, 0.0, 100.0)),
+        ({"value": math.nan, "note": "no items", "higher_is_better": True}, "no value: no items"),
+    ],
+)
+def test_what_has_no_direction_or_value_is_left_out(fields, reason):
     one = directed(TASK, a_value(**fields))
     assert isinstance(one, Omitted)
-    assert one.reason == NO_DIRECTION
-
-
-def test_no_value_is_never_a_distance_of_0():
-    one = directed(TASK, a_value(value=math.nan, note="no items", higher_is_better=True))
-    assert isinstance(one, Omitted)
-    assert one.reason == "no value: no items"
+    assert one.reason == reason
 
 
 @given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100))
 def test_intervals_of_distances_hold_them(value, one_end, other_end):
-    low, high = sorted([one_end, other_end, value])[0], sorted([one_end, other_end, value])[2]
+    low, _, high = sorted([one_end, other_end, value])
     one = directed(TASK, a_value(value=value, interval=(low, high)))
     assert isinstance(one, Directed)
     assert one.low <= one.interval[0] <= one.number <= one.interval[1] <= one.high
