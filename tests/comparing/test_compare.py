@@ -155,13 +155,6 @@ def test_names_are_text_in_every_format(runs, tmp_path):
     assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {f"'{name}"}
 
 
-def test_no_known_ending_is_text_and_a_named_format_counts_for_more(made, tmp_path):
-    for more, ending, start in (([], "dat", "occugender_debias"), (["--format", "json"], "html", "[")):
-        out = tmp_path / f"compare.{ending}"
-        assert main(["compare", *map(str, made[:2]), "-o", str(out), *more]) == 0
-        assert out.read_text(encoding="utf-8").startswith(start), ending
-
-
 def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys, refused):
     def page(*arguments):
         out = tmp_path / "compare.html"

@@ -195,14 +195,6 @@ def test_why_two_sides_cannot_be_paired(toy, tmp_path, base, other, by, reason):
     assert why_not_paired(pair(one, two), by) == reason
 
 
-def test_items_of_which_some_have_other_contents(toy, tmp_path):
-    sides = [side(name, tmp_path, VALUES, {"text": "one"}) for name in ("one", "two")]
-    path = sides[1].task.samples
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:5], *(line.replace('"one"', '"two"') for line in lines[5:8]), *lines[8:]]))
-    assert why_not_paired(pair(*sides), "run") == "other contents of 3 of 16 items"
-
-
 # ---------------------------------------------------------------------- what else differs
 
 

@@ -125,13 +125,6 @@ def test_only_the_first_tasks_have_a_column_at_first():
     assert [one.task for one, _, shown in tab.columns if shown] == [f"task{i}" for i in range(board_reports.FIRST)]
 
 
-def test_published_models_without_main_scores_stand_in_the_table_of_theirs_alone(said):
-    text = said("leaderboard", RESULTS, "--format", "md")
-    section = next(part for part in re.split(r"\n## ", text) if part.startswith("regard\\_de"))
-    first, further = re.findall(r"(?:^\|.*\n)+", section, re.M)
-    assert ["GerPT-2" in first, "GerPT-2" in further] == [False, True]
-
-
 def test_a_hundred_models_stay_under_three_megabytes():
     made = hundred_models()
     assert len(made.encode()) < 3_000_000

@@ -145,9 +145,3 @@ def test_conventions_in_words():
 )  # fmt: skip
 def test_versions_however_they_are_written(version, current, same):
     assert settings.same_version(version, current) == same
-
-
-def test_another_version_than_the_current_one():
-    assert settings.old_version(replace(task(), version="1.5")) == "task version 1.5, now 2.0"
-    # of a task that isn't known no version is the current one
-    assert settings.old_version(replace(task(), task="own", version="0.1")) == settings.old_version(task()) == ""

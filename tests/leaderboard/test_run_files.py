@@ -42,7 +42,6 @@ def test_results_is_a_folder_of_runs():
     jsonschema.Draft202012Validator.check_schema(content(ROOT / "results" / "schema.json"))
     runs, problems = run_discovery.read([ROOT / "results"])
     assert not problems
-    assert len(FILES) >= 3
     assert {task for run in runs for task in run.tasks} == {name for path in FILES for name in content(path)["tasks"]}
 
 
