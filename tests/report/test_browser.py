@@ -142,16 +142,6 @@ def test_tables_sort_by_keyboard(browser, whole_page):
         assert in_table("[...table.tHead.rows[0].cells].map(c => c.ariaSort)") == ["none", "none", direction, "none"]
 
 
-def test_missing_values_are_sorted_last_both_ways(browser, tmp_path):
-    content = run_file(tasks=["stereoset_en", "stereoset_de", "stereoset_fr"])
-    content["tasks"]["stereoset_de"]["scores"]["ss"] |= {"value": None, "interval": None, "stderr": None, "note": "why"}
-    made([write(tmp_path / "m.json", content)], tmp_path)
-    browser.open((tmp_path / "out.html").as_uri())
-    press = "table.tHead.rows[0].cells[2].querySelector('button').click()"
-    for _ in range(2):
-        assert browser.evaluate(f"(() => {{ {TABLE % 'Main scores'} {press}; return {COLUMN}; }})()")[-1] == "–"
-
-
 @pytest.mark.parametrize("which", ["whole", "two", "board", "comparison"])
 def test_paper_is_white_and_cuts_nothing_off(browser, which, pages):
     browser.open(pages[which].as_uri(), 720, dark=True)  # A4 between its margins
