@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 from itertools import product
@@ -172,9 +171,7 @@ def _pin(folder: Path, old, raw: bytes):
 
 def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     """Write a mirror with small files of our own in the released form, and put a manifest in place that pins them."""
-    table = io.StringIO()
-    csv.writer(table).writerows([_COLUMNS, *_TEMPLATES])
-    contents = {"templates": table.getvalue().encode()}
+    contents = {"templates": tiny_questions.as_csv([_COLUMNS, *_TEMPLATES])}
     for part, kind in (("ambiguous", "amb"), ("disambiguated", "disamb")):
         rows = _tiny_rows(kind)
         contents[part] = tiny_questions.json_lines(rows)
