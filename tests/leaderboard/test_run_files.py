@@ -53,11 +53,9 @@ def coverage(**changes):
     ("damage", "place"),
     [
         (coverage(value=None, note=""), "tasks/occugender_explicit/scores/coverage/note"),
-        (coverage(interval=[0.1]), "tasks/occugender_explicit/scores/coverage/interval"),
         (lambda run: run["tasks"]["gg_bbq_group_terms"].update(benchmark="alien"), "gg_bbq_group_terms/benchmark"),
         (lambda run: run["tasks"]["gg_bbq_group_terms"]["scores"]["acc_amb"].pop("range"), "scores/acc_amb: 'range'"),
         (lambda run: run.update(tasks={}), "tasks"),
-        (lambda run: run["provenance"].pop("seeds"), "provenance: 'seeds'"),
         (lambda run: run.update(modell=run.pop("model")), "the file"),
     ],
 )

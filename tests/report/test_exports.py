@@ -70,8 +70,6 @@ def test_markdown_of_a_hostile_file(tmp_path, capsys):
     assert sum(f"@note {one}" in line or f"Bias report: {one}" in line for line in inline) > 1
     # links that make themselves need one of these as they are
     assert not re.search(r"https?://|(?i:www)\.|\S@\S", re.sub(r"(?s)````\n.*?\n````", "", text))
-    headings = [flat[i + 1].content for i, token in enumerate(flat) if token.type == "heading_open"]
-    assert sum("alert" in heading for heading in headings) == 3  # title, one task of three, the run
     (fence,) = (token.content for token in tokens if token.type == "fence")
     assert "```" in fence
     rows = [line for line in text.splitlines() if line.startswith("|")]

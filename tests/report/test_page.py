@@ -104,11 +104,16 @@ def test_a_sound_run_has_no_warnings(tmp_path):
     content["tasks"]["regard_en"]["metadata"]["classifier_used"] = {**CLASSIFIER, "name": "sbert", "warning": ""}
     scores = content["tasks"]["regard_en"]["scores"]
     answers = content["tasks"]["gg_bbq_names"]["scores"]
-    for cell, value in (
-        (scores["dropped"], 0.01), (scores["unfinished"], 0.01), (scores["distinct"], 0.99),
-        (scores["all/n"], 1990.0), (answers["unanswered"], 0.0), (answers["acc_disamb"], 0.9),
-    ):  # fmt: skip
-        cell |= {"value": value, "interval": None}
+    sound = {
+        "dropped": 0.01,
+        "unfinished": 0.01,
+        "distinct": 0.99,
+        "all/n": 1990.0,
+        "unanswered": 0.0,
+        "acc_disamb": 0.9,
+    }
+    for name, value in sound.items():
+        (scores if name in scores else answers)[name] |= {"value": value, "interval": None}
     for name in [name for name in answers if name.endswith(("_bytes", "_tokens"))]:
         answers[name] = answers[name.rpartition("_")[0]]  # lengths make no difference
     for name, task in content["tasks"].items():
@@ -126,8 +131,7 @@ def picture(text, label):
     row = re.search(rf'aria-label="{re.escape(label)}">(.*?)</svg>', text, re.S)[1]
     marks = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', row)]
     bars = [tuple(map(float, b)) for b in re.findall(r'<line x1="([\d.]+)%" x2="([\d.]+)%"', row)]
-    neutral = re.search(r'class="neutral"[^>]*x1="([\d.]+)%"', row)
-    return marks, bars, neutral and float(neutral[1])
+    return marks, bars, *map(float, re.findall(r'class="neutral"[^>]*x1="([\d.]+)%"', row))
 
 
 def told(content, folder):
