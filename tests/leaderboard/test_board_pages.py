@@ -10,12 +10,13 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import board_reports
-from tests.support.boards import HOSTILE, MODELS, TASK, TASKS, board, hundred_models, run, run_data, safe, task, value
-from tests.support.made_runs import write
+from tests.support.boards import MODELS, TASK, TASKS, board, hundred_models, run, run_data, task, value
+from tests.support.made_runs import HOSTILE, write
 from tests.support.pages import OF_BOARDS, check_closed
 from tests.support.places import ROOT
 
 RESULTS = ROOT / "results"
+NAMES = (HOSTILE, "a|b\n# c", '=HYPERLINK("http://a.org")', "{{ 7 * 7 }}", "a\x1b[31mred.exe")
 
 
 def scored(name, number):
@@ -77,13 +78,14 @@ def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
 
 
 def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
-    for i, name in enumerate(HOSTILE):
+    for i, name in enumerate(NAMES):
         data = run_data(name, acc_amb={"note": name}, metadata={"wording": name})
         data["command"] = name
         data["provenance"] |= {"dtype": name, "date": name}
         write(tmp_path / f"run{i}.json", data)
     made = check_closed(said("leaderboard", tmp_path, "--format", "html"), OF_BOARDS)
-    assert {safe(name) for name in HOSTILE} <= {" ".join(row[0].split()) for row in made.board}
+    shown = {" ".join(name.replace("\x1b", "\ufffd").split()) for name in NAMES}
+    assert shown <= {" ".join(row[0].split()) for row in made.board}
     assert "\x1b" not in made.said
     out = said("leaderboard", tmp_path)
     assert "{{ 7 * 7 }}" in out

@@ -1,4 +1,4 @@
-"""Cards: complete for every benchmark of this package, and read by people and programs."""
+"""Cards and names of scores: complete for every benchmark of this package, and read by people and programs."""
 
 import json
 import re
@@ -6,8 +6,9 @@ import re
 import pytest
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import Card
-from tests.support.made_runs import run_file, write
+from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.wording import score_label
+from tests.support.made_runs import DOCS, HOSTILE, run_file, write
 from tests.support.pages import check_closed, made
 
 CARDS = {benchmark.name: benchmark.card for benchmark in registry.benchmarks()}
@@ -50,3 +51,34 @@ def test_a_card_with_what_every_card_must_have(said, toy, tmp_path):
     found = check_closed(made([write(tmp_path / "run.json", content)], tmp_path))
     assert "Manners." in found.said
     assert "Licence" not in found.said
+
+
+@pytest.mark.parametrize("name", registry.by_name())
+def test_every_score_has_a_name_of_its_own_for_people(name):
+    benchmark = registry.get(name)
+    scores = [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []), detailed=True)]
+    labels = {score.name: score_label(name, score.name) for score in scores}
+    assert len(set(labels.values())) == len(labels)
+    for score, label in labels.items():
+        assert label != Benchmark.score_label(benchmark, score), score
+        assert label[0].islower(), label
+        assert "_" not in label, label
+        assert len(label) < 100, label
+
+
+@pytest.mark.parametrize("name", registry.by_name())
+def test_a_name_that_no_score_has_breaks_nothing(name):
+    for score in ("", "/", "a/b/c/d", HOSTILE, "value/", "x_dominated_", "all/"):
+        assert isinstance(score_label(name, score), str)
+    assert score_label("nobody's", "a_score") == "a_score"
+
+
+@pytest.mark.parametrize("name", registry.by_name())
+def test_every_main_score_of_bias_says_what_its_sides_mean(name):
+    benchmark = registry.get(name)
+    scores = {score.name: score for score in [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []))]}
+    biased = {
+        main for main in benchmark.main if scores[main].neutral is not None and scores[main].higher_is_better is None
+    }
+    assert biased <= set(benchmark.leanings)
+    assert set(benchmark.leanings) <= {score for own in registry.by_name().values() for score in own.main}

@@ -1,7 +1,6 @@
 """Runs for leaderboards: files with numbers of a test's own, runs made of their data alone, and very many models."""
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,32 +28,6 @@ def run_data(model, metadata=None, **scores):
             given = {"value": given[0], "stderr": given[1], "interval": None, "dof": 60.0}
         made["tasks"][TASK]["scores"][name] |= given
     return made
-
-
-# names that are markup, formulas or commands in some format
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "</td></table><h1>x",
-    "a|b\n# c",
-    "[x](javascript:alert(1))",
-    "*b* _c_ `d` ~~e~~ https://a.org www.b.org $1$",
-    r"50% \input{/etc/passwd} #1 & $x_1^2$ ~{}",
-    "[1ex] x",
-    '=HYPERLINK("http://a.org")',
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "{{ 7 * 7 }}",
-    "{% raw %}",
-    "a\x1b[31mred.exe",
-    "1. x",
-]
-
-
-def safe(name):
-    """A name as it may be shown: on one line, what can't be seen replaced."""
-    return " ".join(re.sub("[\x00-\x08\x0b-\x1f]", "\ufffd", name).split())
 
 
 def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
