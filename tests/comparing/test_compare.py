@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.cli.main import main
+from tests.support.fuzzing import refused
 from tests.support.made_runs import edited
 from tests.support.pages import check_closed
 from tests.support.run_scores import results_of
@@ -36,18 +37,6 @@ def runs(made, tmp_path):
 @pytest.fixture
 def compared(said):
     return lambda *arguments: json.loads(said("compare", *arguments, "--format", "json"))
-
-
-@pytest.fixture
-def refused(capsys):
-    def call(*arguments):
-        capsys.readouterr()
-        assert main(["compare", *map(str, arguments)]) == 2
-        out, err = capsys.readouterr()
-        assert (out, err.count("\n")) == ("", 1)
-        return err
-
-    return call
 
 
 def test_two_runs(runs, compared):
@@ -96,13 +85,13 @@ def test_instructions_within_a_run(runs, compared):
 
 
 @pytest.mark.parametrize("named", ["[99, 1234, 1234, 1234]", "sample logs"])
-def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, refused, named):
+def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, tmp_path, named):
     if named == "sample logs":
         for path in runs[1].rglob("samples_*"):
             path.unlink()
     else:
         edited(runs[1], lambda content: content["config"].update(random_seed=99))
-    said = refused(*runs)
+    said = refused(tmp_path, "compare", *map(str, runs))
     assert named in said
     assert "--unpaired" in said
     found = compared(*runs, "--unpaired")
@@ -138,7 +127,7 @@ def test_names_are_text_in_every_format(runs, tmp_path):
     assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {f"'{name}"}
 
 
-def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys, refused):
+def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys):
     def page(*arguments):
         out = tmp_path / "compare.html"
         assert main(["compare", *map(str, arguments), "-o", str(out)]) == 0
@@ -150,7 +139,6 @@ def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, caps
     assert found.said.count(reason) == capsys.readouterr().err.count(reason) == len(TASKS)
     assert not any("seed=3" in cell for table in found.tables for row in table if len(row) == 10 for cell in row)
     # other formats refuse, and so does the page where nothing is left
-    refused(*runs, third)
-    refused(runs[0], third, "-o", tmp_path / "none.html")
-    assert not (tmp_path / "none.html").exists()
+    refused(tmp_path, "compare", *map(str, (*runs, third)))
+    refused(tmp_path, "compare", str(runs[0]), str(third), "-o", str(tmp_path / "none.html"))
     assert "warning" not in page(*runs, third, "--unpaired").values("class")

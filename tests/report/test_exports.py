@@ -11,22 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import escaping
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs import run_file as record
 from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
 
 
-def printed(capsys, paths, kind):
-    capsys.readouterr()
-    assert main(["report", *map(str, paths), "--format", kind]) == 0
-    return capsys.readouterr().out
-
-
-def test_csv_of_a_hostile_file(tmp_path, capsys):
+def test_csv_of_a_hostile_file(tmp_path, said):
     path = write(tmp_path / "h.json", hostile_file())
-    rows = list(csv.DictReader(io.StringIO(printed(capsys, [path], "csv"))))
+    rows = list(csv.DictReader(io.StringIO(said("report", path, "--format", "csv"))))
     assert {row["run"] for row in rows} == {HOSTILE}
     assert any(row["task"].startswith("'=1+1") for row in rows)
     assert any(row["score"].startswith("'-2+3") for row in rows)
@@ -39,15 +32,15 @@ def test_csv_of_a_hostile_file(tmp_path, capsys):
     assert (missing["value"], missing["stderr"], missing["interval_low"]) == ("", "", "")
 
 
-def test_json_is_a_run_file_or_a_list_of_them(tmp_path, capsys):
+def test_json_is_a_run_file_or_a_list_of_them(tmp_path, said):
     folder = harness_folder(tmp_path / "h", samples=False)
-    made = json.loads(printed(capsys, [folder], "json"))
+    made = json.loads(said("report", folder, "--format", "json"))
     record.check(made)
     again = write(tmp_path / "again.json", made)
-    assert json.loads(printed(capsys, [again], "json")) == made
+    assert json.loads(said("report", again, "--format", "json")) == made
     runs = [run_discovery.read([path])[0][0] for path in (folder, again)]
     assert runs[0].tasks["occugender_explicit"].scores == runs[1].tasks["occugender_explicit"].scores
-    both = json.loads(printed(capsys, [again, write(tmp_path / "b.json", run_file("other"))], "json"))
+    both = json.loads(said("report", again, write(tmp_path / "b.json", run_file("other")), "--format", "json"))
     assert both[0] == made
     record.check(both[1])
 
@@ -58,8 +51,8 @@ def reader():
     return markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
 
-def test_markdown_of_a_hostile_file(tmp_path, capsys):
-    text = printed(capsys, [write(tmp_path / "h.json", hostile_file())], "md")
+def test_markdown_of_a_hostile_file(tmp_path, said):
+    text = said("report", write(tmp_path / "h.json", hostile_file()), "--format", "md")
     tokens = reader().parse(text)
     flat = [one for token in tokens for one in (token, *(token.children or ()))]
     kinds = {token.type for token in flat}
@@ -113,8 +106,8 @@ def test_latex_shows_any_text_as_it_is(raw):
     assert set(commands) <= OWN - {"\\\\", r"\begin", r"\end", r"\item"}
 
 
-def test_latex_of_a_hostile_file(tmp_path, capsys):
-    text = printed(capsys, [write(tmp_path / "h.json", hostile_file())], "latex")
+def test_latex_of_a_hostile_file(tmp_path, said):
+    text = said("report", write(tmp_path / "h.json", hostile_file()), "--format", "latex")
     _, _, text = text.partition(r"\end{filecontents*}")  # the papers, which no run says anything about
     code = "\n".join(line for line in text.splitlines() if not line.startswith("%")).replace("$-$", "-")
     tokens = TEX.findall(code)

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 from lm_eval_bias.boards import building
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import board_reports
 from tests.support import made_runs
 from tests.support.made_runs import DOCS, made_up, run_file
+from tests.support.toy import run_of as run
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
@@ -48,10 +48,6 @@ def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
         {score.name: score for score in scores},
     )  # fmt: skip
     return replace(made, **changes)
-
-
-def run(name, *tasks, **provenance):
-    return Run(name, Path(f"{name}.json"), provenance, "", {one.task: one for one in tasks})
 
 
 def board(*runs, name=TASK):
