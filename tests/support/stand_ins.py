@@ -267,12 +267,9 @@ POLICY = "bounds: [{task: stereoset_en, score: ss, max_distance_from_neutral: 49
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(("OUT", "run", "base", "out/base", "out/some-model"), _one),
     **dict.fromkeys(("OTHER", "instruct", "out/tuned"), _other),
-    **dict.fromkeys(("out", "runs"), _both),
+    "out": _both,
     "RUN": _run("RUN", "occugender_implicit,gg_bbq_group_terms,stereoset_en"),
-    "likelihoods": _run("likelihoods", "gg_bbq_group_terms"),
-    "generated": _run("generated", "gg_bbq_group_terms_gen"),
     "results": _results,
-    "results/published/stereoset.csv": lambda kit, path: _results(kit, path.parents[1]),
     **dict.fromkeys(("predictions.json", "predictions.json.gz"), _predictions),
     **dict.fromkeys(("stereoset_de.json", "stereoset_it.json"), _data_set),
     **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
