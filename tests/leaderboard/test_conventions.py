@@ -59,7 +59,6 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
         (task(wording=3), {}, {"wording": "3"}),
         (task(wording=None), {}, {}),
-        (task(remark="of no option"), {}, {}),
         (task(by_value=True), {}, {}),  # a breakdown adds scores and changes none
         (task(OCCUGENDER, words="x", instruction_position="y"), {}, {"words": "x", "instruction_position": "y"}),
         (replace(task(), task=f"{GG_BBQ} (bfloat16)"), {}, {}),
@@ -72,10 +71,8 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(REGARD, classifier="sbert", classifier_used={"name": "light"}), {}, {"classifier": "light"}),
         (task(REGARD, classifier_used="damaged"), {}, {}),
         (task("stereoset_en", dataset="own.json", dataset_used=DATA), {}, {"dataset": "own.json (0123456789ab)"}),
-        (task("stereoset_en", dataset="own.json", dataset_used="damaged"), {}, {}),
         # how texts are sampled counts where texts are sampled, and may in tasks that this package doesn't know
         (task(GEN), {"gen_kwargs": {"top_p": 0.1}}, {"gen_kwargs": "{'top_p': 0.1}"}),
-        (task(REGARD), {"gen_kwargs": {"top_p": 0.1}}, {"gen_kwargs": "{'top_p': 0.1}"}),
         (task(OCCUGENDER), {"gen_kwargs": {"top_p": 0.1}}, {}),
         (replace(task(OCCUGENDER), task="own"), {"gen_kwargs": {"top_p": 1}}, {"gen_kwargs": "{'top_p': 1}"}),
         (task(REGARD), {"gen_kwargs": None}, {}),
