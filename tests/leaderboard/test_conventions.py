@@ -59,6 +59,8 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
         (task(wording=3), {}, {"wording": "3"}),
         (task(wording=None), {}, {}),
+        (task("own_prompts", language=""), {}, {}),  # as its YAML sets it
+        (task("own_prompts", language="de"), {}, {"language": "de"}),
         (task(by_value=True), {}, {}),  # a breakdown adds scores and changes none
         (task(OCCUGENDER, words="x", instruction_position="y"), {}, {"words": "x", "instruction_position": "y"}),
         (replace(task(), task=f"{GG_BBQ} (bfloat16)"), {}, {}),
@@ -87,14 +89,6 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
 )
 def test_what_was_chosen(one, provenance, choices):
     assert settings.choices(run("", one, **provenance), one) == choices
-
-
-def test_an_option_that_its_yaml_sets_is_the_default(monkeypatch):
-    entries = catalog.entries()
-    own = replace(entries[GG_BBQ], metadata={**entries[GG_BBQ].metadata, "wording": 4})
-    monkeypatch.setattr(catalog, "entries", lambda: {**entries, GG_BBQ: own})
-    for one, choices in ((task(wording=4), {}), (task(wording=3), {"wording": "3"})):
-        assert settings.choices(run("", one), one) == choices
 
 
 # ---------------------------------------------------------------------- who is ranked with whom

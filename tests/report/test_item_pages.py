@@ -6,10 +6,10 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import files
 from lm_eval_bias.report import item_pages, parts
 from lm_eval_bias.runs import contributions, run_discovery
 from lm_eval_bias.runs.harness_results import presentable
+from tests.support.fuzzing import disk
 from tests.support.made_runs import HOSTILE, harness_folder, run_file, write
 from tests.support.pages import check_closed, made
 from tests.support.places import ROOT
@@ -55,20 +55,16 @@ def test_a_report_is_one_file_where_no_items_are_wanted_or_there(run_folder, tmp
     assert not any(path.is_dir() for path in tmp_path.iterdir())
 
 
-def test_pages_replace_those_of_an_earlier_report_whole(run_folder, tmp_path, monkeypatch, capsys):
+def test_pages_replace_those_of_an_earlier_report_whole(run_folder, tmp_path, capsys):
     made([run_folder], tmp_path)
     stale = tmp_path / "out-items" / "r9t9.html"
     stale.write_text("old")
     made([run_folder], tmp_path, "--items", "3")
     assert not stale.exists()
     before = (tmp_path / "out-items" / "r1t1.html").read_text()
-
-    def full(contents):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(files, "write_together", full)
-    assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html")]) == 2
-    assert "out-items cannot be written: No space left on device" in capsys.readouterr().err
+    with disk(20):
+        assert main(["report", str(run_folder), "-o", str(tmp_path / "out.html")]) == 2
+    assert "out-items cannot be written: File too large" in capsys.readouterr().err
     assert (tmp_path / "out-items" / "r1t1.html").read_text() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out-items", "out.html"]
 

@@ -34,13 +34,13 @@ def test_colours_follow_the_page(whole_page):
     assert all(f"--{name}: " in found.raw["style"] for name in used)
 
 
-def test_a_figure_that_fails_is_left_out_and_its_benchmark_named(monkeypatch):
+def test_a_figure_that_fails_is_left_out_and_its_benchmark_named():
     def draw(figure):
         raise OSError("no such font")
 
-    monkeypatch.setattr(errors, "FAULTS", {})
     with pytest.warns(errors.BenchmarkFault, match="^the benchmark toy: the figure 'Bars' .*OSError: no such font"):
         assert svg.inline(Drawing("toy-bars", "Bars", "None.", "Nothing.", 2.0, draw), "toy") == ""
+    errors.FAULTS.clear()
 
 
 def test_several_runs_beside_each_other(tmp_path):
