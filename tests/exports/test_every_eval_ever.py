@@ -7,10 +7,9 @@ import math
 import jsonschema
 import pytest
 
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.exports import every_eval_ever
-from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
+from lm_eval_bias.exports.directed_scores import NO_DIRECTION
 from lm_eval_bias.runs import sample_logs
 from tests.support.exported import NAN, a_run, cells, exported, lines
 from tests.support.made_runs import HOSTILE, edited, harness_folder, hostile_file, run_file, write
@@ -186,13 +185,15 @@ def test_several_runs_are_several_files(tmp_path, capsys, check):
         check(content)
 
 
-@pytest.mark.parametrize(
-    ("better", "part", "is_correct"),
-    [(True, 1.0, True), (True, 0.0, False), (False, 0.0, True), (False, 1.0, False), (None, 1.0, False)],
-)
-def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
-    value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
-    task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
-    line = every_eval_ever._part(directed(task, value), part)
-    assert line["evaluation"] == {"score": part, "is_correct": is_correct}
-    assert ("is_correct" in line["metadata"]) is (better is None)
+def test_right_answers_are_those_of_scores_that_have_some(tiny_mirror, tmp_path, capsys, check):
+    run = ["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance", "--log_samples"]
+    assert main([*run, "--output_path", str(tmp_path / "run")]) == 0
+    path, made = written(capsys, tmp_path / "out", tmp_path / "run")
+    items = lines(path.with_name(f"{path.stem}_samples.jsonl"))
+    check(made, items)
+    told = {}
+    for item in items:
+        name, one = item["evaluation_result_id"].partition("/")[2], item["evaluation"]
+        told.setdefault(name, set()).add((one["score"], one["is_correct"]))
+    assert told["acc_amb"] == {(1.0, True), (0.0, False)}
+    assert {(1.0, False), (-1.0, False)} <= told["diff_bias_amb_distance"]
