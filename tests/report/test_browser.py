@@ -14,21 +14,20 @@ LONG = "an-organisation/a-model-with-a-name-that-is-longer-than-any-column-is-wi
 
 
 @pytest.fixture(scope="module")
-def pages(whole_page, tmp_path_factory):
+def pages(browser, tmp_path_factory):
     """A page of every kind, most of them with long and hostile names."""
     folder, bad = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("bad")
     long, hostile = write(folder / "b.json", run_file(LONG, shift=9)), write(bad / "h.json", hostile_file())
     sides = (("base", 1.0), (LONG, -3.0), ("<script>alert(1)</script>", 1.001))
     runs = [harness_folder(folder / str(number), model=name, lean=lean) for number, (name, lean) in enumerate(sides)]
+    made([write(folder / "every" / "run.json", run_file())], folder / "every")
     made([runs[0], long], folder)
     made([hostile], bad)
     board, comparison = folder / "board.html", folder / "compare.html"
     assert main(["leaderboard", long, hostile, str(ROOT / "results"), "-o", str(board)]) == 0
     assert main(["compare", *runs, "-o", str(comparison)]) == 0
-    two = folder / "out.html"
-    items = two.with_name("out-items") / "r1t1.html"
-    return {"whole": whole_page, "two": two, "items": items, "hostile": bad / "out.html", "board": board,
-            "comparison": comparison}  # fmt: skip
+    reports = {"whole": folder / "every" / "out.html", "two": folder / "out.html", "hostile": bad / "out.html"}
+    return {**reports, "items": folder / "out-items" / "r1t1.html", "board": board, "comparison": comparison}
 
 
 KINDS = ("whole", "two", "items", "hostile", "board", "comparison")
@@ -64,8 +63,8 @@ def test_the_checks_see_what_they_look_for(browser, tmp_path):
     assert "grey" in [text for text, _ in browser.evaluate(CONTRAST)]
 
 
-def test_every_figure_is_drawn_in_the_pages_colours(browser, whole_page):
-    browser.open(whole_page.as_uri())
+def test_every_figure_is_drawn_in_the_pages_colours(browser, pages):
+    browser.open(pages["whole"].as_uri())
     browser.evaluate(UNFOLD)
     drawn = browser.evaluate(
         "[...document.querySelectorAll('svg.figure')].map(s => { const box = s.getBoundingClientRect();"
@@ -77,7 +76,7 @@ def test_every_figure_is_drawn_in_the_pages_colours(browser, whole_page):
     # none of the drawing's stand-ins is left, and dark differs from light
     colours = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)"
     light = browser.evaluate(colours)
-    browser.open(whole_page.as_uri(), dark=True)
+    browser.open(pages["whole"].as_uri(), dark=True)
     assert len(light) > 50
     assert not set(light) & set(browser.evaluate(colours))
 
@@ -124,11 +123,11 @@ TABLE = "const table = [...document.querySelectorAll('table')].find(t => t.capti
 COLUMN = "[...table.tBodies[0].rows].map(r => r.cells[2].dataset.value ?? r.cells[2].textContent)"
 
 
-def test_tables_sort_by_keyboard(browser, whole_page):
+def test_tables_sort_by_keyboard(browser, pages):
     def in_table(code):
         return browser.evaluate(f"(() => {{ {TABLE % 'By way of scoring'} return {code}; }})()")
 
-    browser.open(whole_page.as_uri())
+    browser.open(pages["whole"].as_uri())
     browser.evaluate(UNFOLD)
     before = in_table(COLUMN)
     # the heading before ours, then one press of Tab
