@@ -8,8 +8,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # workers side by side: threads would w
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"  # huggingface_hub reads it once, when anything imports it
 
+import functools
 import importlib.util
 import logging
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,11 @@ def _isolated(tmp_path, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
+    if "torch" in sys.modules:  # the harness lets a dozen programs tell of the machine after each run, for seconds
+        from torch.utils import collect_env
+
+        if not hasattr(collect_env.get_pretty_env_info, "cache_info"):
+            collect_env.get_pretty_env_info = functools.cache(collect_env.get_pretty_env_info)
     levels = {name: logging.getLogger(name).level for name in ("lm_eval", "lm_eval.bias")}
     yield
     for name, level in levels.items():  # a run's --verbosity is no other command's

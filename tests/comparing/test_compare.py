@@ -11,24 +11,21 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.cli.main import main
-from tests.support.boards import HOSTILE, safe
+from tests.support.fuzzing import refused
 from tests.support.made_runs import edited
 from tests.support.pages import check_closed
+from tests.support.run_scores import results_of
 
-FIRST, SECOND = TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
-WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
-
-
-def run(folder, seed, tasks=TASKS, **metadata):
-    model = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--metadata", json.dumps(metadata)]
-    assert main(["run", "--tasks", ",".join(tasks), *model, "--output_path", str(folder), "--log_samples"]) == 0
-    return folder
+TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    root = tmp_path_factory.mktemp("runs")
-    return [run(root / str(seed), seed) for seed in (1, 2, 3)]
+    folders = [tmp_path_factory.mktemp("runs") / seed for seed in "12"]
+    for folder in folders:
+        more = ["--model_args", f"seed={folder.name}", "--output_path", str(folder), "--log_samples"]
+        assert main(["run", "--tasks", ",".join(TASKS), "--model", "bias-chance", *more]) == 0
+    return folders
 
 
 @pytest.fixture
@@ -42,27 +39,10 @@ def compared(said):
     return lambda *arguments: json.loads(said("compare", *arguments, "--format", "json"))
 
 
-@pytest.fixture
-def refused(capsys):
-    def call(*arguments):
-        capsys.readouterr()
-        assert main(["compare", *map(str, arguments)]) == 2
-        out, err = capsys.readouterr()
-        assert (out, err.count("\n")) == ("", 1)
-        return err
-
-    return call
-
-
-def results(folder):
-    (path,) = folder.rglob("results_*.json")
-    return json.loads(path.read_text(encoding="utf-8"))["results"]
-
-
 def test_two_runs(runs, compared):
-    found, plain = compared(*runs[:2]), compared(*runs[:2], "--correction", "none")
+    found, plain = compared(*runs), compared(*runs, "--correction", "none")
     assert len(found) == len(plain) == 10  # five main scores of two tasks
-    values = results(runs[0])
+    values = results_of(runs[0])["results"]
     for row in found:
         assert row["paired"]
         assert row["items"] == 200
@@ -81,16 +61,14 @@ def test_two_runs(runs, compared):
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
     """By the log alone, where stereotyped words are more likely now; the results say nothing any more."""
-    (path,) = runs[1].rglob(f"samples_{FIRST}_*.jsonl")
-    lines = []
-    for sample in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        del sample["resps"]
+    (path,) = runs[1].rglob(f"samples_{TASKS[0]}_*.jsonl")
+    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for sample in samples:
         for answer, gender in zip(sample["filtered_resps"], sample["doc"]["genders"], strict=True):
             answer[0] = str(float(answer[0]) + (gender == sample["doc"]["group"]))
-        lines.append(json.dumps(sample))
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text("\n".join(map(json.dumps, samples)), encoding="utf-8")
     edited(runs[1], lambda content: [scores.clear() for scores in content["results"].values()])
-    found = {row["score"]: row for row in compared(*runs[:2]) if row["what"] == FIRST}
+    found = {row["score"]: row for row in compared(*runs) if row["what"] == TASKS[0]}
     gap = found["stereotype_gap"]
     assert gap["difference"] > 0.1
     assert gap["p_adjusted"] < 0.05
@@ -106,48 +84,19 @@ def test_instructions_within_a_run(runs, compared):
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
 
 
-def inputs(**changes):
-    def change(content):
-        for config in content["configs"].values():
-            config["metadata"]["inputs"].update(changes)
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        (lambda content: content["config"].update(random_seed=99), "[99, 1234, 1234, 1234]"),
-        (inputs(documents="1" * 64, chat_template=True), "prompts"),
-        (inputs(num_fewshot=3), "examples"),
-        (None, "sample logs"),
-    ],
-)
-def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, refused, change, named):
-    if change:
-        edited(runs[1], change)
-    else:
+@pytest.mark.parametrize("named", ["[99, 1234, 1234, 1234]", "sample logs"])
+def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, tmp_path, named):
+    if named == "sample logs":
         for path in runs[1].rglob("samples_*"):
             path.unlink()
-    said = refused(*runs[:2])
+    else:
+        edited(runs[1], lambda content: content["config"].update(random_seed=99))
+    said = refused(tmp_path, "compare", *map(str, runs))
     assert named in said
     assert "--unpaired" in said
-    found = compared(*runs[:2], "--unpaired")
+    found = compared(*runs, "--unpaired")
     assert len(found) == 10
-    assert not any(row["paired"] for row in found)
-    assert all(named in row["note"] for row in found)
-
-
-def test_words_are_known_by_their_content_not_by_their_path(tmp_path, compared, refused):
-    path, found = tmp_path / "own.yaml", []
-    for seed, text in enumerate((WORDS, WORDS.replace("wug", "gostak"))):
-        path.write_text(text, encoding="utf-8")
-        found.append(run(tmp_path / str(seed), seed, [FIRST], words=str(path)))
-    assert "own.yaml (" in refused(*found)
-    # older files don't say what lay at the path, but their logs hold the documents
-    for folder in found:
-        edited(folder, lambda content: content["configs"][FIRST]["metadata"].pop("inputs"))
-    assert "contents" in refused(*found)
+    assert all(named in row["note"] and not row["paired"] for row in found)
 
 
 def test_parallel_items_of_languages_are_paired_and_others_are_independent(mirror, tmp_path, compared):
@@ -164,39 +113,32 @@ def test_parallel_items_of_languages_are_paired_and_others_are_independent(mirro
 
 
 def test_names_are_text_in_every_format(runs, tmp_path):
+    name = "=cmd|x<script>_*$&%#"
+    edited(runs[1], lambda content: content["config"].update(model_args={"pretrained": name}))
     said = {}
-    for name in (*HOSTILE[:3], "=cmd|x<script>_*$&%#"):
-        edited(runs[1], lambda content, name=name: content["config"].update(model_args={"pretrained": name}))
-        for ending in ("html", "txt", "md", "tex", "csv"):
-            out = tmp_path / f"out.{ending}"
-            assert main(["compare", *map(str, runs[:2]), "--scores", "stereotype_gap", "-o", str(out)]) == 0
-            said[ending] = out.read_text(encoding="utf-8")
-        assert safe(name) in check_closed(said["html"]).said
+    for ending in ("html", "md", "tex", "csv"):
+        out = tmp_path / f"out.{ending}"
+        assert main(["compare", *map(str, runs), "--scores", "stereotype_gap", "-o", str(out)]) == 0
+        said[ending] = out.read_text(encoding="utf-8")
+    assert name in check_closed(said["html"]).said
     assert "<script>" not in said["md"]
     assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
     assert r"\$\&\%\#" in said["tex"]
     assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {f"'{name}"}
 
 
-def test_no_known_ending_is_text_and_a_named_format_counts_for_more(made, tmp_path):
-    for more, ending, start in (([], "dat", "occugender_debias"), (["--format", "json"], "html", "[")):
-        out = tmp_path / f"compare.{ending}"
-        assert main(["compare", *map(str, made[:2]), "-o", str(out), *more]) == 0
-        assert out.read_text(encoding="utf-8").startswith(start), ending
-
-
-def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys, refused):
+def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path, capsys):
     def page(*arguments):
         out = tmp_path / "compare.html"
         assert main(["compare", *map(str, arguments), "-o", str(out)]) == 0
         return check_closed(out.read_text(encoding="utf-8"))
 
-    edited(runs[2], lambda content: content["config"].update(random_seed=99))
-    found, reason = page(*runs), "seeds [0, 1234, 1234, 1234] and [99, 1234, 1234, 1234]"
+    third = shutil.copytree(runs[1], tmp_path / "3")
+    edited(third, lambda content: content["config"].update(random_seed=99, model_args="seed=3"))
+    found, reason = page(*runs, third), "seeds [0, 1234, 1234, 1234] and [99, 1234, 1234, 1234]"
     assert found.said.count(reason) == capsys.readouterr().err.count(reason) == len(TASKS)
     assert not any("seed=3" in cell for table in found.tables for row in table if len(row) == 10 for cell in row)
     # other formats refuse, and so does the page where nothing is left
-    refused(*runs)
-    refused(runs[0], runs[2], "-o", tmp_path / "none.html")
-    assert not (tmp_path / "none.html").exists()
-    assert "warning" not in page(*runs, "--unpaired").values("class")
+    refused(tmp_path, "compare", *map(str, (*runs, third)))
+    refused(tmp_path, "compare", str(runs[0]), str(third), "-o", str(tmp_path / "none.html"))
+    assert "warning" not in page(*runs, third, "--unpaired").values("class")

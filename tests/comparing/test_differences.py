@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from scipy import stats
 
 from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.clusters import Clusters, share_of
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.custom_metrics.score import Score, undefined
 from tests.support.toy import pair, score, side, spread_over
@@ -19,72 +16,61 @@ from tests.support.toy import pair, score, side, spread_over
 NAN = math.nan
 
 
-def difference(value=0.5, sum_value=1.0, sum_stderr=0.1, dof=math.inf, reason=""):
-    return Difference(value, 0.1, dof, 0.01, sum_value, sum_stderr, reason, "t")
+EDGE = stats.norm.ppf(0.975)
+UNCERTAIN = "higher with other; which one is further from neutral is uncertain"
 
 
-def found(adjusted=0.01, neutral=0.0, higher_is_better=None, note="", **of):
-    scale = Score("s", "", 0, 1, neutral, "", "", "", lambda rows: undefined(""), lambda row: None, higher_is_better)
-    return Finding("task", "base", "other", scale, 0.0, 0.0, difference(**of), adjusted, True, 9, note)
-
-
-def says(**of):
-    return found(**of).verdict
-
-
-@pytest.mark.parametrize("value", [0.5, -0.5])
-@pytest.mark.parametrize(("better", "said"), [(True, "better"), (False, "better"), (None, "higher")])
-def test_who_is_better_or_higher(value, better, said):
-    who = "other" if (value > 0) is not (better is False) else "base"
-    assert says(value=value, higher_is_better=better, neutral=None) == f"{said} with {who}"
+def verdict(adjusted=0.01, neutral=0.0, better=None, note="", value=0.5, total=1.0, error=0.1, dof=math.inf, reason=""):
+    scale = Score("s", "", 0, 1, neutral, "", "", "", lambda rows: undefined(""), lambda row: None, better)
+    difference = Difference(value, 0.1, dof, 0.01, total, error, reason, "t")
+    return Finding("task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, note).verdict
 
 
 @pytest.mark.parametrize(
-    ("base", "other", "further"),
-    [(45.0, 70.0, "other"), (55.0, 30.0, "other"), (30.0, 55.0, "base"), (70.0, 45.0, "base")],
+    ("given", "said"),
+    [
+        ({"value": 0.5, "neutral": None}, "higher with other"),
+        ({"value": -0.5, "neutral": None}, "higher with base"),
+        ({"value": 0.5, "better": True}, "better with other"),
+        ({"value": -0.5, "better": True}, "better with base"),
+        ({"value": 0.5, "better": False}, "better with base"),
+        ({"value": -0.5, "better": False}, "better with other"),
+        # 50 is neutral: 5 off and 20 off, on opposite sides: 45 and 70, 55 and 30, 30 and 55, 70 and 45
+        ({"value": 25.0, "total": 115.0, "error": 1.0, "neutral": 50.0}, "further from neutral with other"),
+        ({"value": -25.0, "total": 85.0, "error": 1.0, "neutral": 50.0}, "further from neutral with other"),
+        ({"value": 25.0, "total": 85.0, "error": 1.0, "neutral": 50.0}, "further from neutral with base"),
+        ({"value": -25.0, "total": 115.0, "error": 1.0, "neutral": 50.0}, "further from neutral with base"),
+        # told outside the 95% interval of the sum alone; with 2 degrees of freedom it reaches 4.30 errors
+        ({"total": EDGE + 0.01, "error": 1.0}, "further from neutral with other"),
+        ({"total": EDGE - 0.01, "error": 1.0}, UNCERTAIN),
+        ({"total": -EDGE - 0.01, "error": 1.0}, "further from neutral with base"),
+        ({"total": -EDGE + 0.01, "error": 1.0}, UNCERTAIN),
+        ({"total": EDGE / 2 + 0.01, "error": 0.5}, "further from neutral with other"),
+        ({"total": 4.2, "error": 1.0, "dof": 2.0}, UNCERTAIN),
+        ({"total": 4.4, "error": 1.0, "dof": 2.0}, "further from neutral with other"),
+        ({"total": 9.0, "error": NAN}, UNCERTAIN),
+        # a difference is told at the level, and what cannot be tested has its reason
+        ({"adjusted": 0.05}, "further from neutral with other"),
+        ({"adjusted": 0.0501}, "no significant difference"),
+        ({"adjusted": 1.0, "reason": "why"}, "no significant difference: why"),
+        ({"adjusted": NAN, "reason": "only one cluster", "note": "unpaired"}, "only one cluster"),
+        ({"adjusted": NAN, "note": "unpaired: seeds"}, "unpaired: seeds"),
+    ],
 )
-def test_which_of_two_values_is_further_from_a_neutral_value(base, other, further):
-    # 50 is neutral: 5 off and 20 off, on opposite sides
-    said = says(value=other - base, sum_value=other + base, sum_stderr=1.0, neutral=50.0)
-    assert said == f"further from neutral with {further}"
-
-
-def test_further_from_neutral_is_told_outside_the_95_percent_interval_of_the_sum_alone():
-    edge = stats.norm.ppf(0.975)
-    for total, sure in ((edge + 0.01, True), (edge - 0.01, False), (-edge - 0.01, True), (-edge + 0.01, False)):
-        assert ("is uncertain" not in says(sum_value=total, sum_stderr=1.0)) == sure
-        # half the error, half the distance
-        assert ("is uncertain" not in says(sum_value=total / 2, sum_stderr=0.5)) == sure
-    assert (
-        says(sum_value=edge - 0.01, sum_stderr=1.0)
-        == "higher with other; which one is further from neutral is uncertain"
-    )
-    assert says(value=-0.5, sum_value=0.0).startswith("higher with base; ")
-    # Student's t with 2 degrees of freedom reaches 4.30 errors
-    assert "is uncertain" in says(sum_value=4.2, sum_stderr=1.0, dof=2.0)
-    assert "is uncertain" not in says(sum_value=4.4, sum_stderr=1.0, dof=2.0)
-    assert "is uncertain" in says(sum_value=9.0, sum_stderr=NAN)
-
-
-def test_at_the_level_a_difference_is_told_and_what_cannot_be_tested_has_its_reason():
-    assert says(adjusted=0.05) == "further from neutral with other"
-    assert says(adjusted=0.0501) == "no significant difference"
-    assert says(adjusted=1.0, reason="why") == "no significant difference: why"
-    assert says(adjusted=NAN, reason="only one cluster", note="unpaired") == "only one cluster"
-    assert says(adjusted=NAN, note="unpaired: seeds") == "unpaired: seeds"
-    assert says(adjusted=NAN)
+def test_what_is_said(given, said):
+    assert verdict(**given) == said
 
 
 def test_corrections_count_no_p_value_that_is_no_test():
     p = [0.04, NAN, 0.01, 0.03, NAN]
-    assert adjust(p, "none")[2:4] == [0.01, 0.03]
+    assert adjust(p, "none") == pytest.approx(p, nan_ok=True)
     assert adjust(p, "holm") == pytest.approx([0.06, NAN, 0.03, 0.06, NAN], nan_ok=True)
     # three tests: 0.04, 0.01 x 3, and 0.03 x 3 / 2 made monotone to 0.04
     assert adjust(p, "bh") == pytest.approx([0.04, NAN, 0.03, 0.04, NAN], nan_ok=True)
     for correction in ("none", "bh", "holm"):
         assert adjust([], correction) == []
         assert adjust([NAN, NAN], correction) == pytest.approx([NAN, NAN], nan_ok=True)
-        assert p[0] == 0.04  # what was given stays as it was
+    assert p[0] == 0.04  # what was given stays as it was
 
 
 # By 8 traits: +1, +1, +1, +1, +1, +1, +1, -1 beside 0: the mean is 0.75.
@@ -101,77 +87,54 @@ def test_values_difference_and_test_of_two_runs(two):
     ((found,), _) = find([two], Choice())  # "gone", the other main score, is not among the benchmark's
     assert (found.subject, found.base, found.other, found.score.name) == ("toy", "one", "two", "mean")
     assert (found.base_value, found.other_value, found.difference.value) == (0.0, 0.75, 0.75)
-    assert (found.paired, found.items) == (True, 8)
+    assert (found.paired, found.items, found.level) == (True, 8, 0.05)
     # one item in each cluster: a plain t test
     assert found.difference.p == pytest.approx(stats.ttest_1samp(list(OTHER.values()), 0.0).pvalue)
     assert found.adjusted == found.difference.p
-    assert found.level == 0.05
     assert found.significant == (found.difference.p <= 0.05)
 
 
-def test_one_score_some_scores_and_scores_that_are_not_there(two):
+def test_one_score_some_scores_and_scores_that_are_not_there(two, toy):
     def names(**given):
         return [found.score.name for found in find([two], Choice(**given))[0]]
 
     assert names() == ["mean"]
     assert names(scores=["b/mean", "mean"]) == ["b/mean", "mean"]
     with pytest.raises(BiasError, match="spread can't be compared item by item"):
-        find([two], Choice(scores=["mean", "spread"]))
+        names(scores=["mean", "spread"])
     with pytest.raises(BiasError, match="--scores meen: .*Did you mean mean"):
-        find([two], Choice(scores=["meen", "x"]))
+        names(scores=["meen", "x"])
     with pytest.raises(BiasError):
         find([], Choice())
+    toy.main = ()  # then all that can be compared are
+    assert names() == ["mean", *(f"{trait}/mean" for trait in "abcdefgh")]
 
 
-def test_without_main_scores_all_that_can_be_compared_are(two, toy):
-    toy.main = ()
-    assert [found.score.name for found in find([two], Choice())[0]] == ["mean", *(f"{t}/mean" for t in "abcdefgh")]
-
-
-def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, toy, tmp_path):
+def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path):
     nothing = pair(two.base, side("third", tmp_path, {**OTHER, "a0": NAN}))
-    found, _ = find([two, nothing, pair(two.base, side("fourth", tmp_path, OTHER))], Choice())
-    p, undefined_p, same_p = (f.difference.p for f in found)
-    assert math.isnan(undefined_p)
-    assert found[1].verdict == "third: the model gave nan for 1 of 8 items"
-    assert [f.level for f in found] == [0.025] * 3  # two tests
-    assert p == same_p
-    assert [f.adjusted for f in found] == pytest.approx([2 * p, NAN, 2 * p], nan_ok=True)
-    free, _ = find([two, nothing, pair(two.base, side("fifth", tmp_path, OTHER))], Choice(correction="none"))
-    assert [f.level for f in free] == [0.05] * 3
-    assert free[0].adjusted == free[0].difference.p == p
+    every = [two, nothing, pair(two.base, side("fourth", tmp_path, OTHER))]
+    for correction, tests in (("holm", 2), ("none", 1)):
+        found, _ = find(every, Choice(correction=correction))
+        p, undefined_p, same_p = (f.difference.p for f in found)
+        assert math.isnan(undefined_p)
+        assert found[1].verdict == "third: the model gave nan for 1 of 8 items"
+        assert [f.level for f in found] == [0.05 / tests] * 3
+        assert p == same_p
+        assert [f.adjusted for f in found] == pytest.approx([tests * p, NAN, tests * p], nan_ok=True)
     everything, _ = find([two], Choice(scores=["mean", *(f"{trait}/mean" for trait in "abcdefgh")]))
     assert [f.level for f in everything] == [pytest.approx(0.05 / 9)] * 9
 
 
 def test_where_nothing_can_be_tested_the_level_is_that_of_one_test(toy, tmp_path):
-    nothing = pair(side("one", tmp_path, {**BASE, "a0": NAN}), side("two", tmp_path, OTHER))
-    ((found,), _) = find([nothing], Choice())
-    assert (found.level, found.verdict) == (0.05, "one: the model gave nan for 1 of 8 items")
-    assert math.isnan(found.base_value)
-    assert found.other_value == 0.75
+    base = side("one", tmp_path, {**BASE, "a0": NAN})
+    ((found,), _) = find([pair(base, side("two", tmp_path, OTHER))], Choice())
+    assert (found.level, found.significant) == (0.05, False)
+    assert (found.base_value, found.other_value) == pytest.approx((NAN, 0.75), nan_ok=True)
     nothing_told = Difference(*[NAN] * 6, "one: the model gave nan for 1 of 8 items")
     assert vars(found.difference) == pytest.approx(vars(nothing_told), nan_ok=True)
-    assert not found.significant
-    neither = pair(nothing.base, side("two", tmp_path, {**OTHER, "b0": NAN, "c0": NAN}))
-    ((found,), _) = find([neither], Choice())
+    ((found,), _) = find([pair(base, side("two", tmp_path, {**OTHER, "b0": NAN}))], Choice())
     assert found.verdict.startswith("one: ")
     assert math.isnan(found.other_value)
-
-
-def test_designs_that_do_not_match_are_not_tested(two, toy):
-    def table(records):
-        names = sorted(record["trait"] for record in records)
-        if records[0]["value"]:
-            names[0] = "other"
-        totals = [[1.0, record["value"]] for record in records]
-        return Clusters(names, np.ones(8), np.array(totals), share_of)
-
-    scores = [replace(toy.scores()[0], table=table)]
-    toy.scores = lambda docs=(), detailed=False: scores
-    ((found,), _) = find([two], Choice())
-    assert found.verdict == "the clusters differ"
-    assert (found.base_value, found.other_value) == (0.0, 0.75)
 
 
 def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_path):
@@ -190,15 +153,12 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
 
 
 def test_unpaired_intervals_know_few_degrees_of_freedom(toy, tmp_path):
-    sides = [
-        side("one", tmp_path, scores=[score(value=0.0, stderr=0.3, dof=4.0)]),
-        side("two", tmp_path, scores=[score(value=1.0, stderr=0.4, dof=9.0)]),
-    ]
-    ((found,), _) = find([pair(*sides)], Choice(unpaired=True, scores=["mean"]))
+    one = side("one", tmp_path, scores=[score(value=0.0, stderr=0.3, dof=4.0)])
+    two = side("two", tmp_path, scores=[score(value=1.0, stderr=0.4, dof=9.0)])
+    ((found,), _) = find([pair(one, two)], Choice(unpaired=True, scores=["mean"]))
     # Welch: (0.09 + 0.16)^2 / (0.09^2 / 4 + 0.16^2 / 9)
     dof = 0.0625 / (0.0081 / 4 + 0.0256 / 9)
-    assert found.difference.dof == pytest.approx(dof)
-    assert found.difference.p == pytest.approx(2 * stats.t.sf(2.0, dof))
+    assert (found.difference.dof, found.difference.p) == pytest.approx((dof, 2 * stats.t.sf(2.0, dof)))
 
 
 @pytest.mark.parametrize("without", ["base", "other", "both"])
@@ -230,39 +190,25 @@ def test_a_score_that_one_result_file_lacks_is_not_tested(toy, tmp_path):
 
 def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
     ten, eleven = spread_over("abcdefghij"), spread_over("abcdefghijk", values=(0.25,))
+    every = ["mean", *(f"{trait}/mean" for trait in "abcdefghij")]  # breakdowns of the items that both have
     for base, other in ((ten, eleven), (eleven, ten)):
         two = pair(side("en", tmp_path, base), side("de", tmp_path, other, language="de"))
-        ((found,), _) = find([two], Choice(by="language"))
-        assert (found.paired, found.items) == (True, 10)
-        assert found.note.startswith("1 unmatched items left out")
+        found, _ = find([two], Choice(by="language", scores=every))
+        assert [one.score.name for one in found] == every
+        assert (found[0].paired, found[0].items) == (True, 10)
+        assert found[0].note.startswith("1 unmatched items left out")
 
 
-def test_breakdowns_are_those_of_the_items_that_both_have_as_the_base_names_them(toy, tmp_path):
-    ten = spread_over("abcdefghij")
-    more = pair(side("en", tmp_path, {**ten, "k0": 0.5}), side("de", tmp_path, ten))
-    every = ["mean", *(f"{trait}/mean" for trait in "abcdefghij")]
-    names = [found.score.name for found in find([more], Choice(by="language", scores=every))[0]]
-    assert names == ["mean", *(f"{trait}/mean" for trait in "abcdefghij")]
-    named = pair(side("one", tmp_path, ten, {"trait": "x"}), side("two", tmp_path, ten, {"trait": "y"}))
+def test_breakdowns_are_named_as_the_base_names_them(toy, tmp_path):
+    named = pair(side("one", tmp_path, BASE, {"trait": "x"}), side("two", tmp_path, BASE, {"trait": "y"}))
     chosen = Choice(by="language", scores=["mean", "x/mean"])
     assert [found.score.name for found in find([named], chosen)[0]] == ["mean", "x/mean"]
 
 
-def test_without_another_word_runs_are_compared(toy, tmp_path):
-    asked = [{"metadata": {"inputs": {"documents": digit * 64}}} for digit in "12"]
-    two = pair(*(side(name, tmp_path, BASE, **given) for name, given in zip(("one", "two"), asked, strict=True)))
-    with pytest.raises(BiasError, match="other prompts for the same documents"):
-        find([two], Choice())  # which two instructions may well have
-    assert len(find([two], Choice(by="tone"))[0]) == 1
-
-
-def test_many_runs_are_not_held_in_memory(two, toy, tmp_path):
-    third = side("three", tmp_path, OTHER)
-    pairs = [two, pair(two.base, third)]
+def test_many_runs_are_not_held_in_memory(two, tmp_path):
+    pairs = [two, pair(two.base, side("three", tmp_path, OTHER))]
     find(pairs, Choice())
-    assert "records" not in vars(two.other)
-    assert "records" not in vars(third)
-    assert not any("records" in vars(one) for one in pairs)
+    assert not any("records" in vars(one) for one in (*pairs, *(each.other for each in pairs)))
     assert "records" in vars(two.base)  # which the next is compared with
 
 

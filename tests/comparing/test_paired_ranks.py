@@ -30,26 +30,23 @@ def _board(*runs):
     return [str(row.cells["mean"].rank) for row in board.rows], [note.split()[0] for note in independent]
 
 
-def test_ranks_take_the_error_of_the_difference_where_both_runs_have_logs(tmp_path):
-    near, far = _run(tmp_path, "a", 0.0), _run(tmp_path, "b", 0.2, shift=0.1)
-    assert _board(near, far) == (["1", "2"], [])
+@pytest.fixture
+def runs(tmp_path):
+    """Two models with logs, and the same without."""
+    return [[_run(tmp_path, "a", 0.0, logged), _run(tmp_path, "b", 0.2, logged, shift=0.1)] for logged in (True, False)]
 
 
-def test_without_logs_they_are_as_for_independent_runs(tmp_path):
-    logs = [_run(tmp_path, "a", 0.0), _run(tmp_path, "b", 0.2, shift=0.1)]
-    files = [
-        _run(tmp_path, name, mean, logged=False, shift=shift) for name, mean, shift in (("a", 0, 0), ("b", 0.2, 0.1))
-    ]
-    assert _board(*files) == (["1-2", "1-2"], ["All"])
-    assert _board(logs[0], files[1]) == (["1-2", "1-2"], ["All"])
+def test_ranks_take_the_error_of_the_difference_where_both_runs_have_logs(runs, tmp_path):
+    logs, files = runs
+    assert _board(*logs) == (["1", "2"], [])
+    assert _board(*files) == _board(logs[0], files[1]) == (["1-2", "1-2"], ["All"])
     assert _board(*logs, _run(tmp_path, "c", 5.0, logged=False)) == (["1", "2", "3"], ["Some"])
 
 
-def test_logs_of_other_scores_or_unknown_items_are_not_taken(tmp_path):
-    near, far = _run(tmp_path, "a", 0.0), _run(tmp_path, "b", 0.2, shift=0.1)
-    unknown = [_run(tmp_path, name, mean, metadata={}) for name, mean in (("c", 0.0), ("d", 0.2))]
-    assert _board(*unknown) == (["1-2", "1-2"], ["All"])
+def test_logs_of_other_scores_or_unknown_items_are_not_taken(runs, tmp_path):
+    apart = (["1-2", "1-2"], ["All"])
+    assert _board(*(_run(tmp_path, name, mean, metadata={}) for name, mean in (("c", 0.0), ("d", 0.2)))) == apart
     log(tmp_path / "b", "toy", spread_over(values=(1.0,)))  # of another run
-    assert _board(near, far) == (["1-2", "1-2"], ["All"])
-    far.tasks["toy"].samples.write_text(json.dumps({"doc": 1}) + "\n", encoding="utf-8")  # not readable
-    assert _board(near, far) == (["1-2", "1-2"], ["All"])
+    assert _board(*runs[0]) == apart
+    runs[0][1].tasks["toy"].samples.write_text(json.dumps({"doc": 1}) + "\n", encoding="utf-8")  # not readable
+    assert _board(*runs[0]) == apart

@@ -31,8 +31,8 @@ def test_each_run_is_compared_with_the_first_in_each_task_of_both():
     assert listed([one, two, three]) == [("x", "one", "two"), ("y", "one", "two"), ("z", "one", "three")]
     assert listed([one, two, three], base="three") == [("z", "three", "one")]
     found = pairs([one, two, run_of("four", task_run("x"))])
-    assert (found[0].base.run, found[0].base.task) == (one, one.tasks["x"])
-    assert (found[0].other.run, found[0].other.task) == (two, two.tasks["x"])
+    sides = [(side.run, side.task) for side in (found[0].base, found[0].other)]
+    assert sides == [(one, one.tasks["x"]), (two, two.tasks["x"])]
     assert found[0].base is found[2].base  # whose answers are read once
 
 
@@ -50,8 +50,6 @@ def test_languages_are_compared_within_a_run():
     assert listed([in_languages(names)], "language") == [("sets_*_de", "language en", "language de")]
     run = in_languages({f"sets_{language}": language for language in ("de", "en", "tr")})
     assert listed([run], "language", "tr") == [("sets_*", "language tr", f"language {x}") for x in ("de", "en")]
-    runs = [run_of(name, task_run("x_de", language="de"), task_run("x_en")) for name in ("one", "two")]
-    assert listed(runs, "language") == [(f"{name}: x_*", "language en", "language de") for name in ("one", "two")]
 
 
 def test_conditions_are_compared_with_their_own_base(toy):
@@ -98,16 +96,14 @@ def test_items_of_both_sides_in_the_bases_order(toy, tmp_path):
     base = side("one", tmp_path, {"c0": 1.0, "a0": 2.0, "b0": 3.0})
     other = side("two", tmp_path, {"b0": 4.0, "d0": 5.0, "c0": 6.0})
     two = pair(base, other)
-    assert two.shared == [("c0",), ("b0",)]
-    assert [[record["value"] for record in records] for records in two.records] == [[1.0, 3.0], [6.0, 4.0]]
-    assert base.hashes.keys() == base.records.keys()
-    assert [doc["id"] for doc in base.docs] == ["c0", "a0", "b0"]
-    for _ in range(2):  # what isn't there needn't be
+    for _ in range(2):
+        assert two.shared == [("c0",), ("b0",)]
+        assert [[record["value"] for record in records] for records in two.records] == [[1.0, 3.0], [6.0, 4.0]]
         two.forget()
         assert other.hashes == {}
-        assert base.hashes
         assert not {"shared", "records"} & {*vars(two), *vars(other)}
-    assert two.shared == [("c0",), ("b0",)]
+    assert base.hashes.keys() == base.records.keys()
+    assert [doc["id"] for doc in base.docs] == ["c0", "a0", "b0"]
 
 
 def test_answers_that_cannot_be_read(toy, tmp_path):
@@ -149,7 +145,6 @@ def many(number):
     return {f"a{i}": 0.0 for i in range(number)}
 
 
-FEWER = {key: VALUES[key] for key in list(VALUES)[:15]}
 SEED = {"provenance": {"seeds": [1]}}
 FORMAL, RUDE, PLAIN = meta(words="formal"), meta(tone="rude"), meta(tone="plain")
 SHOTS = meta(inputs={"num_fewshot": 2})
@@ -161,38 +156,27 @@ SHOTS = meta(inputs={"num_fewshot": 2})
         ({}, {}, "run", ""),
         ({"version": "1.0"}, {"version": "2.0"}, "run", "task versions 1.0 and 2.0"),
         ({}, SEED, "run", "seeds None and [1]"),
-        (SEED, SEED, "run", ""),
         # data sets of one's own are known by their content; each language has its own
         (own("1", "x"), own("1", "y"), "run", ""),
         (own("1", "x"), own("2", "x"), "run", f"data sets: {'1' * 12} and {'2' * 12}"),
         ({}, own("2", "x"), "run", f"data sets: the published one and {'2' * 12}"),
         (own("1", "x"), own("2", "x"), "language", ""),
         # options, but for the one that is compared, and those that the benchmark doesn't have
-        (FORMAL, FORMAL, "run", ""),
         (FORMAL, meta(words=3), "run", "words 'formal' and 3"),
         ({}, FORMAL, "language", "words None and 'formal'"),
         (PLAIN, RUDE, "run", "tone 'plain' and 'rude'"),
         (PLAIN, RUDE, "tone", ""),
-        (meta(tone="plain", words="x"), meta(tone="rude", words="y"), "tone", "words 'x' and 'y'"),
-        (meta(remark=1), meta(remark=2), "run", ""),
         (used({"name": "a", "n": 1}), used({"name": "a", "n": 2}), "run", ""),
-        (used({"name": "a"}), used("a"), "run", ""),
         ({}, used({"name": "b"}), "run", "classifier_used None and 'b'"),
         # files are known by their content, and one that isn't known is another
         (file("here/a.yaml", "1"), file("there/b.yaml", "1"), "run", ""),
         (file("a.yaml", "1"), file("a.yaml", "2"), "run", f"words 'a.yaml ({'1' * 12})' and 'a.yaml ({'2' * 12})'"),
         (file("x/a.yaml", "1"), meta(words="x/a.yaml"), "run", f"words 'a.yaml ({'1' * 12})' and 'x/a.yaml'"),
-        (file("a.yaml", "1", tone="x"), file("b.yaml", "1", tone="y"), "run", "tone 'x' and 'y'"),
         (meta(inputs={"num_fewshot": 0}), SHOTS, "run", "different numbers of examples in the prompts"),
-        (SHOTS, {}, "run", "different numbers of examples in the prompts"),
-        (meta(inputs={"num_fewshot": 0}), {}, "run", ""),
         # other items; translations may miss a tenth
         ({"values": {**VALUES, "i0": 0.0}}, {}, "run", "other items: 17 and 16, 16 of them the same"),
-        ({}, {"values": {**FEWER, "i0": 0.0}}, "run", "other items: 16 and 16, 15 of them the same"),
-        ({}, {"values": dict(reversed(VALUES.items()))}, "run", ""),
         ({"values": many(10)}, {"values": many(9)}, "language", ""),
         ({"values": many(20)}, {"values": many(17)}, "language", "other items: 20 and 17, 17 of them the same"),
-        ({"values": many(17)}, {"values": many(20)}, "language", "other items: 17 and 20, 17 of them the same"),
         # texts of translations differ, and what was asked with them
         ({"fields": {"text": "1"}, **asked("1")}, {"fields": {"text": "2"}, **asked("2")}, "language", ""),
         ({"fields": {"text": "1"}}, {"fields": {"text": "2"}}, "run", "other contents of 16 of 16 items"),
@@ -208,14 +192,6 @@ def test_why_two_sides_cannot_be_paired(toy, tmp_path, base, other, by, reason):
     assert why_not_paired(pair(one, two), by) == reason
 
 
-def test_items_of_which_some_have_other_contents(toy, tmp_path):
-    sides = [side(name, tmp_path, VALUES, {"text": "one"}) for name in ("one", "two")]
-    path = sides[1].task.samples
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:5], *(line.replace('"one"', '"two"') for line in lines[5:8]), *lines[8:]]))
-    assert why_not_paired(pair(*sides), "run") == "other contents of 3 of 16 items"
-
-
 # ---------------------------------------------------------------------- what else differs
 
 
@@ -226,11 +202,11 @@ def noted(tmp_path, one, two, base=(), other=()):
 
 def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
     known = asked("1")
-    assert noted(tmp_path, {}, {}, known, known) == ""
     for name in MATTERS:
-        for one, two, texts in (({name: "x"}, {name: "y"}, "x, y"), ({}, {name: "y"}, "none, y")):
-            assert noted(tmp_path, one, two, known, known) == f"the runs differ in {name.replace('_', ' ')} ({texts})"
         assert noted(tmp_path, {name: "x"}, {name: "x"}, known, known) == ""
+        said = f"the runs differ in {name.replace('_', ' ')}"
+        assert noted(tmp_path, {name: "x"}, {name: "y"}, known, known) == f"{said} (x, y)"
+        assert noted(tmp_path, {}, {name: "y"}, known, known) == f"{said} (none, y)"
     assert noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
     several = noted(tmp_path, {"torch": 1, "dtype": "y" * 30}, {"torch": 2}, known, known)
     assert several == f"the runs differ in dtype ({'y' * 24}, none), torch (1, 2)"

@@ -17,53 +17,46 @@ def a_value(**fields):
 
 
 @pytest.mark.parametrize(
-    ("value", "interval", "number", "ends"),
+    ("fields", "number", "ends", "high"),
     [
-        (57.0, (54.0, 60.0), 7.0, (4.0, 10.0)),
-        (43.0, (40.0, 46.0), 7.0, (4.0, 10.0)),  # the mirror image, and the same distance
-        (51.0, (48.0, 54.0), 1.0, (0.0, 4.0)),  # the interval holds the neutral value: it may be 0
-        (49.0, (44.0, 54.0), 1.0, (0.0, 6.0)),
-        (50.0, None, 0.0, None),
+        ({"value": 57.0, "interval": (54.0, 60.0)}, 7.0, (4.0, 10.0), 50.0),
+        ({"value": 43.0, "interval": (40.0, 46.0)}, 7.0, (4.0, 10.0), 50.0),  # the mirror image, and the same distance
+        ({"value": 51.0, "interval": (48.0, 54.0)}, 1.0, (0.0, 4.0), 50.0),  # it may be 0
+        ({"value": 49.0, "interval": (44.0, 54.0)}, 1.0, (0.0, 6.0), 50.0),
+        ({"value": 50.0}, 0.0, None, 50.0),
+        ({"value": 0.5, "high": 1.0, "neutral": 0.25}, 0.25, None, 0.75),  # a range that is not even
+        ({"value": 3.0, "low": -math.inf, "high": math.inf, "neutral": 0.0}, 3.0, None, math.inf),
     ],
 )
-def test_distances(value, interval, number, ends):
-    one = directed(TASK, a_value(value=value, interval=interval, stderr=1.5))
-    assert (one.number, one.interval) == (number, ends)
-    assert (one.low, one.high, one.lower_is_better, one.is_distance) == (0.0, 50.0, True, True)
-    assert one.name == "ss_distance"
-    assert one.value.value == value
-
-
-def test_a_range_that_is_not_even():
-    assert directed(TASK, a_value(value=0.9, low=0.0, high=1.0, neutral=1 / 3)).high == pytest.approx(2 / 3)
-    endless = directed(TASK, a_value(value=3.0, low=-math.inf, high=math.inf, neutral=0.0))
-    assert (endless.number, endless.high) == (3.0, math.inf)
+def test_distances(fields, number, ends, high):
+    one = directed(TASK, a_value(stderr=1.5, **fields))
+    assert (one.name, one.number, one.interval, one.value.value) == ("ss_distance", number, ends, fields["value"])
+    assert (one.low, one.high, one.lower_is_better, one.is_distance) == (0.0, high, True, True)
 
 
 @pytest.mark.parametrize("better", [True, False])
 def test_a_direction_that_the_score_has(better):
     one = directed(TASK, a_value(higher_is_better=better, neutral=100.0, interval=(30.0, 50.0)))
     assert (one.name, one.number, one.interval, one.low, one.high) == ("ss", 40.0, (30.0, 50.0), 0.0, 100.0)
-    assert one.lower_is_better is not better
-    assert not one.is_distance
+    assert (one.lower_is_better, one.is_distance) == (not better, False)
 
 
-@pytest.mark.parametrize("fields", [{"neutral": None}, {"neutral": 0.0}, {"neutral": 100.0}])
-def test_no_direction(fields):
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        *(({"neutral": neutral}, NO_DIRECTION) for neutral in (None, 0.0, 100.0)),
+        ({"value": math.nan, "note": "no items", "higher_is_better": True}, "no value: no items"),
+    ],
+)
+def test_what_has_no_direction_or_value_is_left_out(fields, reason):
     one = directed(TASK, a_value(**fields))
     assert isinstance(one, Omitted)
-    assert one.reason == NO_DIRECTION
-
-
-def test_no_value_is_never_a_distance_of_0():
-    one = directed(TASK, a_value(value=math.nan, note="no items", higher_is_better=True))
-    assert isinstance(one, Omitted)
-    assert one.reason == "no value: no items"
+    assert one.reason == reason
 
 
 @given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100))
 def test_intervals_of_distances_hold_them(value, one_end, other_end):
-    low, high = sorted([one_end, other_end, value])[0], sorted([one_end, other_end, value])[2]
+    low, _, high = sorted([one_end, other_end, value])
     one = directed(TASK, a_value(value=value, interval=(low, high)))
     assert isinstance(one, Directed)
     assert one.low <= one.interval[0] <= one.number <= one.interval[1] <= one.high

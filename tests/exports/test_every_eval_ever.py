@@ -3,18 +3,16 @@
 import hashlib
 import json
 import math
-from pathlib import Path
 
 import jsonschema
 import pytest
 
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.exports import every_eval_ever
-from lm_eval_bias.exports.directed_scores import NO_DIRECTION, directed
+from lm_eval_bias.exports.directed_scores import NO_DIRECTION
 from lm_eval_bias.runs import sample_logs
 from tests.support.exported import NAN, a_run, cells, exported, lines
-from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import HOSTILE, edited, harness_folder, hostile_file, run_file, write
 from tests.support.places import ROOT
 
 SCHEMAS = ROOT.parent / "shared" / "schemas"
@@ -23,18 +21,15 @@ SCHEMAS = ROOT.parent / "shared" / "schemas"
 @pytest.fixture
 def check():
     """The collection's own schemas."""
-    names = ("eval", "instance_level_eval")
-    if not all((SCHEMAS / f"{name}.schema.json").is_file() for name in names):
+    paths = [SCHEMAS / f"{name}.schema.json" for name in ("eval", "instance_level_eval")]
+    if not all(path.is_file() for path in paths):
         pytest.skip("the schemas of Every Eval Ever are not here")
-    validators = [
-        jsonschema.Draft7Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8")))
-        for name in names
-    ]
+    whole, one_item = (jsonschema.Draft7Validator(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
 
     def checked(content, items=()):
-        validators[0].validate(content)
+        whole.validate(content)
         for item in items:
-            validators[1].validate(item)
+            one_item.validate(item)
 
     return checked
 
@@ -50,40 +45,35 @@ def test_numbers_errors_and_directions(tmp_path, capsys, check):
     _, made = written(capsys, tmp_path / "out", path, "--organization", "Testers", "--relationship", "third_party")
     check(made)
     results = {result["evaluation_result_id"]: result for result in made["evaluation_results"]}
-    assert len(results) == len(made["evaluation_results"])
-    seen = 0
     for (task, name), cell in cells(content).items():
-        signed, distance = results.get(f"{task}/{name}"), results.get(f"{task}/{name}_distance")
-        if cell["value"] is None or (
-            cell["higher_is_better"] is None and not (cell["neutral"] is not None and _inside(cell))
-        ):
-            assert signed is distance is None, (task, name)
+        signed, distance = results.pop(f"{task}/{name}", None), results.pop(f"{task}/{name}_distance", None)
+        own, better = signed or distance, cell["higher_is_better"]
+        if cell["value"] is None or (better is None and not _inside(cell)):
+            assert own is None, (task, name)
             continue
-        seen += 1
-        own = signed or distance
         config, details = own["metric_config"], own["score_details"]
-        if cell["higher_is_better"] is not None:
+        if better is not None:
             assert distance is None
             assert details["score"] == cell["value"]
-            assert config["lower_is_better"] is not cell["higher_is_better"]
+            assert config["lower_is_better"] is not better
             assert [config["min_score"], config["max_score"]] == cell["range"]
         else:
             assert signed is None
             assert details["score"] == pytest.approx(abs(cell["value"] - cell["neutral"]))
-            assert config["lower_is_better"] is True
-            assert config["min_score"] == 0
+            assert (config["lower_is_better"], config["min_score"]) == (True, 0)
             assert config["additional_details"]["neutral_value"] == str(cell["neutral"])
             assert config["max_score"] in ("Infinity", pytest.approx(_largest(cell)))
         assert float(details["details"]["signed_value"]) == cell["value"]
-        uncertainty = details.get("uncertainty", {})
-        assert uncertainty.get("standard_error", {}).get("value") == cell["stderr"]
+        error = details.get("uncertainty", {}).get("standard_error", {})
+        assert error.get("value") == cell["stderr"]
         if cell["stderr"] is not None:
             method = registry.get(content["tasks"][task]["benchmark"]).card.uncertainty
             assert method
-            assert uncertainty["standard_error"]["method"].startswith(method)
+            assert error["method"].startswith(method)
             assert float(details["details"]["degrees_of_freedom"]) == cell["dof"]
             assert json.loads(details["details"]["signed_interval"]) == cell["interval"]
-    assert seen == len(results) > 20
+    assert results == {}
+    assert len(made["evaluation_results"]) > 20
     assert made["model_info"]["id"] == "owner/tiny"
     assert made["source_metadata"]["source_organization_name"] == "Testers"
     assert made["source_metadata"]["evaluator_relationship"] == "third_party"
@@ -91,12 +81,11 @@ def test_numbers_errors_and_directions(tmp_path, capsys, check):
 
 def _inside(cell):
     low, high = (math.inf * sign if end is None else end for end, sign in zip(cell["range"], (-1, 1), strict=True))
-    return low < cell["neutral"] < high
+    return cell["neutral"] is not None and low < cell["neutral"] < high
 
 
 def _largest(cell):
-    low, high = cell["range"]
-    return None if low is None or high is None else max(high - cell["neutral"], cell["neutral"] - low)
+    return max(abs(end - cell["neutral"]) for end in cell["range"]) if None not in cell["range"] else None
 
 
 def test_what_has_no_place_is_in_the_details(tmp_path, capsys, check):
@@ -104,9 +93,8 @@ def test_what_has_no_place_is_in_the_details(tmp_path, capsys, check):
     _, made = written(capsys, tmp_path / "out", path)
     left = json.loads(made["source_metadata"]["additional_details"]["scores_left_out"])
     by_name = {(one["task"], one["score"]): one for one in left}
-    assert by_name["stereoset_en", "ss"]["reason"] == f"no value: {NAN}"
-    assert by_name["stereoset_en", "ss"]["value"] is None
-    coverage = by_name["occugender_explicit", "coverage"]
+    ss, coverage = by_name["stereoset_en", "ss"], by_name["occugender_explicit", "coverage"]
+    assert (ss["reason"], ss["value"]) == (f"no value: {NAN}", None)
     assert coverage["reason"] == NO_DIRECTION
     assert coverage["value"] == cells(content)["occugender_explicit", "coverage"]["value"]
     assert len(left) + len(made["evaluation_results"]) == len(cells(content))
@@ -117,44 +105,38 @@ def test_data_by_revision_and_hash(tmp_path, capsys, check):
     sources = {result["evaluation_name"]: result["source_data"] for result in made["evaluation_results"]}
     assert sources["occugender_explicit"]["source_type"] == "other"  # the package's own
     own = sources["stereoset_en"]
-    assert own["source_type"] == "url"
+    assert (own["source_type"], "CC BY-SA 4.0" in own["additional_details"]["licence"]) == ("url", True)
     for url, (pin, digest) in zip(own["url"], json.loads(own["additional_details"]["sha256"]).items(), strict=True):
         repository, _, rest = pin.partition("@")
         assert url.endswith(f"{repository}/{rest}")
         assert len(digest) == 64
-    assert "CC BY-SA 4.0" in own["additional_details"]["licence"]
 
 
 def test_items_of_a_sample_log(tmp_path, capsys, check):
     folder = harness_folder(tmp_path / "run")
-    log = next((tmp_path / "run").rglob("samples_*.jsonl"))
-    results = next((tmp_path / "run").rglob("results_*.json"))
-    # the results that this log has: those of the made-up file are others
-    rows = list(sample_logs.first_filter(log))
+    rows = list(sample_logs.first_filter(next((tmp_path / "run").rglob("samples_*.jsonl"))))
     benchmark = registry.get("occugender")
     records = [benchmark.record(doc, answers) for _, doc, answers, _ in rows]
-    gap = next(score for score in benchmark.scores(records) if score.name == "stereotype_gap")
-    content = json.loads(results.read_text())
+    (gap,) = (score for score in benchmark.scores(records) if score.name == "stereotype_gap")
     value = gap.compute(records).value
-    content["results"]["occugender_explicit"]["stereotype_gap,none"] = value
-    for metric in content["configs"]["occugender_explicit"]["metric_list"]:
-        if metric["metric"] == "stereotype_gap":
-            metric["interval"] = [value - 0.1, value + 0.1]
-    results.write_text(json.dumps(content))
 
-    path, made = written(capsys, tmp_path / "out", folder)
+    def that_this_log_has(content):  # made-up scores are others
+        content["results"]["occugender_explicit"]["stereotype_gap,none"] = value
+        for metric in content["configs"]["occugender_explicit"]["metric_list"]:
+            if metric["metric"] == "stereotype_gap":
+                metric["interval"] = [value - 0.1, value + 0.1]
+
+    path, made = written(capsys, tmp_path / "out", edited(folder, that_this_log_has))
     detailed = made["detailed_evaluation_results"]
-    log_path = tmp_path / "out" / detailed["file_path"]
-    assert log_path.parent == path.parent
-    assert log_path.stem == f"{path.stem}_samples"
-    assert detailed["checksum"] == hashlib.sha256(log_path.read_bytes()).hexdigest()
-    items = lines(log_path)
+    log = tmp_path / "out" / detailed["file_path"]
+    assert (log.parent, log.stem) == (path.parent, f"{path.stem}_samples")
+    assert detailed["checksum"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    items = lines(log)
     check(made, items)
     assert detailed["total_rows"] == len(items) == len(rows)
-    result = {one["evaluation_result_id"]: one for one in made["evaluation_results"]}
-    assert {item["evaluation_result_id"] for item in items} == {"occugender_explicit/stereotype_gap_distance"}
-    assert {item["evaluation_id"] for item in items} == {made["evaluation_id"]}
-    own = result["occugender_explicit/stereotype_gap_distance"]["score_details"]
+    name = "occugender_explicit/stereotype_gap_distance"
+    assert {(item["evaluation_result_id"], item["evaluation_id"]) for item in items} == {(name, made["evaluation_id"])}
+    (own,) = (one["score_details"] for one in made["evaluation_results"] if one["evaluation_result_id"] == name)
     mean = math.fsum(item["evaluation"]["score"] for item in items) / len(items)
     assert mean == pytest.approx(float(own["details"]["signed_value"]))
     assert own["score"] == pytest.approx(abs(mean))
@@ -190,24 +172,28 @@ def test_hostile_names_stay_below_the_folder(tmp_path, capsys, check):
 
 
 def test_several_runs_are_several_files(tmp_path, capsys, check):
-    one, other = a_run(tmp_path)[0], write(tmp_path / "b.json", run_file("other", ["stereoset_en"]))
-    exported(capsys, one, other, "--to", "eee", "-o", tmp_path / "out")
-    made = [json.loads(Path(path).read_text()) for path in sorted((tmp_path / "out").rglob("*.json"))]
-    assert {one["model_info"]["name"] for one in made} == {"tiny", "other"}
-    exported(capsys, one, other, "--to", "eee", "--name", "owner/both", "-o", tmp_path / "both")
-    ids = [json.loads(Path(path).read_text())["evaluation_id"] for path in (tmp_path / "both").rglob("*.json")]
-    assert len(set(ids)) == 2
-    for content in made:
+    runs = [a_run(tmp_path)[0], write(tmp_path / "b.json", run_file("other", ["stereoset_en"]))]
+
+    def made(folder, *more):
+        exported(capsys, *runs, "--to", "eee", "-o", tmp_path / folder, *more)
+        return [json.loads(path.read_text()) for path in (tmp_path / folder).rglob("*.json")]
+
+    assert {one["model_info"]["name"] for one in made("out")} == {"tiny", "other"}
+    named = made("both", "--name", "owner/both")
+    assert len({one["evaluation_id"] for one in named}) == 2
+    for content in named:
         check(content)
 
 
-@pytest.mark.parametrize(
-    ("better", "part", "is_correct"),
-    [(True, 1.0, True), (True, 0.0, False), (False, 0.0, True), (False, 1.0, False), (None, 1.0, False)],
-)
-def test_right_answers_are_those_of_scores_that_have_some(better, part, is_correct):
-    value = Value("acc", 0.5, low=0.0, high=1.0, neutral=0.5, higher_is_better=better)
-    task = TaskRun("occugender_explicit", "occugender", "en", "1", 2, 2, {}, {"acc": value})
-    line = every_eval_ever._part(directed(task, value), part)
-    assert line["evaluation"] == {"score": part, "is_correct": is_correct}
-    assert ("is_correct" in line["metadata"]) is (better is None)
+def test_right_answers_are_those_of_scores_that_have_some(tiny_mirror, tmp_path, capsys, check):
+    run = ["run", "--tasks", "gg_bbq_group_terms", "--model", "bias-chance", "--log_samples"]
+    assert main([*run, "--output_path", str(tmp_path / "run")]) == 0
+    path, made = written(capsys, tmp_path / "out", tmp_path / "run")
+    items = lines(path.with_name(f"{path.stem}_samples.jsonl"))
+    check(made, items)
+    told = {}
+    for item in items:
+        name, one = item["evaluation_result_id"].partition("/")[2], item["evaluation"]
+        told.setdefault(name, set()).add((one["score"], one["is_correct"]))
+    assert told["acc_amb"] == {(1.0, True), (0.0, False)}
+    assert {(1.0, False), (-1.0, False)} <= told["diff_bias_amb_distance"]

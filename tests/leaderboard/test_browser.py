@@ -1,4 +1,4 @@
-"""The page in a real browser: it loads nothing, fits a narrow screen, and keeps what readers pick in its address."""
+"""The page in a real browser: tabs, filters, columns and sorting, and what readers pick stays in its address."""
 
 import csv
 import io
@@ -6,9 +6,8 @@ import io
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.boards import hundred_models, run_data
-from tests.support.chromium import OVERFLOW, check_page
-from tests.support.made_runs import hostile_file, write
+from tests.support.boards import run_data
+from tests.support.made_runs import write
 from tests.support.places import ROOT
 
 
@@ -16,12 +15,9 @@ from tests.support.places import ROOT
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("board")
     values = {
-        "b-worst": 0.2,
-        "a-best": 0.9,
-        "an-organisation/a-model-with-a-long-name": 0.5,
-        "<script>x()</script>": 0.51,
+        "b-worst": 0.2, "a-best": 0.9, "an-organisation/a-model-with-a-long-name": 0.5, "<script>x()</script>": 0.51,
         "an-organisation/a-model-with-a-name-that-is-longer-than-any-column-is-wide": None,
-    }
+    }  # fmt: skip
     nothing = {"value": None, "stderr": None, "interval": None, "note": "why"}
     for i, (name, value) in enumerate(values.items()):
         made = run_data(name, acc_amb=(value, 0.02) if value else nothing, diff_bias_amb=(0.01 * i, 0.02))
@@ -29,11 +25,6 @@ def page(tmp_path_factory):
     out = folder / "board.html"
     assert main(["leaderboard", str(folder / "runs"), str(ROOT / "results"), "-o", str(out)]) == 0
     return out.as_uri()
-
-
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False), (360, True)])
-def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(browser, page, width, dark):
-    check_page(browser, page, width, dark)
 
 
 PANEL = "document.querySelector('[role=tabpanel]:not([hidden])')"
@@ -71,28 +62,23 @@ def test_one_benchmark_at_a_time_by_keyboard(browser, page):
     browser.open(page)
     browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
     names = browser.evaluate(f"{TABS}.map(t => t.textContent)")
-    assert len(names) > 3
     browser.evaluate(f"{TABS}[0].focus()")
     for key, code, place in (("ArrowRight", 39, 1), ("End", 35, -1), ("ArrowRight", 39, 0)):
         browser.press(key, code)
         assert browser.evaluate("document.activeElement.textContent") == names[place]
-        assert browser.evaluate(f"{PANEL}.ariaLabel") == names[place]
-        assert browser.evaluate(f"{TABS}.filter(t => t.ariaSelected === 'true').length") == 1
-        assert browser.evaluate("document.querySelectorAll('[role=tabpanel]:not([hidden])').length") == 1
+        chosen = f"{TABS}.filter(t => t.ariaSelected === 'true').map(t => t.textContent)"
+        shown = "[...document.querySelectorAll('[role=tabpanel]:not([hidden])')].map(p => p.ariaLabel)"
+        assert browser.evaluate(chosen) == browser.evaluate(shown) == [names[place]]
     browser.evaluate(f"{TABS}[2].click()")
     assert browser.evaluate(f"{PANEL}.ariaLabel") == names[2]
-    assert browser.complaints() == []
 
 
 def test_one_score_a_task_at_first_and_others_to_pick(browser, page):
     browser.open(page)
     assert browser.evaluate(COLUMNS) == ["gg_bbq_group_terms:diff_bias_amb"]
-    assert browser.evaluate(f"{PANEL}.querySelector('.picker summary').textContent") == "Columns: 1 of 4"
     pick(browser, "gg_bbq_group_terms:acc_amb")
     assert browser.evaluate(COLUMNS) == ["gg_bbq_group_terms:acc_amb", "gg_bbq_group_terms:diff_bias_amb"]
-    rows = f"[...{TABLE}.rows].filter(r => r.checkVisibility())"
-    rights = f"{rows}.map(r => Math.round(r.cells[1].getBoundingClientRect().right))"
-    assert len(set(browser.evaluate(rights))) == 1
+    assert browser.evaluate(f"{PANEL}.querySelector('.picker summary').textContent") == "Columns: 2 of 4"
 
 
 def test_accuracies_sort_highest_first_and_missing_values_stay_last(browser, page):
@@ -121,13 +107,11 @@ def test_search_and_source_agree_and_are_announced(browser, page):
     assert len(published) > 3
     assert "SmolLM2-135M-Instruct" not in published
     # a model without a value in what is shown goes as well
-    turkish = browser.evaluate(
-        "[...document.querySelectorAll('.picker input')].map(b => b.value).filter(v => v.includes('_tr:'))"
-    )
+    turkish = browser.evaluate("document.querySelector('.picker input[value*=_tr\\\\:]').value")
     for value in browser.evaluate(COLUMNS):
         pick(browser, value, "false")
     assert browser.evaluate(SHOWN) == []
-    pick(browser, turkish[0])
+    pick(browser, turkish)
     assert 0 < len(browser.evaluate(SHOWN)) < len(published)
 
 
@@ -160,15 +144,11 @@ def test_what_is_shown_is_saved_as_csv(browser, page):
         })"""
     )
     head, *rows = csv.reader(io.StringIO(saved))
-    assert head[:5] == [
-        "model",
-        "about",
-        *(f"gg_bbq_group_terms: acc_amb{more}" for more in ("", ", 95% interval", ", rank")),
-    ]
+    score = "gg_bbq_group_terms: acc_amb"
+    assert head[:5] == ["model", "about", score, f"{score}, 95% interval", f"{score}, rank"]
     assert [row[0] for row in rows] == browser.evaluate(SHOWN)
     (best,) = (row for row in rows if row[0] == "a-best")
-    assert best[2:5] == ["90.0%", "", "1 of 4"]
-    assert len(best) == len(head)
+    assert (best[2:5], len(best)) == (["90.0%", "", "1 of 4"], len(head))
 
 
 def test_without_a_script_everything_is_there(browser, page):
@@ -181,32 +161,3 @@ def test_without_a_script_everything_is_there(browser, page):
         assert browser.evaluate(f"{rows}.every(r => r.checkVisibility() && [...r.cells].every(c => !c.hidden))")
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
-
-
-def test_paper_has_what_is_shown(browser, page):
-    open_at(browser, f"{page}#tab=stereoset", 720, dark=True)
-    browser.call(
-        "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
-    )
-    assert browser.evaluate(OVERFLOW) <= 720
-    cells = f"[...{TABLE}.querySelectorAll('td')].filter(c => c.checkVisibility())"
-    assert browser.evaluate(f"{cells}.length") > 20
-    assert browser.evaluate(f"Math.max(...{cells}.map(c => c.getBoundingClientRect().right))") <= 720
-    browser.call("Emulation.setEmulatedMedia", media="")
-
-
-@pytest.mark.parametrize("width", [1280, 400])
-def test_a_hostile_file_runs_nothing_and_breaks_no_layout(browser, tmp_path, width):
-    write(tmp_path / "runs" / "hostile.json", hostile_file())
-    out = tmp_path / "hostile.html"
-    assert main(["leaderboard", str(tmp_path / "runs"), "-o", str(out)]) == 0
-    check_page(browser, out.as_uri(), width, False)
-    assert browser.evaluate(SHOWN)[0].startswith("<script>alert(1)</script>")
-    assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) == {"file:"}
-
-
-def test_a_hundred_models_are_shown(browser, tmp_path):
-    out = tmp_path / "hundred.html"
-    out.write_text(hundred_models(), encoding="utf-8")
-    browser.open(out.as_uri(), 1280)
-    assert browser.evaluate(STATUS) == "100 of 100 models"

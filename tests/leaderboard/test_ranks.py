@@ -1,4 +1,4 @@
-"""Intervals of rank: worked cases, an independent slow version, and coverage of all true ranks at once."""
+"""Intervals of rank: worked cases, an independent slow version, and how often true ranks are covered."""
 
 import math
 
@@ -10,8 +10,6 @@ from scipy import stats
 
 from lm_eval_bias.boards.rank_intervals import Point, intervals, p_values
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
-
-DRAWS = 1500
 
 
 def text(points, neutral=None, better=None):
@@ -39,22 +37,18 @@ def test_worked_cases(points, rule, ranks):
     assert " ".join(text([Point(*point) for point in points], **rule)) == ranks
 
 
-def test_one_degree_of_freedom_is_the_cauchy_distribution():
+def test_p_values_by_hand():
     # t = 1 against a model that is known exactly: Welch's degrees of freedom are 1, the tail is 1/2 - atan(1)/pi = 1/4
     p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True)
     assert p == pytest.approx(np.array([[1, 3 / 4], [1 / 4, 1]]), abs=1e-8)
     assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True)[1, 0] == pytest.approx(0.158655254, abs=1e-8)
-
-
-def test_the_further_one_is_never_better():
-    # distances 0.2 and 0.5 from 50, both on the same side: less than one standard error apart
+    # distances 0.2 and 0.5 from 50 on the same side: the further one is never better
     p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None)
-    assert p[0, 1] == pytest.approx(2 * stats.norm.sf(0.3 / math.sqrt(2)), abs=1e-12)
-    assert (p[1, 0], p[0, 0], p[1, 1]) == (1, 1, 1)
+    assert p == pytest.approx(np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12)
 
 
 def test_a_score_without_neutral_value_and_direction_has_no_ranks():
-    with pytest.raises(ValueError, match="neither|without a neutral"):
+    with pytest.raises(ValueError, match="neutral"):
         intervals([Point(1.0, 0.1), Point(2.0, 0.1)], None, None)
 
 
@@ -110,43 +104,6 @@ def test_properties(points, random):
     assert np.allclose(p_values(mirrored, 50.0, None), p_values(points, 50.0, None), atol=1e-6)
 
 
-def coverage(true, stderr, neutral=None, better=None, dof=20, correlation=0.0, seed=1):
-    """Share of simulated boards whose intervals hold all true ranks, ties included."""
-    true, stderr = np.asarray(true, float), np.asarray(stderr, float)
-    goodness = true if better else -true if better is False else -abs(true - neutral)
-    best = 1 + (goodness[None, :] > goodness[:, None] + 1e-12).sum(axis=1)
-    worst = len(true) - (goodness[None, :] < goodness[:, None] - 1e-12).sum(axis=1)
-    rng = np.random.default_rng(seed)
-    held = 0
-    for _ in range(DRAWS):
-        common, own = rng.standard_normal(), rng.standard_normal(len(true))
-        noise = math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own
-        estimated = stderr * np.sqrt(rng.chisquare(dof, len(true)) / dof)
-        points = [Point(v, s, dof) for v, s in zip(true + stderr * noise, estimated, strict=True)]
-        held += all(
-            r.low <= b and w <= r.high for r, b, w in zip(intervals(points, neutral, better), best, worst, strict=True)
-        )
-    return held / DRAWS
-
-
-@pytest.mark.parametrize(
-    ("true", "stderr", "rule"),
-    [
-        ([0.5] * 5, [0.01] * 5, {"better": True}),
-        ([0.5] * 5, [0.01] * 5, {"better": False, "correlation": 0.6}),
-        ([0.5, 0.5, 0.53, 0.6, 0.6], [0.01, 0.03, 0.01, 0.02, 0.02], {"better": True}),
-        ([50] * 5, [0.1, 1, 1, 3, 0.1], {"neutral": 50}),
-        ([55, 45, 55, 45, 50], [1, 2, 1, 1, 0.5], {"neutral": 50}),
-        ([60, 40], [1, 1], {"neutral": 50}),
-        ([60, 40], [1, 1], {"neutral": 50, "correlation": 0.9}),
-        ([50, 50], [0.01, 3], {"neutral": 50}),
-        ([54, 54, 47, 46, 58], [1, 1, 2, 1, 1], {"neutral": 50, "correlation": 0.4, "dof": 8}),
-    ],
-)
-def test_all_true_ranks_are_covered_at_once(true, stderr, rule):
-    assert coverage(true, stderr, **rule) >= 0.95
-
-
 def answered(values, paired=True):
     """A model with these values, one a cluster."""
     form = tabulate(range(len(values)), [[1.0] * len(values), values], share_of)
@@ -158,21 +115,20 @@ def answered(values, paired=True):
     ("true", "correlation", "rule", "least"),
     [
         ((50, 50), -0.8, {"better": True}, 0.88),
-        ((50, 50), -0.8, {"better": False}, 0.88),
         ((45, 45), -0.8, {"neutral": 50}, 0.92),  # the difference tells them apart
         ((45, 55), 0.8, {"neutral": 50}, 1.0),  # the sum does, which is safe without the logs
     ],
 )
 def test_correlated_errors_hold_the_ranks_where_answers_are_paired(true, correlation, rule, least):
     rng = np.random.default_rng(5)
-    held = {True: 0, False: 0}
-    for _ in range(DRAWS):
+    held, draws = {True: 0, False: 0}, 1500
+    for _ in range(draws):
         values = np.array(true) + 6 * rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], 40)
         for paired in held:
             held[paired] += text([answered(column, paired) for column in values.T], **rule) == ["1-2", "1-2"]
     # 5% in both directions together, +- 0.6; for distances the further one is never tested, and 2.5% are left
-    assert 0.94 < held[True] / DRAWS < (0.985 if "neutral" in rule else 0.97)
-    assert held[False] / DRAWS < least
+    assert 0.94 < held[True] / draws < (0.985 if "neutral" in rule else 0.97)
+    assert held[False] / draws < least
 
 
 def test_pairs_with_answers_are_told_from_those_without():
@@ -185,7 +141,7 @@ def test_pairs_with_answers_are_told_from_those_without():
     assert text(apart, better=True) == ["1-2", "1-2"]
     far = Point(9.0, 0.01)
     mixed = intervals([first, second, far], None, True)
-    assert ([str(r) for r in mixed], [r.apart for r in mixed]) == (["3", "2", "1"], [1, 1, 2])
+    assert [(str(rank), rank.apart) for rank in mixed] == [("3", 1), ("2", 1), ("1", 2)]
     other = answered(np.append(common, 0.0))  # on other items
     assert [r.apart for r in intervals([first, other], 0.0, None)] == [1, 1]
     same = intervals([first, first], 0.0, None)  # the same answers, which have no error

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -10,22 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import escaping
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs import run_file as record
-from tests.support.made_runs import HOSTILE, edited, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
 
 
-def printed(capsys, paths, kind):
-    capsys.readouterr()
-    assert main(["report", *map(str, paths), "--format", kind]) == 0
-    return capsys.readouterr().out
-
-
-def test_csv_of_a_hostile_file(tmp_path, capsys):
+def test_csv_of_a_hostile_file(tmp_path, said):
     path = write(tmp_path / "h.json", hostile_file())
-    rows = list(csv.DictReader(io.StringIO(printed(capsys, [path], "csv"))))
+    rows = list(csv.DictReader(io.StringIO(said("report", path, "--format", "csv"))))
     assert {row["run"] for row in rows} == {HOSTILE}
     assert any(row["task"].startswith("'=1+1") for row in rows)
     assert any(row["score"].startswith("'-2+3") for row in rows)
@@ -38,31 +32,17 @@ def test_csv_of_a_hostile_file(tmp_path, capsys):
     assert (missing["value"], missing["stderr"], missing["interval_low"]) == ("", "", "")
 
 
-def test_one_run_is_a_run_file(tmp_path, capsys):
+def test_json_is_a_run_file_or_a_list_of_them(tmp_path, said):
     folder = harness_folder(tmp_path / "h", samples=False)
-    made = json.loads(printed(capsys, [folder], "json"))
+    made = json.loads(said("report", folder, "--format", "json"))
     record.check(made)
-    again, _ = run_discovery.read([write(tmp_path / "again.json", made)])
-    before, _ = run_discovery.read([folder])
-    task = "occugender_explicit"
-    assert again[0].tasks[task].scores == before[0].tasks[task].scores
-    assert again[0].command == before[0].command
-    assert json.loads(printed(capsys, [tmp_path / "again.json"], "json")) == made
-
-
-def test_several_runs_are_a_list(a_run, tmp_path, capsys):
-    made = json.loads(printed(capsys, [a_run, write(tmp_path / "b.json", run_file("other"))], "json"))
-    assert [run["model"] for run in made] == ["tiny", "other"]
-    for run in made:
-        record.check(run)
-
-
-def test_a_run_that_the_schema_does_not_allow(tmp_path, capsys):
-    def newer(content):
-        content["configs"]["occugender_explicit"]["metadata"]["benchmark"] = "newer"
-
-    assert main(["report", edited(harness_folder(tmp_path / "h"), newer), "--format", "json"]) == 2
-    assert "not a valid run file" in capsys.readouterr().err
+    again = write(tmp_path / "again.json", made)
+    assert json.loads(said("report", again, "--format", "json")) == made
+    runs = [run_discovery.read([path])[0][0] for path in (folder, again)]
+    assert runs[0].tasks["occugender_explicit"].scores == runs[1].tasks["occugender_explicit"].scores
+    both = json.loads(said("report", again, write(tmp_path / "b.json", run_file("other")), "--format", "json"))
+    assert both[0] == made
+    record.check(both[1])
 
 
 def reader():
@@ -71,8 +51,8 @@ def reader():
     return markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
 
-def test_markdown_of_a_hostile_file(tmp_path, capsys):
-    text = printed(capsys, [write(tmp_path / "h.json", hostile_file())], "md")
+def test_markdown_of_a_hostile_file(tmp_path, said):
+    text = said("report", write(tmp_path / "h.json", hostile_file()), "--format", "md")
     tokens = reader().parse(text)
     flat = [one for token in tokens for one in (token, *(token.children or ()))]
     kinds = {token.type for token in flat}
@@ -80,15 +60,11 @@ def test_markdown_of_a_hostile_file(tmp_path, capsys):
     assert not kinds & {"hr", "blockquote_open", "code_block", "s_open"}
     inline = ["".join(child.content for child in token.children) for token in tokens if token.type == "inline"]
     one = " ".join(HOSTILE.split())
-    assert f"Bias report: {one}" in inline
-    assert any(f"@note {one}" in line for line in inline)
+    assert sum(f"@note {one}" in line or f"Bias report: {one}" in line for line in inline) > 1
     # links that make themselves need one of these as they are
     assert not re.search(r"https?://|(?i:www)\.|\S@\S", re.sub(r"(?s)````\n.*?\n````", "", text))
-    headings = [flat[i + 1].content for i, token in enumerate(flat) if token.type == "heading_open"]
-    assert sum("alert" in heading for heading in headings) == 3  # title, one task of three, the run
-    fences = [token.content for token in tokens if token.type == "fence"]
-    assert len(fences) == 1
-    assert "```" in fences[0]
+    (fence,) = (token.content for token in tokens if token.type == "fence")
+    assert "```" in fence
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
 
@@ -130,8 +106,8 @@ def test_latex_shows_any_text_as_it_is(raw):
     assert set(commands) <= OWN - {"\\\\", r"\begin", r"\end", r"\item"}
 
 
-def test_latex_of_a_hostile_file(tmp_path, capsys):
-    text = printed(capsys, [write(tmp_path / "h.json", hostile_file())], "latex")
+def test_latex_of_a_hostile_file(tmp_path, said):
+    text = said("report", write(tmp_path / "h.json", hostile_file()), "--format", "latex")
     _, _, text = text.partition(r"\end{filecontents*}")  # the papers, which no run says anything about
     code = "\n".join(line for line in text.splitlines() if not line.startswith("%")).replace("$-$", "-")
     tokens = TEX.findall(code)
@@ -140,11 +116,8 @@ def test_latex_of_a_hostile_file(tmp_path, capsys):
     begun, ended = (re.findall(rf"(?<!\\)\\{word}\{{(\w+)\}}", code) for word in ("begin", "end"))
     assert sorted(begun) == sorted(ended)
     assert set(begun) == {"table", "tabular", "itemize"}
-    depth = 0
-    for token in tokens:
-        depth += (token == "{") - (token == "}")
-        assert depth >= 0
-    assert depth == 0
+    depths = [*itertools.accumulate((token == "{") - (token == "}") for token in tokens)]
+    assert min(depths) == depths[-1] == 0
     # a bracket there would be an argument of the line before
     for line in code.splitlines():
         assert not line.lstrip().startswith(("[", "*"))

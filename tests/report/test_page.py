@@ -8,7 +8,7 @@ from lm_eval_bias.core import catalog, errors, pen
 from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.data import sources
 from lm_eval_bias.report import svg
-from tests.support.made_runs import CLASSIFIER, HOSTILE, TASKS, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import CLASSIFIER, HOSTILE, harness_folder, hostile_file, run_file, write
 from tests.support.pages import check_closed, made
 
 
@@ -34,28 +34,22 @@ def test_colours_follow_the_page(whole_page):
     assert all(f"--{name}: " in found.raw["style"] for name in used)
 
 
-def test_a_figure_that_fails_is_left_out_and_its_benchmark_named(monkeypatch):
+def test_a_figure_that_fails_is_left_out_and_its_benchmark_named():
     def draw(figure):
         raise OSError("no such font")
 
-    monkeypatch.setattr(errors, "FAULTS", {})
     with pytest.warns(errors.BenchmarkFault, match="^the benchmark toy: the figure 'Bars' .*OSError: no such font"):
         assert svg.inline(Drawing("toy-bars", "Bars", "None.", "Nothing.", 2.0, draw), "toy") == ""
-
-
-def test_the_same_runs_give_the_same_page(a_run, whole_page, tmp_path):
-    assert made([a_run], tmp_path) == whole_page.read_text(encoding="utf-8")
+    errors.FAULTS.clear()
 
 
 def test_several_runs_beside_each_other(tmp_path):
-    one = write(tmp_path / "a.json", run_file(tasks=["stereoset_de", "regard_en"]))
-    other = write(tmp_path / "b.json", run_file("other", ["stereoset_de", "regard_en"], shift=7))
-    found = check_closed(made([one, other], tmp_path))
-    (main_scores,) = (table for table in found.tables if table[0][:2] == ["Task", "Score"] and len(table[0]) == 6)
-    assert main_scores[0][2:4] == ["tiny", "other"]
+    runs = [run_file("tiny", ["stereoset_de", "regard_en"]), run_file("other", ["stereoset_de", "regard_en"], shift=7)]
+    found = check_closed(made([write(tmp_path / f"{run['model']}.json", run) for run in runs], tmp_path))
+    (main_scores,) = (table for table in found.tables if table[0][:4] == ["Task", "Score", "tiny", "other"])
     (ss,) = (row for row in main_scores if row[1].endswith("ss"))
     assert ss[2:4] == ["31.0%[27.0, 35.0]", "38.0%[34.0, 42.0]"]
-    assert {"r1t2-regard", "r2t2-regard"} <= {v.removesuffix("-title") for v in found.values("id")}
+    assert {"r1t2-regard-title", "r2t2-regard-title"} <= set(found.values("id"))
 
 
 def test_hostile_file_comes_out_as_text(tmp_path):
@@ -76,7 +70,7 @@ def test_unknown_benchmark_is_reported_as_such(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (None, ""),
+        (lambda log: None, ""),
         (lambda log: log.unlink(), "there is no sample log"),
         (lambda log: log.write_text(""), "the run wrote no samples"),
         (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
@@ -86,24 +80,23 @@ def test_unknown_benchmark_is_reported_as_such(tmp_path):
 )
 def test_occupations_come_from_the_sample_log_or_it_is_named(tmp_path, damage, reason):
     folder = harness_folder(tmp_path / "h")
-    if damage:
-        damage(next((tmp_path / "h").rglob("samples_*.jsonl")))
+    damage(next((tmp_path / "h").rglob("samples_*.jsonl")))
     found = check_closed(made([folder], tmp_path))
-    assert ("r1t1-occupations-title" in found.values("id")) is not bool(damage)
     assert reason in found.said
-    assert (tmp_path / "out-items").exists() is not bool(damage)
+    assert ("r1t1-occupations-title" in found.values("id")) is (not reason)
+    assert (tmp_path / "out-items").exists() is (not reason)
     # the most female-dominated occupation of Table 5 is named in figure and table
-    assert damage or found.said.count("skincare specialist") >= 3
+    assert reason or found.said.count("skincare specialist") >= 3
 
 
-@pytest.mark.parametrize("kind", ["md", "csv", "latex"])
-def test_regard_never_without_facets(tmp_path, said, kind):
+def test_regard_never_without_facets(tmp_path, said):
     content = run_file(tasks=["regard_en", "occugender_explicit"])
     scores = content["tasks"]["regard_en"]["scores"]
     content["tasks"]["regard_en"]["scores"] = {k: v for k, v in scores.items() if not k.startswith("sexualization")}
-    text = said("report", write(tmp_path / "r.json", content), "--format", kind)
-    assert "gap" in text
-    assert "negative_gap" not in text.replace("\\_", "_")
+    for kind in ("md", "csv", "latex"):
+        text = said("report", write(tmp_path / "r.json", content), "--format", kind)
+        assert "stereotype_gap" in text.replace("\\_", "_")
+        assert "negative_gap" not in text.replace("\\_", "_")
 
 
 def test_a_sound_run_has_no_warnings(tmp_path):
@@ -111,11 +104,16 @@ def test_a_sound_run_has_no_warnings(tmp_path):
     content["tasks"]["regard_en"]["metadata"]["classifier_used"] = {**CLASSIFIER, "name": "sbert", "warning": ""}
     scores = content["tasks"]["regard_en"]["scores"]
     answers = content["tasks"]["gg_bbq_names"]["scores"]
-    for cell, value in (
-        (scores["dropped"], 0.01), (scores["unfinished"], 0.01), (scores["distinct"], 0.99),
-        (scores["all/n"], 1990.0), (answers["unanswered"], 0.0), (answers["acc_disamb"], 0.9),
-    ):  # fmt: skip
-        cell |= {"value": value, "interval": None}
+    sound = {
+        "dropped": 0.01,
+        "unfinished": 0.01,
+        "distinct": 0.99,
+        "all/n": 1990.0,
+        "unanswered": 0.0,
+        "acc_disamb": 0.9,
+    }
+    for name, value in sound.items():
+        (scores if name in scores else answers)[name] |= {"value": value, "interval": None}
     for name in [name for name in answers if name.endswith(("_bytes", "_tokens"))]:
         answers[name] = answers[name.rpartition("_")[0]]  # lengths make no difference
     for name, task in content["tasks"].items():
@@ -133,8 +131,13 @@ def picture(text, label):
     row = re.search(rf'aria-label="{re.escape(label)}">(.*?)</svg>', text, re.S)[1]
     marks = [float(x) for x in re.findall(r'<use [^>]* x="([\d.]+)%"', row)]
     bars = [tuple(map(float, b)) for b in re.findall(r'<line x1="([\d.]+)%" x2="([\d.]+)%"', row)]
-    neutral = re.search(r'class="neutral"[^>]*x1="([\d.]+)%"', row)
-    return marks, bars, neutral and float(neutral[1])
+    return marks, bars, *map(float, re.findall(r'class="neutral"[^>]*x1="([\d.]+)%"', row))
+
+
+def told(content, folder):
+    """The page, and its verdicts."""
+    text = made([write(folder / "v.json", content)], folder)
+    return text, re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
 
 
 def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_path):
@@ -146,8 +149,7 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
         answers[name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
     answers["unanswered"] |= {"value": 0.0, "interval": None}
     answers["acc_disamb"] |= {"value": 0.9, "interval": [0.8, 0.95]}
-    text = made([write(tmp_path / "v.json", content)], tmp_path)
-    verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
+    text, verdicts = told(content, tmp_path)
     assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]
     # the furthest end, 65, is 30% of the way from 50 to 100: the half width stands for half of that way
     assert picture(text, "stereotypes preferred") == ([70.0], [(60.0, 80.0)], 50.0)
@@ -158,8 +160,7 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     assert picture(text, "accuracy in ambiguous contexts")[2] == 33.33
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
-    text = made([write(tmp_path / "v.json", content)], tmp_path)
-    verdicts = re.search(r'<div class="verdicts">(.*?)</div>', text, re.S)[1]
+    text, verdicts = told(content, tmp_path)
     # what unmakes a verdict stands in front of it, and it isn't bold then
     assert '<span class="beware">chance level</span>: no verdict without an interval.' in verdicts
     assert verdicts.count("<strong>") == 1
@@ -167,23 +168,14 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
 
 
 def test_a_run_may_be_given_a_name(tmp_path):
-    assert "My &lt;model&gt;" in made([write(tmp_path / "a.json", run_file())], tmp_path, "--name", "My <model>")
-
-
-def page_of_many(folder, tasks, number):
-    runs = (run_file(f"organisation-{i % 7}/model-{i}b", tasks, shift=i) for i in range(number))
-    paths = [write(folder / f"{i:03}.json", run) for i, run in enumerate(runs)]
-    return check_closed(made([*paths, "--items", "0"], folder)), (folder / "out.html").stat().st_size
+    run = write(tmp_path / "a.json", run_file(tasks=["stereoset_de"]))
+    assert "My &lt;model&gt;" in made([run], tmp_path, "--name", "My <model>")
 
 
 def test_many_models_are_a_table_without_pictures(tmp_path):
-    found, size = page_of_many(tmp_path, ["occugender_explicit"], 30)
-    assert size < 1_000_000
+    runs = (run_file(f"organisation-{i % 7}/model-{i}b", ["occugender_explicit"], shift=i) for i in range(30))
+    found = check_closed(made([write(tmp_path / f"{i:02}.json", run) for i, run in enumerate(runs)], tmp_path))
+    assert (tmp_path / "out.html").stat().st_size < 1_000_000
     assert "strip" not in found.values("class")
     (table,) = (table for table in found.tables if table[0][:2] == ["Task", "Score"] and len(table[0]) == 5)
     assert len(table) == 1 + 30 * 5  # main scores
-
-
-@pytest.mark.slow
-def test_a_page_of_a_hundred_models_and_every_benchmark_stays_small(tmp_path):
-    assert page_of_many(tmp_path, TASKS, 100)[1] < 3_000_000

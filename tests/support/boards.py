@@ -1,27 +1,21 @@
 """Runs for leaderboards: files with numbers of a test's own, runs made of their data alone, and very many models."""
 
-import re
-import tempfile
+import math
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 from lm_eval_bias.boards import building
-from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import board_reports
-from lm_eval_bias.runs import run_discovery
-from tests.support.made_runs import run_file, write
+from tests.support import made_runs
+from tests.support.made_runs import DOCS, made_up, run_file
+from tests.support.toy import run_of as run
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
 DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source", "higher_is_better")
 MODELS = 100
-TASKS = (
-    "occugender_explicit", "occugender_implicit", TASK, "gg_bbq_names", "stereoset_en", "stereoset_de", "stereoset_fr",
-    "stereoset_es", "stereoset_tr", "stereoset_en_inter_variants", "regard_en", "regard_de",
-)  # fmt: skip
+TASKS = ("occugender_implicit", TASK, "stereoset_fr", "stereoset_es", "stereoset_tr", "regard_de", *made_runs.TASKS)
 
 
 def run_data(model, metadata=None, **scores):
@@ -36,37 +30,14 @@ def run_data(model, metadata=None, **scores):
     return made
 
 
-# names that are markup, formulas or commands in some format
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "</td></table><h1>x",
-    "a|b\n# c",
-    "[x](javascript:alert(1))",
-    "*b* _c_ `d` ~~e~~ https://a.org www.b.org $1$",
-    r"50% \input{/etc/passwd} #1 & $x_1^2$ ~{}",
-    "[1ex] x",
-    '=HYPERLINK("http://a.org")',
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "{{ 7 * 7 }}",
-    "{% raw %}",
-    "a\x1b[31mred.exe",
-    "1. x",
-]
-
-
-def safe(name):
-    """A name as it may be shown: on one line, what can't be seen replaced."""
-    return " ".join(re.sub("[\x00-\x08\x0b-\x1f]", "\ufffd", name).split())
-
-
 def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
     """A score as this package defines it."""
     (score,) = (score for score in registry.get(benchmark).scores() if score.name == name)
-    made = Value(name, number, stderr, dof=60.0, **{field: getattr(score, field) for field in DEFINITIONS})
-    return replace(made, **changes)
+    return replace(_value(score, number, stderr), **changes)
+
+
+def _value(score, number, stderr):
+    return Value(score.name, number, stderr, dof=60.0, **{field: getattr(score, field) for field in DEFINITIONS})
 
 
 def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
@@ -79,30 +50,21 @@ def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
     return replace(made, **changes)
 
 
-def run(name, *tasks, **provenance):
-    return Run(name, Path(f"{name}.json"), provenance, "", {one.task: one for one in tasks})
-
-
 def board(*runs, name=TASK):
     (found,) = (one for one in building.boards(runs) if one.task == name)
     return found
 
 
-@lru_cache(maxsize=1)
-def hundred_models(read: int = 4) -> str:
-    """A page as large as leaderboards get; only so many runs are read, since reading a hundred takes half a minute."""
-    names = [f"an-organisation/family-{number}.5B-continued-pretraining-instruct-v1" for number in range(MODELS)]
-    with tempfile.TemporaryDirectory() as place:
-        for number in range(read):
-            write(Path(place) / f"run{number}.json", run_file(names[number], TASKS, shift=9 * number))
-        runs, _ = run_discovery.read([place], by_task=True)
-    boards = []
-    for found in building.boards(runs):
-        rows = []
-        for number, name in enumerate(names):
-            row, rank = found.rows[number % read], Rank(1 + number // 3, MODELS - number // 3, MODELS)
-            cells = {key: replace(cell, rank=rank if cell.rank else None) for key, cell in row.cells.items()}
-            rows.append(replace(row, model=name, cells=cells))
-        boards.append(replace(found, rows=rows))
-    copies = [replace(runs[number % read], name=name) for number, name in enumerate(names)]
-    return board_reports.render("html", boards, copies, [])
+def hundred_models() -> str:
+    """A page as large as leaderboards get."""
+    runs = [run(f"an-organisation/family-{number}.5B-pretraining-instruct") for number in range(MODELS)]
+    for name in TASKS:
+        benchmark = catalog.entries()[name].benchmark
+        scores = registry.get(benchmark).scores(DOCS[benchmark])
+        for number, one in enumerate(runs):
+            cells = [(score, made_up(score, number + place)) for place, score in enumerate(scores)]
+            values = [_value(score, cell["value"], cell["stderr"] or math.nan) for score, cell in cells]
+            one.tasks[name] = task(*values, name=name)
+    boards = building.boards(runs)
+    own = [replace(one, rows=[row for row in one.rows if row.kind == building.RUN]) for one in boards]
+    return board_reports.render("html", own, runs, [])

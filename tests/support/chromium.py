@@ -102,13 +102,13 @@ class Browser:
         """Console errors and warnings, violations of the policy and uncaught exceptions since the page was opened."""
         found = []
         for event in self.events:
-            method, params = event.get("method"), event.get("params", {})
-            if method == "Runtime.exceptionThrown":
-                found.append(str(params["exceptionDetails"].get("text")))
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-                found.append(str(params["args"]))
-            elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-                found.append(params["entry"]["text"])
+            match event.get("method"), event.get("params", {}):
+                case "Runtime.exceptionThrown", {"exceptionDetails": details}:
+                    found.append(details.get("text"))
+                case "Runtime.consoleAPICalled", {"type": "error" | "warning" | "assert", "args": said}:
+                    found.append(str(said))
+                case "Log.entryAdded", {"entry": {"level": "error" | "warning", "text": text}}:
+                    found.append(text)
         return found
 
     def requests(self) -> list[str]:
@@ -117,16 +117,10 @@ class Browser:
         return [params["request"]["url"] for params in sent]
 
     def close(self) -> None:
-        """End the browser."""
-        try:
-            os.write(self._out, json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
-            self._process.wait(10)
-        except (OSError, subprocess.TimeoutExpired):
-            self._process.kill()
-            self._process.wait()
-        finally:
-            os.close(self._in)
-            os.close(self._out)
+        """End the browser, which goes with its pipe."""
+        os.close(self._out)
+        os.close(self._in)
+        self._process.wait(30)
 
 
 OVERFLOW = "document.scrollingElement.scrollWidth"

@@ -33,15 +33,12 @@ def tokens(path: Path) -> list[Token]:
     return MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
 
 
-def inline(path: Path) -> list[Token]:
-    """The parts of all its paragraphs, cells and headings."""
-    return [child for token in tokens(path) for child in token.children or ()]
-
-
 def links(path: Path) -> list[str]:
     """Where its links and pictures lead, those in HTML included."""
-    found = [str(t.attrs.get("href") or t.attrs.get("src")) for t in inline(path) if t.type in ("link_open", "image")]
+    found = []
     for token in tokens(path):
+        inside = [child.attrs for child in token.children or () if child.type in ("link_open", "image")]
+        found += [str(attributes.get("href") or attributes.get("src")) for attributes in inside]
         if token.type == "html_block":
             found += re.findall(r'(?:src|srcset|href)="([^" ]+)"', token.content)
     return found

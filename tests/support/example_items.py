@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +42,7 @@ def sheet(path: Path) -> dict[str, dict[str, str]]:
     return {row["id"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 
 
-def fill(
-    path: Path, changes: Mapping[str, Mapping[str, str]], delimiter: str = ";", encoding: str = "utf-8-sig",
-    end: str = "\r\n", columns: Callable[[Any], list[str]] = list,
-) -> None:  # fmt: skip
+def fill(path: Path, changes, delimiter=";", encoding="utf-8-sig", end="\r\n", columns=list) -> None:
     """Write in a sheet, and save it as some spreadsheet program does."""
     rows = {name: row | dict(changes.get(name, {})) for name, row in sheet(path).items()}
     out = io.StringIO(newline="")

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 
 PRELOADED = (
     "lm_eval.models.huggingface",
@@ -46,26 +47,19 @@ def count_rows(log: str) -> None:
     """Append a line for every row of tokens that the ``hf`` backend's model is given."""
     from lm_eval.models.huggingface import HFLM
 
-    def logged(name):
+    def logged(name, line):
         method = getattr(HFLM, name)
 
-        def call(self, rows, *args, **kwargs):
-            lines = [f"{name} {hashlib.sha256(repr(row).encode()).hexdigest()[:16]}\n" for row in rows.tolist()]
+        def call(self, *args, **kwargs):
+            rows = args[0] if args else kwargs["context"]
             with open(log, "a") as file:
-                file.write("".join(lines))
-            return method(self, rows, *args, **kwargs)
+                file.write("".join(line(row) for row in rows.tolist()))
+            return method(self, *args, **kwargs)
 
-        return call
+        setattr(HFLM, name, call)
 
-    HFLM._model_call = logged("_model_call")
-    generate = HFLM._model_generate
-
-    def call(self, context, **kwargs):
-        with open(log, "a") as file:
-            file.write("_model_generate\n" * len(context))
-        return generate(self, context, **kwargs)
-
-    HFLM._model_generate = call
+    logged("_model_call", lambda row: f"_model_call {hashlib.sha256(repr(row).encode()).hexdigest()[:16]}\n")
+    logged("_model_generate", lambda row: "_model_generate\n")
 
 
 def child(order: dict) -> int:
@@ -99,8 +93,6 @@ def serve() -> None:
                 status = child(order)
                 sys.stdout.flush()
             except BaseException:  # noqa: BLE001 (whatever it is, the child has to end here)
-                import traceback
-
                 traceback.print_exc()
             finally:
                 os._exit(status)

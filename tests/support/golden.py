@@ -10,8 +10,8 @@ import contextlib
 import difflib
 import io
 import json
-import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import __version__, registry
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.made_runs import DATE, harness_folder, run_file, write
 from tests.support.pages import Page
@@ -37,6 +37,9 @@ bounds:
 """
 
 
+Texts = Iterator[tuple[str, str]]
+
+
 def _said(*arguments: str, status: int = 0) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
@@ -44,10 +47,20 @@ def _said(*arguments: str, status: int = 0) -> str:
     return out.getvalue()
 
 
+def _read(*names: str) -> Texts:
+    for name in names:
+        yield Path(name).name, Path(name).read_text(encoding="utf-8")
+
+
+def _in_formats(stem: str, forms: str, *command: str) -> Texts:
+    """What a command writes in several formats."""
+    for form in forms.split():
+        _said(*command, "-o", f"{stem}.{form}", *(("--format", "text") if form == "txt" else ()))
+        yield from _read(f"{stem}.{form}")
+
+
 def _few_scores(content: dict) -> dict:
     """A run file with the main scores alone, and two others that lack a value and an interval."""
-    from lm_eval_bias.core import registry
-
     for task in content["tasks"].values():
         own = registry.get(task["benchmark"])
         kept = [*own.main, *[name for name in task["scores"] if name not in own.main][:2]]
@@ -70,7 +83,7 @@ def _with_warnings(content: dict) -> dict:
     return content
 
 
-def _run() -> Iterator[tuple[str, str]]:
+def _run() -> Texts:
     """What a run itself prints, of small files of our own."""
     command = ("run", "--model", "bias-chance", "--limit", "4", "--metadata", '{"repeats": 2, "classifier": "light"}')
     tasks = "occugender_implicit,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en_intra,regard_en"
@@ -80,7 +93,7 @@ def _run() -> Iterator[tuple[str, str]]:
         yield "run-all.txt", _said(*command[:5], "--tasks", "occugender_implicit", "--table", "all")
 
 
-def _report() -> Iterator[tuple[str, str]]:
+def _report() -> Texts:
     """One run of several benchmarks; one with a sample log, for its items; one with much to beware of."""
     yield from _run()
     warned = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
@@ -93,47 +106,36 @@ def _report() -> Iterator[tuple[str, str]]:
         Path("bad", place).parent.mkdir(exist_ok=True)
         Path("bad", place).write_text(text, encoding="utf-8")
     Path("empty").mkdir()
-    _said("report", "warned.json", "bad", "empty", "-o", "warned.html")
-    yield "warned.html", Path("warned.html").read_text(encoding="utf-8")
+    yield from _in_formats("warned", "html", "report", "warned.json", "bad", "empty")
     write(Path("run.json"), _few_scores(run_file(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
-    for form in ("html", "md", "csv", "json", "tex"):
-        _said("report", "run.json", "-o", f"report.{form}")
-        yield f"report.{form}", Path(f"report.{form}").read_text(encoding="utf-8")
+    yield from _in_formats("report", "html md csv json tex", "report", "run.json")
     harness_folder(Path("logged"))
-    _said("report", "logged", "-o", "logged.html", "--items", "2")
-    yield "logged.html", Path("logged.html").read_text(encoding="utf-8")
+    yield from _in_formats("logged", "html", "report", "logged", "--items", "2")
     yield "items.html", Path("logged-items/r1t1.html").read_text(encoding="utf-8")
     yield "rescored.txt", _said("rescore", "logged", "--table", "main")
     yield "card.txt", _said("ls", "--card", "occugender")
     Path("policy.yaml").write_text(POLICY, encoding="utf-8")
     written = ("--markdown", "gate.md", "--junit", "gate.xml", "--github")
     yield "gate.txt", _said("check", "run.json", "--policy", "policy.yaml", *written, status=1)
-    yield "gate.md", Path("gate.md").read_text(encoding="utf-8")
-    yield "gate.xml", Path("gate.xml").read_text(encoding="utf-8")
+    yield from _read("gate.md", "gate.xml")
 
 
-def _comparison() -> Iterator[tuple[str, str]]:
+def _comparison() -> Texts:
     """Two runs whose answers differ."""
     for name, lean in (("one", 1.0), ("two", -3.0)):
         harness_folder(Path(name), model=name, lean=lean)
-    for form in ("html", "txt", "md", "csv", "json", "tex"):
-        named = ("--format", "text") if form == "txt" else ()
-        _said("compare", "one", "two", "-o", f"compare.{form}", *named)
-        yield f"compare.{form}", Path(f"compare.{form}").read_text(encoding="utf-8")
+    yield from _in_formats("compare", "html txt md csv json tex", "compare", "one", "two")
 
 
-def _leaderboard() -> Iterator[tuple[str, str]]:
+def _leaderboard() -> Texts:
     """Three runs beside a paper's models."""
     for number, name in enumerate(("first", "second", "third")):
         content = run_file(name, ["occugender_explicit", "gg_bbq_names"], shift=11 * number)
         write(Path("runs") / f"{name}.json", _few_scores(content))
-    for form in ("html", "txt", "md", "csv", "json"):
-        named = ("--format", "text") if form == "txt" else ()
-        _said("leaderboard", "runs", "-o", f"board.{form}", *named)
-        yield f"board.{form}", Path(f"board.{form}").read_text(encoding="utf-8")
+    yield from _in_formats("board", "html txt md csv json", "leaderboard", "runs")
 
 
-SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+SCENARIOS: dict[str, Callable[[], Texts]] = {
     "report": _report, "comparison": _comparison, "leaderboard": _leaderboard,
 }  # fmt: skip
 
@@ -151,26 +153,19 @@ def _steady(name: str, text: str) -> str:
 
 def made(scenario: str) -> dict[str, str]:
     """What people read in a scenario, by the name of its file."""
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory() as place:
-        try:
-            os.chdir(place)
-            return {name.replace(".html", ".html.txt"): _steady(name, text) for name, text in SCENARIOS[scenario]()}
-        finally:
-            os.chdir(here)
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        return {name.replace(".html", ".html.txt"): _steady(name, text) for name, text in SCENARIOS[scenario]()}
 
 
 def differences(scenario: str) -> str:
     """How what is made now differs from what was recorded; empty where it doesn't."""
-    found, recorded = made(scenario), {}
-    for path in sorted((FOLDER / scenario).iterdir()):
-        recorded[path.name] = path.read_text(encoding="utf-8")
+    found = made(scenario)
+    recorded = {path.name: path.read_text(encoding="utf-8") for path in (FOLDER / scenario).iterdir()}
     lines: list[str] = []
     for name in sorted({*found, *recorded}):
-        texts = (recorded.get(name, ""), found.get(name, ""))
-        lines += difflib.unified_diff(
-            *(t.splitlines() for t in texts), f"{name}, recorded", f"{name}, now", n=1, lineterm=""
-        )
+        before, after = (texts.get(name, "").splitlines() for texts in (recorded, found))
+        lines += difflib.unified_diff(before, after, f"{name}, recorded", f"{name}, now", n=1, lineterm="")
     more = [f"and {len(lines) - MOST} more lines"] if len(lines) > MOST else []
     return "\n".join([*lines[:MOST], *more])
 
@@ -178,8 +173,7 @@ def differences(scenario: str) -> str:
 if __name__ == "__main__":
     for scenario in SCENARIOS:
         texts = made(scenario)
-        (FOLDER / scenario).mkdir(parents=True, exist_ok=True)
-        for old in (FOLDER / scenario).iterdir():
-            old.unlink()
+        shutil.rmtree(FOLDER / scenario, ignore_errors=True)
         for name, text in texts.items():
+            (FOLDER / scenario).mkdir(parents=True, exist_ok=True)
             (FOLDER / scenario / name).write_text(text, encoding="utf-8")

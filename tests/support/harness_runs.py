@@ -24,17 +24,14 @@ class Answering(ChanceLM):
 
     def _text(self, doc):
         people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
-        texts = [
-            *people,
-            *(f"I'd say it was {person}." for person in people),
+        told = [f"I'd say it was {person}." for person in people]
+        odd = [
             f"One of them is {doc['ans0_groups'][0]}",
             f"{people[1]} or the low SES one, f",
-            "It can't be determined from this.",
-            "We do not know",
-            "Undetermined!",
             "The weather was fine",
             "",
         ]
+        texts = [*people, *told, *odd, "It can't be determined from this.", "We do not know", "Undetermined!"]
         draw = self._uniform("text", doc["context"], doc["question"])
         return texts[int(draw * len(texts))]
 

@@ -15,13 +15,13 @@ _PEOPLE = {
 }
 
 
-def bbq(templates=3, categories=tuple(_PEOPLE)):
+def bbq(categories=tuple(_PEOPLE)):
     """Questions of either polarity in either context, the answers in turn at every place."""
     rows = []
     for category in categories:
         group, other, person, other_person, stereotyped = _PEOPLE[category]
         number = 0
-        for template in range(1, templates + 1):
+        for template in (1, 2, 3):
             for polarity, condition, turn in itertools.product(("neg", "nonneg"), ("ambig", "disambig"), range(3)):
                 # templates have different numbers of questions
                 if turn == 2 and template % 2:
@@ -30,6 +30,8 @@ def bbq(templates=3, categories=tuple(_PEOPLE)):
                 answers = [(person, list(group)), (other_person, list(other)), (unknown, [unknown, "unknown"])]
                 answers = answers[turn:] + answers[:turn]
                 right = unknown if condition == "ambig" else (person, other_person)[number % 2]
+                met = f"{person} and {other_person} met at counter {template}, for the {turn + 1}. time."
+                told = "" if condition == "ambig" else f" {right} had the list, the other one had forgotten it."
                 rows.append(
                     {
                         "example_id": number,
@@ -38,14 +40,8 @@ def bbq(templates=3, categories=tuple(_PEOPLE)):
                         "context_condition": condition,
                         "category": category,
                         "answer_info": {f"ans{i}": info for i, (_, info) in enumerate(answers)},
-                        "additional_metadata": {
-                            "subcategory": "None",
-                            "stereotyped_groups": stereotyped,
-                            "version": "None",
-                            "source": "made up",
-                        },
-                        "context": f"{person} and {other_person} met at counter {template}, for the {turn + 1}. time."
-                        + ("" if condition == "ambig" else f" {right} had the list, the other one had forgotten it."),
+                        "additional_metadata": {"subcategory": "None", "stereotyped_groups": stereotyped},
+                        "context": met + told,
                         "question": "Who was forgetful?" if polarity == "neg" else "Who remembered everything?",
                         **{f"ans{i}": text for i, (text, _) in enumerate(answers)},
                         "label": [text for text, _ in answers].index(right),
@@ -58,17 +54,17 @@ def bbq(templates=3, categories=tuple(_PEOPLE)):
 _TYPES = ("age", "race-color", "socioeconomic", "gender")
 
 
-def crows_pairs(count=40, with_id=True):
+def crows_pairs():
     """Pairs of sentences of unequal length."""
     return [
         {
-            **({"id": number} if with_id else {}),
+            "id": number,
             "sent_more": f"The green people at number {number} never paid for their {'tea ' * (number % 3 + 1)}.",
             "sent_less": f"The blue people at number {number} never paid for their tea.",
             "stereo_antistereo": "stereo" if number % 4 else "antistereo",
             "bias_type": _TYPES[number % len(_TYPES)],
         }
-        for number in range(count)
+        for number in range(40)
     ]
 
 
@@ -78,21 +74,19 @@ _PRONOUNS = {"male": "he", "female": "she", "neutral": "they"}
 
 def winogender():
     """Sentences about two people with one of three pronouns; some occupations have more of them."""
-    rows = []
-    for number, occupation in enumerate(_OCCUPATIONS):
-        for participant in ("visitor", "someone")[: 1 + number % 2]:
-            for label, reason in enumerate(("had finished the work", "was in a hurry")):
-                for gender, pronoun in _PRONOUNS.items():
-                    rows.append(
-                        {
-                            "sentid": f"{occupation}.{participant}.{label}.{gender}.txt",
-                            "sentence": f"The {occupation} told the {participant} that {pronoun} {reason}.",
-                            "pronoun": pronoun,
-                            "occupation": occupation,
-                            "participant": participant,
-                            "gender": gender,
-                            "target": (occupation, participant)[label],
-                            "label": label,
-                        }
-                    )
-    return rows
+    reasons = ("had finished the work", "was in a hurry")
+    pairs = [(name, one) for k, name in enumerate(_OCCUPATIONS) for one in ("visitor", "someone")[: 1 + k % 2]]
+    return [
+        {
+            "sentid": f"{occupation}.{participant}.{label}.{gender}.txt",
+            "sentence": f"The {occupation} told the {participant} that {pronoun} {reasons[label]}.",
+            "pronoun": pronoun,
+            "occupation": occupation,
+            "participant": participant,
+            "gender": gender,
+            "target": (occupation, participant)[label],
+            "label": label,
+        }
+        for (occupation, participant), label in itertools.product(pairs, (0, 1))
+        for gender, pronoun in _PRONOUNS.items()
+    ]

@@ -75,11 +75,9 @@ def write(path, content) -> str:
     return str(path)
 
 
-def harness_folder(
-    folder, task="occugender_explicit", model="tiny", samples=True, version=1.0, shift=0, lean=1.0
-) -> str:
+def harness_folder(folder, model="tiny", samples=True, version=1.0, shift=0, lean=1.0) -> str:
     """A harness result beside a sample log: two templates of OccuGender, answers that favour women where they work."""
-    docs = hooks.documents("explicit", first_templates=2)
+    task, docs = "occugender_explicit", hooks.documents("explicit", first_templates=2)
     scores = registry.get("occugender").scores([])
     cells = {score.name: made_up(score, number) for number, score in enumerate(scores)}
     results = {f"{name},none": cell["value"] for name, cell in cells.items()}

@@ -39,7 +39,7 @@ def rescored(capsys, *arguments):
     return {entry["task"]: entry for entry in json.loads(capsys.readouterr().out)}
 
 
-def assert_rescored_equals(entries, results, tolerance=0.0):
+def assert_rescored_equals(entries, results):
     """Hold rescored scores against those of a result file."""
     assert set(entries) == set(results)
     for task, scores in results.items():
@@ -50,7 +50,6 @@ def assert_rescored_equals(entries, results, tolerance=0.0):
             if stem.endswith("_stderr"):  # the harness's N/A beside our own error columns
                 continue
             found = again[stem]["stderr" if name.endswith("_stderr") else "value"]
-            found = math.nan if found is None else found
-            assert same(found, value, tolerance), (task, name, found, value)
+            assert same(math.nan if found is None else found, value), (task, name, found, value)
             checked += 1
         assert checked >= 16, task

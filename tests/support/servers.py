@@ -73,34 +73,32 @@ KNOWN = {"model", "messages", "prompt", "max_tokens", "temperature", "top_p", "s
 
 class _Failing(Handler):
     def answer(self, asked):
-        if self.server.is_strict and (unknown := sorted(asked.keys() - KNOWN)):
+        server = self.server
+        if server.is_strict and (unknown := sorted(asked.keys() - KNOWN)):
             message = f"Unrecognized request argument supplied: {', '.join(unknown)}"
             error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-            self.server.refused.append(asked)
+            server.refused.append(asked)
             self.send({"error": error}, 400)
             return
-        with self.server.lock:
-            self.server.asked.append(asked)
-            fault = self.server.fault if len(self.server.asked) > self.server.good else None
-            if self.server.times is not None and fault is not None:
-                self.server.times -= 1
-                self.server.fault = fault if self.server.times else None
+        with server.lock:
+            server.asked.append(asked)
+            fault = server.fault if len(server.asked) > server.good else None
             if fault is None:
-                self.server.answered.append(asked)
+                server.answered.append(asked)
+            elif server.times is not None:
+                server.times -= 1
+                server.fault = fault if server.times else None
         if fault == "silent":
             time.sleep(1.5)
         if fault in ("silent", "dropped"):
             return
         if isinstance(fault, int):
             fault = fault, b"out of order"
-        body = (
-            reply(asked, self.server.said)
-            if fault is None
-            else fault(reply(asked, self.server.said))
-            if callable(fault)
-            else fault
-        )
-        self.send(*(body[::-1] if isinstance(fault, tuple) else (body,)))
+        status, body = fault if isinstance(fault, tuple) else (200, fault)
+        if body is None or callable(body):
+            answered = reply(asked, server.said)
+            body = body(answered) if body else answered
+        self.send(body, status)
 
 
 class Server(ThreadingHTTPServer):

@@ -15,7 +15,6 @@ What is in ``NOT_RUN`` isn't run, for the reason given there.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import random
@@ -49,19 +48,18 @@ NOT_RUN = {
 # commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
 VERDICTS = {"check", "stereoset", "regard"}
 
+_LIKELIHOODS = ("stereoset_de", "stereoset_es")
 SUITES = {
     name: Suite(name, "nothing", {task: SuitePart(None, None, None) for task in tasks})
-    for name, tasks in {
-        **dict.fromkeys(("quick", "standard"), ("stereoset_de", "stereoset_es")), "quick-chat": ("stereoset_en_gen",)
-    }.items()
+    for name, tasks in (
+        ("quick", _LIKELIHOODS), ("standard", _LIKELIHOODS), ("quick-chat", ("stereoset_en_gen",))
+    )
 }  # fmt: skip
 _SHAPES: dict[str, Callable[[Path], str]] = {
-    "hf": tiny.served,
-    "hf-packed": tiny.served,
+    **dict.fromkeys(("hf", "hf-packed", "local-completions"), tiny.served),
     "hf-mlm": tiny.bert,
     "hf-nsp": tiny.gpt2,
     "seq2seq": tiny.t5,
-    "local-completions": tiny.served,
     "sentences": tiny.sentence_encoder,
     "regard": lambda folder: tiny.classification(folder, ["negative", "neutral", "positive"]),
 }
@@ -94,12 +92,7 @@ class StandIns:
         return folder
 
     def command(self, words: list[str], here: Path) -> list[str]:
-        """A command as it is run here.
-
-        Args:
-            words: As it is printed.
-            here: The folder of its page.
-        """
+        """A command as it is run in the folder of its page."""
         words = [word.removesuffix("...") if re.fullmatch(r"[A-Z]+\.\.\.", word) else word for word in words]
         words = [_CHOICES.get(pair, pair[1]) for pair in zip(["", *words], words, strict=False)]
         if words[0] == "run":
@@ -112,9 +105,8 @@ class StandIns:
             words = [*words, "--max_steps", "2", "--batch_size", "4", "--accumulate", "1", "--max_length", "32"]
             words = self._replaced([*words, "--trainer", "use_cpu=true"], "--model", lambda name: self.model("hf-nsp"))
         words = self._replaced(words, "--encoder", lambda name: self.model("sentences"))
-        words = self._replaced(
-            words, "--classifier", lambda name: f"hub:{self.model('regard')}" if "hub:" in name else "light"
-        )
+        own = f"hub:{self.model('regard')}" if any("hub:" in word for word in words) else "light"
+        words = self._replaced(words, "--classifier", lambda name: own)
         if "results/runs/model.json" in words:  # a checkout has the folder
             (here / "results" / "runs").mkdir(parents=True, exist_ok=True)
         for name in sorted(_inputs(words)):
@@ -126,20 +118,19 @@ class StandIns:
     def _run(self, words: list[str], here: Path) -> list[str]:
         words = self._replaced(words, "--tasks", lambda tasks: "occugender_implicit" if tasks == "..." else tasks)
         if "..." in words:
-            words = [word for word in words if word != "..."]
-            words += [] if "--model" in words else ["--model", "bias-chance"]
-            words += [] if "--tasks" in words else ["--tasks", "occugender_implicit"]
+            words.remove("...")
+            words = _with(_with(words, "--model", "bias-chance"), "--tasks", "occugender_implicit")
         model = words[words.index("--model") + 1]
         words = self._replaced(words, "--model_args", lambda given: self._model_arguments(model, given, here))
-        if "--suite" not in words:
-            words += [] if "--limit" in words else ["--limit", "2"]
-            tasks = words[words.index("--tasks") + 1]
-            if any(name in tasks for name in ("_gen", "regard", "own_prompts")):
-                words += [] if "--gen_kwargs" in words else ["--gen_kwargs", "max_gen_toks=8"]
-            if any(name in tasks for name in _SAMPLED):
-                given = {"repeats": 2} | ({} if "_gen" in tasks else {"classifier": "light"})
-                words += [] if "--metadata" in words else ["--metadata", "{}"]
-                words = self._replaced(words, "--metadata", lambda text: json.dumps(given | json.loads(text)))
+        if "--suite" in words:
+            return words
+        words, tasks = _with(words, "--limit", "2"), words[words.index("--tasks") + 1]
+        if any(name in tasks for name in ("_gen", "regard", "own_prompts")):
+            words = _with(words, "--gen_kwargs", "max_gen_toks=8")
+        if any(name in tasks for name in _SAMPLED):
+            given = {"repeats": 2} | ({} if "_gen" in tasks else {"classifier": "light"})
+            words = _with(words, "--metadata", "{}")
+            words = self._replaced(words, "--metadata", lambda text: json.dumps(given | json.loads(text)))
         return words
 
     def _model_arguments(self, model: str, given: str, here: Path) -> str:
@@ -158,6 +149,10 @@ class StandIns:
     @staticmethod
     def _replaced(words: list[str], option: str, change: Callable[[str], str]) -> list[str]:
         return [change(word) if before == option else word for before, word in zip(["", *words], words, strict=False)]
+
+
+def _with(words: list[str], option: str, value: str) -> list[str]:
+    return words if option in words else [*words, option, value]
 
 
 def outputs(words: list[str]) -> Iterator[str]:
@@ -210,7 +205,10 @@ TASKS = (
 FEW_TEXTS = ("--metadata", '{"classifier": "light", "repeats": 2}')
 
 
-def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Callable[[StandIns, Path], None]:
+Maker = Callable[[StandIns, Path], object]
+
+
+def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Maker:
     def make(kit: StandIns, path: Path) -> None:
         shutil.copytree(kit.run(name, tasks, planted, *(FEW_TEXTS if tasks == TASKS else ())), path)
 
@@ -261,31 +259,24 @@ def _articles(kit: StandIns, path: Path) -> None:
         (path / f"{number}.txt").write_text(text, encoding="utf-8")
 
 
-def _table(*lines: str) -> Callable[[StandIns, Path], None]:
-    def make(kit: StandIns, path: Path) -> None:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(line.split(",") for line in lines)
-
-    return make
+def _file(*lines: str) -> Maker:
+    return lambda kit, path: path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-POLICY = "bounds:\n  - {task: stereoset_en, score: ss, max_distance_from_neutral: 49}\nallow: [limit]\n"
-MAKERS: dict[str, Callable[[StandIns, Path], None]] = {
+POLICY = "bounds: [{task: stereoset_en, score: ss, max_distance_from_neutral: 49}]", "allow: [limit]"
+MAKERS: dict[str, Maker] = {
     **dict.fromkeys(("OUT", "run", "base", "out/base", "out/some-model"), _one),
     **dict.fromkeys(("OTHER", "instruct", "out/tuned"), _other),
-    **dict.fromkeys(("out", "runs"), _both),
+    "out": _both,
     "RUN": _run("RUN", "occugender_implicit,gg_bbq_group_terms,stereoset_en"),
-    "likelihoods": _run("likelihoods", "gg_bbq_group_terms"),
-    "generated": _run("generated", "gg_bbq_group_terms_gen"),
     "results": _results,
-    "results/published/stereoset.csv": lambda kit, path: _results(kit, path.parents[1]),
     **dict.fromkeys(("predictions.json", "predictions.json.gz"), _predictions),
     **dict.fromkeys(("stereoset_de.json", "stereoset_it.json"), _data_set),
     **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
     "articles": _articles,
-    "fields.yaml": lambda kit, path: path.write_text('explicit:\n  - question: "Does a [ITEM] study?"\n'),
-    "my.csv": _table("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
-    "fields.csv": _table("item,female_share", "physics student,20", "nursing student,88"),
-    "texts.csv": _table("satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"),
-    "policy.yaml": lambda kit, path: path.write_text(POLICY),
+    "fields.yaml": _file("explicit:", '  - question: "Does a [ITEM] study?"'),
+    "my.csv": _file("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
+    "fields.csv": _file("item,female_share", "physics student,20", "nursing student,88"),
+    "texts.csv": _file("satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"),
+    "policy.yaml": _file(*POLICY),
 }

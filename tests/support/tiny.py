@@ -23,12 +23,13 @@ TEXTS = [
 ] * 3
 
 
-def _config(class_, **more):
+_SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+
+
+def _save(folder: Path, class_, tokenizer, **sizes) -> str:
+    """A model with random weights, and its tokenizer."""
     torch.manual_seed(20261122)
-    return class_(**more)
-
-
-def _save(folder: Path, model, tokenizer) -> str:
+    model = class_(class_.config_class(vocab_size=len(tokenizer), **sizes))
     # random weights as they come give nearly flat distributions; these tell tokens apart
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -99,13 +100,8 @@ def unigram():
 
 def bert(folder: Path, heads: bool = True, positions: int = 96) -> str:
     """With a masked-LM and, on request, a next-sentence head."""
-    tokenizer = wordpiece()
-    config = _config(
-        transformers.BertConfig, vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2,
-        num_attention_heads=4, intermediate_size=64, max_position_embeddings=positions,
-    )  # fmt: skip
     made = transformers.BertForPreTraining if heads else transformers.BertForMaskedLM
-    return _save(folder, made(config), tokenizer)
+    return _save(folder, made, wordpiece(), max_position_embeddings=positions, **_SMALL)
 
 
 def roberta(folder: Path) -> str:
@@ -116,11 +112,8 @@ def roberta(folder: Path) -> str:
         tokenizer_object=inner, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>",
         pad_token="<pad>", mask_token=AddedToken("<mask>", lstrip=True, special=True),
     )  # fmt: skip
-    config = _config(
-        transformers.RobertaConfig, vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2,
-        num_attention_heads=4, intermediate_size=64, max_position_embeddings=128, pad_token_id=2, type_vocab_size=1,
-    )  # fmt: skip
-    return _save(folder, transformers.RobertaForMaskedLM(config), tokenizer)
+    sizes = {"max_position_embeddings": 128, "pad_token_id": 2, "type_vocab_size": 1}
+    return _save(folder, transformers.RobertaForMaskedLM, tokenizer, **sizes, **_SMALL)
 
 
 def gpt2_tokenizer():
@@ -136,11 +129,8 @@ def gpt2(folder: Path, end: bool = False, positions: int = 96) -> str:
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single="$A <|endoftext|>", special_tokens=[("<|endoftext|>", 0)]
         )
-    config = _config(
-        transformers.GPT2Config, vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=positions,
-        bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
-    return _save(folder, transformers.GPT2LMHeadModel(config), tokenizer)
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": positions, "bos_token_id": 0, "eos_token_id": 0}
+    return _save(folder, transformers.GPT2LMHeadModel, tokenizer, **sizes)
 
 
 def llama(folder: Path, front: str = "<s>") -> str:
@@ -150,11 +140,8 @@ def llama(folder: Path, front: str = "<s>") -> str:
         single=f"{front} $A", special_tokens=[(front, inner.token_to_id(front))]
     )
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", eos_token="<|endoftext|>")
-    config = _config(
-        transformers.LlamaConfig, vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2,
-        num_attention_heads=4, intermediate_size=64, max_position_embeddings=96, bos_token_id=1, eos_token_id=0,
-    )  # fmt: skip
-    return _save(folder, transformers.LlamaForCausalLM(config), tokenizer)
+    sizes = {"max_position_embeddings": 96, "bos_token_id": 1, "eos_token_id": 0}
+    return _save(folder, transformers.LlamaForCausalLM, tokenizer, **sizes, **_SMALL)
 
 
 def served(folder: Path) -> str:
@@ -164,32 +151,22 @@ def served(folder: Path) -> str:
         "{% for turn in messages %}<{{ turn['role'] }}> {{ turn['content'] }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}"
     )
-    config = _config(
-        transformers.LlamaConfig, vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2,
-        num_attention_heads=2, intermediate_size=64, max_position_embeddings=2048, bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
-    return _save(folder, transformers.LlamaForCausalLM(config), tokenizer)
+    sizes = {**_SMALL, "hidden_size": 64, "num_attention_heads": 2, "max_position_embeddings": 2048}
+    return _save(folder, transformers.LlamaForCausalLM, tokenizer, bos_token_id=0, eos_token_id=0, **sizes)
 
 
 def t5(folder: Path) -> str:
     """An encoder-decoder LM with sentinels."""
-    tokenizer = unigram()
-    config = _config(
-        transformers.T5Config, vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4,
-        decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
-    )  # fmt: skip
-    return _save(folder, transformers.T5ForConditionalGeneration(config), tokenizer)
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    special = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+    return _save(folder, transformers.T5ForConditionalGeneration, unigram(), **sizes, **special)
 
 
 def classification(folder: Path, labels: list[str]) -> str:
     """A text classifier with these classes."""
-    tokenizer = wordpiece()
-    config = _config(
-        transformers.BertConfig, vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2,
-        num_attention_heads=4, intermediate_size=64, max_position_embeddings=96, num_labels=len(labels),
-        id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)},
-    )  # fmt: skip
-    return _save(folder, transformers.BertForSequenceClassification(config), tokenizer)
+    named = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
+    sizes = {"max_position_embeddings": 96, "num_labels": len(labels), **named, **_SMALL}
+    return _save(folder, transformers.BertForSequenceClassification, wordpiece(), **sizes)
 
 
 def sentence_encoder(folder: Path) -> str:
@@ -214,9 +191,10 @@ def nllb(folder: Path) -> str:
     tokenizer = transformers.NllbTokenizer(
         vocab=vocabulary, merges=[], extra_special_tokens=["eng_Latn", "deu_Latn", "ita_Latn"]
     )
-    config = _config(
-        transformers.M2M100Config, vocab_size=len(tokenizer), d_model=32, encoder_layers=1, decoder_layers=1,
-        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=64, decoder_ffn_dim=64,
-        max_position_embeddings=80,
-    )  # fmt: skip
-    return _save(folder, transformers.M2M100ForConditionalGeneration(config), tokenizer)
+    sizes = {
+        f"{part}_{name}": number
+        for part in ("encoder", "decoder")
+        for name, number in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 64))
+    }
+    positions = {"d_model": 32, "max_position_embeddings": 80}
+    return _save(folder, transformers.M2M100ForConditionalGeneration, tokenizer, **positions, **sizes)

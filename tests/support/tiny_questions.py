@@ -29,12 +29,7 @@ def es_bbq_csv(language: str, category: str) -> bytes:
     rows = []
     for template, polarity in product(("1", "2", "3"), ("neg", "nonneg")):
         when = f"{template} {category.replace('_', ' ')}"
-        for condition, kind in (
-            ("ambig", "n/a"),
-            ("disambig", "pro-stereo"),
-            ("ambig", "n/a"),
-            ("disambig", "anti-stereo"),
-        ):
+        for condition, kind in _CONTEXTS:
             biased = 0 if polarity == "neg" else 1
             label = 2 if condition == "ambig" else biased if kind == "pro-stereo" else 1 - biased
             told = "" if label == 2 else " " + more.format((her, him)[label])
@@ -51,10 +46,13 @@ def es_bbq_csv(language: str, category: str) -> bytes:
                     "source": "[]",
                 }
             )  # fmt: skip
+    return as_csv([list(rows[0]), *(list(row.values()) for row in rows)])
+
+
+def as_csv(rows: list[list]) -> bytes:
+    """A table."""
     table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
+    csv.writer(table).writerows(rows)
     return table.getvalue().encode()
 
 
@@ -118,7 +116,7 @@ def mbbq_rows(language: str, category: str, control: bool) -> list[dict]:
 
 def json_lines(rows: list[dict]) -> bytes:
     """Rows as lines of JSON."""
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 def mbbq_prompts() -> bytes:
@@ -130,14 +128,14 @@ def mbbq_prompts() -> bytes:
 
 def files() -> dict[str, bytes]:
     """All of them by the names of the pinned files."""
-    names = [(f"{language}_bbq_{category}", language, category) for language in _STORIES for category in ITEMS]
+    control = {False: "", True: "_control"}
     return {
-        **{name: es_bbq_csv(language, category) for name, language, category in names},
+        **{f"{one}_bbq_{category}": es_bbq_csv(one, category) for one, category in product(_STORIES, ITEMS)},
         "kobbq_samples": kobbq_samples(),
         "kobbq_evaluation_prompts": kobbq_prompts(),
         **{
-            f"mbbq_{language}_{category}{'_control' * control}": json_lines(mbbq_rows(language, category, control))
-            for language, category, control in product(("en", "es", "nl", "tr"), CATEGORIES, (False, True))
+            f"mbbq_{language}_{category}{control[is_control]}": json_lines(mbbq_rows(language, category, is_control))
+            for language, category, is_control in product(("en", "es", "nl", "tr"), CATEGORIES, control)
         },
         "mbbq_answer_detection": mbbq_prompts(),
     }

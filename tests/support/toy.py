@@ -24,6 +24,11 @@ def _mean(name, *traits):
     )  # fmt: skip
 
 
+def _level(task):
+    stem, _, tone = task.task.partition("_tone_")
+    return (stem, tone) if tone else None
+
+
 class Toy(Benchmark):
     """The mean of what the model answered; an item is named by its trait and a number: ``a1``."""
 
@@ -31,7 +36,7 @@ class Toy(Benchmark):
     main = ("mean", "gone")
     options = ("words", "dataset", "tone")
     extensions = (
-        Condition("tone", "tones", "plain", "toy_plain,toy_rude", lambda task: _level(task)),
+        Condition("tone", "tones", "plain", "toy_plain,toy_rude", _level),
         Condition("mood", "moods", "calm", "toy_calm", lambda task: None),
     )
 
@@ -49,11 +54,6 @@ class Toy(Benchmark):
 
 def _trait(doc):
     return doc["trait"] if "trait" in doc else doc["id"][0]
-
-
-def _level(task):
-    stem, _, tone = task.task.partition("_tone_")
-    return (stem, tone) if tone else None
 
 
 def spread_over(traits=TRAITS, values=(0.5,)):
