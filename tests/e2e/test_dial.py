@@ -13,7 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.tasks.kinds.bbq_controls import CONTRASTS
-from tests.support import planted_runs
+from tests.simulation import planted_runs
 from tests.support.answering import built, records
 
 # fewer documents than the table has

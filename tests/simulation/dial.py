@@ -23,7 +23,7 @@ import numpy as np
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
-from tests.support.planted_runs import (
+from tests.simulation.planted_runs import (
     OTHERS,
     Case,
     documents_of,

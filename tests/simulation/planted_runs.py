@@ -12,8 +12,8 @@ import numpy as np
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import Dial
-from tests.support import habits
-from tests.support.habits import Habits
+from tests.simulation import habits
+from tests.simulation.habits import Habits
 
 OTHERS: dict[str, float] = {
     "competence": 0.75, "coverage": 0.2, "position": 0.3, "length": 0.3, "frequency": 0.3, "refusals": 0.3,
