@@ -54,12 +54,6 @@ COMPARISON = [
 ]  # fmt: skip
 
 
-def said(capsys, *arguments):
-    capsys.readouterr()
-    assert main(list(map(str, arguments))) == 0
-    return capsys.readouterr().out
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """The page's runs, made by its commands."""
@@ -87,16 +81,11 @@ def assert_same(frame, text, split=()):
     assert len(frame) == len(rows) > 0
     for row, cells in zip(frame.to_dict("records"), rows, strict=True):
         for name in split:
-            ends = json.loads(cells.pop(name) or "[null, null]")
-            cells |= {
-                f"{name}_{end}": "" if at is None else repr(at) for end, at in zip(("low", "high"), ends, strict=True)
-            }
+            ends = json.loads(cells.pop(name) or '["", ""]')
+            cells |= {f"{name}_low": str(ends[0]), f"{name}_high": str(ends[1])}
         assert set(cells) <= set(row)
         for name, cell in cells.items():
             assert equal(row[name], cell), (name, row[name], cell)
-
-
-# ---------------------------------------------------------------------- the interface
 
 
 def test_signatures():
@@ -105,14 +94,8 @@ def test_signatures():
     kinds = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert {name for name in leb.__all__ if inspect.isclass(getattr(leb, name))} == kinds
     assert set(leb.__all__) == {*SIGNATURES, *kinds, "__version__"}
-    assert str(inspect.signature(leb.Runs)) == (
-        "(runs: 'tuple[Run, ...]', problems: 'tuple[Problem, ...]' = (), paths: 'tuple[Path, ...]' = ()) -> None"
-    )
-    assert set(leb.__all__) <= set(dir(leb))
     # importing a module of that name would put it in the function's place
     assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(leb.__all__)
-    for name in SIGNATURES:
-        assert {"Raises:"} <= set(inspect.getdoc(getattr(leb, name)).split()), name
 
 
 def test_nothing_is_imported_before_it_is_used(tmp_path):
@@ -132,42 +115,28 @@ assert not {{"torch", "transformers", "lm_eval", "datasets", "matplotlib"}} & se
         leb.nothing  # noqa: B018
 
 
-# ---------------------------------------------------------------------- runs
-
-
 def test_runs(tmp_path):
-    one, two = (
-        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"], shift=i)) for i, name in enumerate("ab")
-    )
+    for shift, name in enumerate("ab"):
+        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"], shift=shift))
     write(tmp_path / "b" / "copy.json", run_file(tasks=["regard_en"], shift=1))  # is no warning
     broken = tmp_path / "b" / "results_2026-01-02T03-04-05.678901.json"
     broken.write_text("{")
-    with pytest.warns(UserWarning, match="skipped: .*results_2026") as warned:
+    with pytest.warns(UserWarning, match=broken.name) as warned:
         runs = leb.load(tmp_path)
-    assert warned[0].filename == __file__
+    assert [warning.filename for warning in warned] == [__file__]
     assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
-    assert len(warned) == 1
     assert {problem.path.name: problem.is_copy for problem in runs.problems} == {"run.json": True, broken.name: False}
-    assert str(warned[0].message).isprintable()
     assert "tiny (a)" in repr(runs)
-    assert "all/negative_gap" in repr(runs)
     assert "<table" in runs._repr_html_()
-    assert runs["tiny (b)"] is runs[1]
-    with pytest.raises(leb.BiasError, match=r"no run is called 'tiny'. Did you mean"):
-        runs["tiny"]
+    assert runs["tiny (b)"] is runs[1] is runs[-1] is runs.runs[1]
     assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
-    assert runs[-1] is runs.runs[1]
+    with pytest.raises(leb.BiasError, match="'tiny'"):
+        runs["tiny"]
     with pytest.raises(AttributeError):
         runs.problems = ()
     assert leb.scores(runs[1]).equals(leb.scores([runs[1]]))
-    twice = [*leb.load(one), *leb.load(two)]
-    with pytest.raises(
-        leb.BiasError, match=r"two runs are called 'tiny': read all runs in one call, lm_eval_bias.load"
-    ):
-        leb.scores(twice)
-
-
-# ---------------------------------------------------------------------- the same numbers
+    with pytest.raises(leb.BiasError, match="'tiny'"):
+        leb.scores([*leb.load(tmp_path / "a" / "run.json"), *leb.load(tmp_path / "b" / "run.json")])
 
 
 def with_gaps():
@@ -180,21 +149,21 @@ def with_gaps():
 
 
 @pytest.mark.parametrize("content", [run_file(), with_gaps(), hostile_file()])
-def test_scores_are_those_of_the_report(content, tmp_path, capsys):
+def test_scores_are_those_of_the_report(content, tmp_path, said):
     path = write(tmp_path / "run.json", content)
     frame = leb.scores(leb.load(path))
     assert list(frame.columns) == SCORES
-    assert_same(frame, said(capsys, "report", path, "--format", "csv"))
+    assert_same(frame, said("report", path, "--format", "csv"))
     numbers = frame[["value", "stderr", "interval_low", "range_low", "neutral", "fixed_interval_low", "dof"]]
     assert set(map(str, numbers.dtypes)) == {"float64"}
     assert frame.note[frame.value.isna()].all()
 
 
-def test_rescored_scores_are_the_commands(tmp_path, capsys):
+def test_rescored_scores_are_the_commands(tmp_path, said):
     folder = harness_folder(tmp_path)
     frame = leb.rescore(folder)
     assert list(frame.columns) == SCORES
-    (expected,) = json.loads(said(capsys, "rescore", folder, "--json"))
+    (expected,) = json.loads(said("rescore", folder, "--json"))
     assert set(frame.run) == {expected["path"]}
     assert list(frame.score) == list(expected["scores"])
     for row in frame.itertuples():
@@ -206,55 +175,44 @@ def test_rescored_scores_are_the_commands(tmp_path, capsys):
     assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
 
 
-def test_comparisons_are_the_commands(results, capsys):
+def test_comparisons_are_the_commands(results, said):
     runs = leb.load(results)
     frame = leb.compare(runs)
     assert list(frame.columns) == COMPARISON
     options = ["compare", results]
-    assert_same(frame, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
+    assert_same(frame, said(*options, "--format", "csv"), split=["interval", "range"])
     other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
     options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none"]
-    assert_same(other, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
+    assert_same(other, said(*options, "--format", "csv"), split=["interval", "range"])
     assert len(frame) > len(other) == 1
 
 
-@pytest.mark.parametrize("ending", ["md", "json", "csv", "tex", "html"])
+def files(root):
+    """The content of every file of a folder."""
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("ending", ["csv", "html"])
 def test_reports_are_the_commands(ending, tmp_path):
-    folder = harness_folder(tmp_path / "run")
-    for name in ("ours", "theirs"):
-        (tmp_path / name).mkdir()
-    leb.write_report(leb.load(folder), tmp_path / "ours" / f"r.{ending}", items=2 if ending == "html" else 20)
-    items = ["--items", "2"] if ending == "html" else []
-    assert main(["report", str(folder), "-o", str(tmp_path / "theirs" / f"r.{ending}"), *items]) == 0
-    ours, theirs = (
-        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-        for root in (tmp_path / "ours", tmp_path / "theirs")
-    )
-    assert ours == theirs
-    assert (len(ours) > 1) == (ending == "html")
+    folder, items = harness_folder(tmp_path / "run"), {"items": 2} if ending == "html" else {}
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+    leb.write_report(leb.load(folder), ours / f"r.{ending}", **items)
+    flags = ["--items", "2"] if items else []
+    assert main(["report", str(folder), "-o", str(theirs / f"r.{ending}"), *flags]) == 0
+    assert files(ours) == files(theirs)
+    assert (len(files(ours)) > 1) == (ending == "html")
 
 
-@pytest.mark.parametrize(("to", "options"), [
-    ("model-card", {"name": "a/b", "scores": "all"}), ("eee", {"organization": "Lab", "no_items": True}),
-])  # fmt: skip
-def test_exports_are_the_commands(to, options, tmp_path, monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 1767323045.0)
+def test_exports_are_the_commands(tmp_path):
     path = write(tmp_path / "run.json", run_file())
-    made = leb.export(leb.load(path), to, tmp_path / "ours", **options)
-    flags = [
-        word
-        for name, value in options.items()
-        for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name}", value])
-    ]
-    assert main(["export", path, "--to", to, "-o", str(tmp_path / "theirs"), *flags]) == 0
-    files = [{p.relative_to(root): p.read_bytes() for p in [root, *root.rglob("*")] if p.is_file()}
-             for root in (tmp_path / "ours", tmp_path / "theirs")]  # fmt: skip
-    assert files[0] == files[1] != {}
+    made = leb.export(leb.load(path), "hf-eval-results", tmp_path / "ours", dataset="a/b", scores="all")
+    options = ["--to", "hf-eval-results", "--dataset", "a/b", "--scores", "all"]
+    assert main(["export", path, *options, "-o", str(tmp_path / "theirs")]) == 0
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
     assert made.scores > 0
-    assert len(made.files) == len(files[0])
-
-
-# ---------------------------------------------------------------------- errors
+    assert len(made.files) == 1
 
 
 def test_errors_name_parameters(results, tmp_path):
@@ -262,39 +220,37 @@ def test_errors_name_parameters(results, tmp_path):
     report = tmp_path / "r.md"
     (log,) = (results / "one").rglob("samples_*")
     refused = {
-        lambda: leb.load(): "load() needs a path",
-        lambda: leb.load(tmp_path / "none"): "no such file or folder",
+        lambda: leb.load(): "load()",
+        lambda: leb.load(tmp_path / "none"): str(tmp_path / "none"),
         lambda: leb.load(""): "the path is empty",
-        lambda: leb.scores(str(results)): "not runs: read them first with lm_eval_bias.load(PATH)",
+        lambda: leb.scores(str(results)): "lm_eval_bias.load(PATH)",
         lambda: leb.scores([]): "no run",
-        lambda: leb.compare(runs, "runs"): "by='runs': unknown. Did you mean run? Known: run, instruction",
-        lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
-        lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
+        lambda: leb.compare(runs, "runs"): "by='runs'",
+        lambda: leb.compare(runs, correction="Holm"): "correction='Holm'",
+        lambda: leb.compare(runs, base="x"): "base='x'",
         lambda: leb.compare(runs, scores=[]): "scores= is empty",
-        lambda: leb.compare(runs, scores=["coverage", "x"]): "scores x: no task in these runs has this",
-        lambda: leb.compare(runs[0]): "or compare within it: by instruction or by language",
-        lambda: leb.rescore(): "rescore() needs a path",
+        lambda: leb.compare(runs, scores=["coverage", "x"]): "scores x",
+        lambda: leb.compare(runs[0]): "one run",
+        lambda: leb.rescore(): "rescore()",
         lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",
-        lambda: leb.rescore(results, language="xx"): "language='xx': unknown.",
-        lambda: leb.write_report(runs, tmp_path / "r.txt"): "no format goes with",
-        lambda: leb.write_report(runs, report, "pdf"): "format='pdf': unknown.",
-        lambda: leb.write_report(runs, report, items=-1): "items=-1: must be 0 or more",
-        lambda: leb.write_report(runs, log, "md"): "a run's own files",
-        lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
-        lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
-        lambda: leb.export(runs, "model-card", report, no_items=True): "no_items has no effect with to=",
-        lambda: leb.export(runs, "eee", report, scores="best"): "scores='best': unknown.",
-        lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x': unknown.",
-        lambda: leb.load(write(tmp_path / "a\nb.json", {"tasks": {"\x1b[2J": {}}})): "a",
-        lambda: leb.card("stereset"): "no benchmark or task is called 'stereset'. Did you mean stereoset",
-    }  # fmt: skip
+        lambda: leb.rescore(results, language="xx"): "language='xx'",
+        lambda: leb.write_report(runs, tmp_path / "r.txt"): "r.txt",
+        lambda: leb.write_report(runs, report, "pdf"): "format='pdf'",
+        lambda: leb.write_report(runs, report, items=-1): "items=-1",
+        lambda: leb.write_report(runs, log, "md"): log.name,
+        lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "r.md",
+        lambda: leb.export(runs, "predictions", report): "to='predictions'",
+        lambda: leb.export(runs, "model-card", report, no_items=True): "no_items",
+        lambda: leb.export(runs, "eee", report, scores="best"): "scores='best'",
+        lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x'",
+        lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
+    }
     for call, message in refused.items():
         with pytest.raises(leb.BiasError, match=re.escape(message)) as error:
             call()
-        assert "\n" not in str(error.value)
         assert "-o " not in str(error.value)
         assert str(error.value).isprintable()
-    assert [path.name for path in tmp_path.iterdir()] == ["a\nb.json"]
+    assert list(tmp_path.iterdir()) == []
     assert dict(leb.benchmarks()) == registry.by_name()
     assert leb.card("stereoset_de") is leb.benchmarks()["stereoset"].card
 
@@ -304,12 +260,9 @@ def test_a_run_that_was_read_is_not_written_over(tmp_path):
     content = (tmp_path / "run.json").read_bytes()
     runs = leb.load(tmp_path)
     for call in (lambda: leb.write_report(runs, path), lambda: leb.export([runs[0]], "model-card", path)):
-        with pytest.raises(leb.BiasError, match="this file is also an input and would be overwritten"):
+        with pytest.raises(leb.BiasError, match=re.escape(path)):
             call()
     assert (tmp_path / "run.json").read_bytes() == content
-
-
-# ---------------------------------------------------------------------- the page
 
 
 def test_the_page_runs(results):
@@ -319,12 +272,10 @@ def test_the_page_runs(results):
     assert ran.returncode == 0, ran.stderr
     for comment in re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.M):
         assert comment in ran.stdout
-    assert "one run (bias-chance)" in ran.stdout
 
 
 def test_the_page_names_everything():
-    columns = set(re.findall(r"`(\w+)`", PAGE))
-    assert set(SCORES) <= columns
+    assert set(SCORES) <= set(re.findall(r"`(\w+)`", PAGE))
     assert set(re.findall(r"leb\.(\w+)", PAGE)) == set(leb.__all__) - {"Card", "Problem", "Run", "Runs", "__version__"}
 
 
