@@ -5,6 +5,7 @@ import importlib.metadata
 
 import pytest
 from lm_eval.api import registry
+from lm_eval.api.model import LM, TemplateLM
 
 from lm_eval_bias.cli import setup
 from lm_eval_bias.harness import internals, registration
@@ -40,13 +41,10 @@ def test_tasks_entry_point():
 
 
 def test_nothing_of_the_harness_is_replaced():
-    from lm_eval.api.model import LM, TemplateLM
-
     before = {cls: dict(vars(cls)) for cls in (LM, TemplateLM)}
     registration.register()
     for cls, members in before.items():
-        for name, member in members.items():
-            assert vars(cls)[name] is member
+        assert members.items() <= vars(cls).items()
 
 
 @pytest.fixture
@@ -86,9 +84,8 @@ def test_components_of_other_packages_are_registered_known_names_stay(installed)
     registration.register()
     assert registry.get_filter("other_upper").__module__ == "other_filters"
     assert registry.get_filter("bias_regard") is mine
-    assert (
-        "other-broken" in internals.registries()["lm_eval.models"]
-    )  # it breaks when it is asked for, and breaks nothing else
+    # it breaks when it is asked for, and breaks nothing else
+    assert "other-broken" in internals.registries()["lm_eval.models"]
     assert "other-broken" not in registration.model_types()
 
 

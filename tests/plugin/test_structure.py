@@ -87,27 +87,18 @@ GRAPH = {name: {other for other in imports(name) if other in MODULES and other !
 
 
 def circles(graph):
-    """Strongly connected parts of more than one node (Tarjan)."""
-    index, low, stack, found = {}, {}, [], []
+    """The nodes that can be reached from themselves."""
 
-    def visit(node):
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for other in graph.get(node, ()):
-            if other not in index:
-                visit(other)
-            low[node] = min(low[node], low[other] if other in stack else low[node])
-        if low[node] == index[node]:
-            part = []
-            while not part or part[-1] != node:
-                part.append(stack.pop())
-            if len(part) > 1:
-                found.append(sorted(part))
+    def reached(start):
+        found, left = set(), [*graph[start]]
+        while left:
+            node = left.pop()
+            if node not in found:
+                found.add(node)
+                left += graph.get(node, ())
+        return found
 
-    for node in graph:
-        if node not in index:
-            visit(node)
-    return found
+    return [node for node in graph if node in reached(node)]
 
 
 def package(module):
