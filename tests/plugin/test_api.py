@@ -42,16 +42,7 @@ SIGNATURES = {
     "write_report": "(runs: 'Run | Iterable[Run]', path: 'str | os.PathLike[str]', format: 'str | None' = None, *, "
     "items: 'int' = 20) -> 'None'",
 }
-SCORES = [
-    "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
-    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note", "fixed_interval_low",
-    "fixed_interval_high", "dof", "main",
-]  # fmt: skip
-COMPARISON = [
-    "what", "base", "other", "score", "base_value", "other_value", "difference", "stderr", "dof", "interval_low",
-    "interval_high", "p", "p_adjusted", "correction", "test", "smallest_detectable", "detectable_at", "paired", "items",
-    "finding", "reason", "note", "summary", "range_low", "range_high", "neutral", "direction", "unit",
-]  # fmt: skip
+COLUMNS = set(re.findall(r"`(\w+)`", PAGE))  # of its data frames
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +60,10 @@ def results(tmp_path_factory):
 
 def equal(value, cell):
     """Whether a cell of a data frame is one of a CSV, which has nothing where there is no finite number."""
-    if value is None or value is pandas.NA or (isinstance(value, float) and not math.isfinite(value)):
-        return cell == ""
     if isinstance(value, str):
         return cell in (value, f"'{value}")  # so that no spreadsheet runs it
+    if value is None or pandas.isna(value) or math.isinf(value):
+        return cell == ""
     return math.isclose(float(value), float({"True": "1", "False": "0"}.get(cell, cell)), rel_tol=1e-15)
 
 
@@ -83,7 +74,7 @@ def assert_same(frame, text, split=()):
         for name in split:
             ends = json.loads(cells.pop(name) or '["", ""]')
             cells |= {f"{name}_low": str(ends[0]), f"{name}_high": str(ends[1])}
-        assert set(cells) <= set(row)
+        assert set(cells) <= set(row) <= COLUMNS
         for name, cell in cells.items():
             assert equal(row[name], cell), (name, row[name], cell)
 
@@ -152,33 +143,28 @@ def with_gaps():
 def test_scores_are_those_of_the_report(content, tmp_path, said):
     path = write(tmp_path / "run.json", content)
     frame = leb.scores(leb.load(path))
-    assert list(frame.columns) == SCORES
     assert_same(frame, said("report", path, "--format", "csv"))
-    numbers = frame[["value", "stderr", "interval_low", "range_low", "neutral", "fixed_interval_low", "dof"]]
-    assert set(map(str, numbers.dtypes)) == {"float64"}
     assert frame.note[frame.value.isna()].all()
 
 
 def test_rescored_scores_are_the_commands(tmp_path, said):
     folder = harness_folder(tmp_path)
     frame = leb.rescore(folder)
-    assert list(frame.columns) == SCORES
     (expected,) = json.loads(said("rescore", folder, "--json"))
     assert set(frame.run) == {expected["path"]}
     assert list(frame.score) == list(expected["scores"])
-    for row in frame.itertuples():
-        cell = expected["scores"][row.score]
-        for name in ("value", "stderr"):
-            own = getattr(row, name)
-            assert own == cell[name] or (math.isnan(own) and cell[name] is None)
-        assert [row.interval_low, row.interval_high] == cell["interval"] or cell["interval"] is None
+    for row in frame.to_dict("records"):
+        cell = expected["scores"][row["score"]]
+        low, high = cell["interval"] or (math.nan, math.nan)
+        for name, value in {**cell, "interval_low": low, "interval_high": high}.items():
+            if name in ("value", "stderr", "interval_low", "interval_high"):
+                assert row[name] == pytest.approx(math.nan if value is None else value, abs=0, nan_ok=True)
     assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
 
 
 def test_comparisons_are_the_commands(results, said):
     runs = leb.load(results)
     frame = leb.compare(runs)
-    assert list(frame.columns) == COMPARISON
     options = ["compare", results]
     assert_same(frame, said(*options, "--format", "csv"), split=["interval", "range"])
     other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
@@ -275,7 +261,6 @@ def test_the_page_runs(results):
 
 
 def test_the_page_names_everything():
-    assert set(SCORES) <= set(re.findall(r"`(\w+)`", PAGE))
     assert set(re.findall(r"leb\.(\w+)", PAGE)) == set(leb.__all__) - {"Card", "Problem", "Run", "Runs", "__version__"}
 
 

@@ -1,6 +1,5 @@
 """What a gate makes of bounds and runs: names, ends, what is asked beside bounds, and what is refused."""
 
-import contextlib
 import math
 import re
 from dataclasses import replace
@@ -42,74 +41,61 @@ def run(*tasks, **provenance):
     return Run("model", Path("run.json"), provenance, "", {one.task: one for one in tasks})
 
 
+LIGHT = "occugender_implicit (light)"  # a remark makes no other task
 BOTH = run(
-    bare(ASKED, "stereotype_gap", "male"), bare("occugender_implicit (light)", "stereotype_gap"),
+    bare(ASKED, "stereotype_gap", "male"),
+    bare(LIGHT, "stereotype_gap"),
     bare("stereoset_en", "ss", "lms", benchmark="stereoset"),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "tasks"),
-    [
-        (ASKED, [ASKED]),
-        (SECOND, ["occugender_implicit (light)"]),  # a remark makes no other task
-        ("occugender_*", [ASKED, "occugender_implicit (light)"]),
-        ("*_?n", ["stereoset_en"]),
-        ("OCCUGENDER_explicit", []),  # names have a case
-        ("occugender", [ASKED, "occugender_implicit (light)"]),  # a group
-    ],
 )
-def test_tasks_that_a_bound_is_about(name, tasks):
-    assert [one.task for one in verdict.tasks(BOTH, Bound(name, "x"))] == tasks
-
-
-@pytest.mark.parametrize(
-    ("name", "score", "missing"),
-    [
-        ("occugender", "stereotype_gap", []),
-        ("occugender", "male", ["occugender_implicit (light)"]),  # a group means each of its tasks
-        ("occugender_*", "male", []),  # a pattern any
-        ("occugender_*", "diverse", ["occugender_explicit, occugender_implicit (light)"]),
-        ("regard_*", "gap", ["regard_*"]),
-        ("stereoset", "ss", [name for name in catalog.entries()["stereoset"].members if name != "stereoset_en"]),
-    ],
-)
-def test_what_was_not_measured(name, score, missing):
-    assert verdict.unmeasured(BOTH, Bound(name, score)) == missing
-
-
 OWN = bare("my_set", "my_score", "all/chi2", benchmark="stereoset")
 
 
-@pytest.mark.parametrize(
-    ("name", "score", "said"),
-    [
-        ("stereoset_en", "ss", ""),
-        ("occugender", "stereotype_gap", ""),
-        ("*", "ss", ""),  # a pattern over several benchmarks means the scores of all
-        ("*", "qqq", "'qqq'"),
-        ("stereoset_eb", "ss", "'stereoset_eb'. Did you mean stereoset_e"),
-        ("stereoset_en", "sss", "'sss'. Did you mean ss"),
-        ("occugender", "ss", "'ss'"),  # another benchmark's
-        ("my_*", "my_*", ""),
-        ("my_set", "ss", ""),
-        ("my_sett", "ss", "'my_sett'. Did you mean my_set?"),
-        ("my_set", "my_scores", "'my_scores'. Did you mean my_score?"),
-        ("stereoset_en", "my_score", "'my_score'"),  # a score of one task is none of another's
-        # breakdowns are named by what the data hold, which may be other groups than those that were run
-        ("stereoset_en", "gender/ss", ""),
-        ("stereoset_en", "ss/gender", ""),
-        ("stereoset_en", "gender/x*", "'gender/x*'"),
-        ("stereoset_en", "gender", "'gender'"),
-        ("stereoset_en", "gender/sss", "'gender/sss'"),
-        ("my_set", "gender/chi2", ""),
-        ("my_set", "gender/chi3", "'gender/chi3'"),
-    ],
-)
-def test_a_name_that_means_nothing_is_refused_with_its_place(name, score, said):
+@pytest.mark.parametrize(("name", "score", "tasks", "missing"), [
+    (SECOND, "stereotype_gap", [LIGHT], []),
+    ("occugender_*", "male", [ASKED, LIGHT], []),  # a pattern means any of its tasks
+    ("occugender_*", "diverse", [ASKED, LIGHT], [f"{ASKED}, {LIGHT}"]),
+    ("*_?n", "l?s", ["stereoset_en"], []),
+    ("OCCUGENDER_explicit", "male", [], ["OCCUGENDER_explicit"]),  # names have a case
+    ("occugender", "stereotype_gap", [ASKED, LIGHT], []),
+    ("occugender", "male", [ASKED, LIGHT], [LIGHT]),  # a group means each of its tasks
+    ("stereoset_en", "SS", ["stereoset_en"], ["stereoset_en"]),
+    ("regard_*", "gap", [], ["regard_*"]),
+])  # fmt: skip
+def test_tasks_that_a_bound_is_about_and_what_was_not_measured(name, score, tasks, missing):
+    bound = Bound(name, score)
+    assert [one.task for one in verdict.tasks(BOTH, bound)] == tasks
+    assert verdict.unmeasured(BOTH, bound) == missing
+
+
+@pytest.mark.parametrize(("name", "score"), [
+    ("occugender", "stereotype_gap"),
+    ("*", "ss"),  # a pattern over several benchmarks means the scores of all
+    ("my_*", "my_*"),
+    ("my_set", "ss"),
+    # breakdowns are named by what the data hold, which may be other groups than those that were run
+    ("stereoset_en", "gender/ss"),
+    ("stereoset_en", "ss/gender"),
+    ("my_set", "gender/chi2"),
+])  # fmt: skip
+def test_names_that_may_be_meant(name, score):
+    verdict.refuse_unknown(Policy((Bound(name, score),)), [BOTH, run(OWN)])
+
+
+@pytest.mark.parametrize(("name", "score", "says"), [
+    ("*", "qqq", "'qqq'"),
+    ("stereoset_eb", "ss", "'stereoset_eb'. Did you mean stereoset_e"),
+    ("stereoset_en", "sss", "'sss'. Did you mean ss"),
+    ("occugender", "ss", "'ss'"),  # another benchmark's
+    ("my_sett", "ss", "'my_sett'. Did you mean my_set?"),
+    ("my_set", "my_scores", "'my_scores'. Did you mean my_score?"),
+    ("stereoset_en", "my_score", "'my_score'"),  # a score of one task is none of another's
+    ("stereoset_en", "gender/x*", "'gender/x*'"),
+    ("stereoset_en", "gender", "'gender'"),
+    ("my_set", "gender/chi3", "'gender/chi3'"),
+])  # fmt: skip
+def test_a_name_that_means_nothing_is_refused_with_its_place(name, score, says):
     policy = Policy((Bound("stereoset_en", "ss"), Bound(name, score, place="line 2")))
-    refusal = pytest.raises(BiasError, match=f"^line 2: .*{re.escape(said)}") if said else contextlib.nullcontext()
-    with refusal:
+    with pytest.raises(BiasError, match=f"^line 2: .*{re.escape(says)}"):
         verdict.refuse_unknown(policy, [BOTH, run(OWN)])
 
 
@@ -117,34 +103,31 @@ def judged(value=SS, **options):
     return verdict.judge(Bound(ASKED, "*", place="p", **options), ASKED, value)
 
 
-@pytest.mark.parametrize(
-    ("options", "excess"),
-    [
-        # the interval is 54...58; what is negative lies below
-        ({"high": 58.0}, 0),
-        ({"high": 57.0}, 1.0),
-        ({"low": 54.0}, 0),
-        ({"low": 54.5}, -0.5),
-        ({"low": 50.0, "high": 57.9}, 0.1),
-        ({"low": 55.0, "high": 55.0}, 3.0),
-        ({"low": 57.5, "high": 57.5}, -3.5),
-        ({"low": 56.0, "high": 56.0}, -2.0),  # as far out on both sides
-        ({"distance": 8.0}, 0),
-        ({"distance": 6.0}, 2.0),
-        ({"distance": 9.0, "high": 57.0}, 1.0),
-        ({"high": 56.0, "on": "point"}, 0),
-        ({"high": 55.0, "on": "point"}, 1.0),
-        ({"low": 57.0, "on": "point"}, -1.0),
-        ({"distance": 6.0, "on": "point"}, 0),
-        # evidence: violated only where the whole interval lies outside
-        ({"high": 54.0, "on": "evidence"}, 0),
-        ({"high": 53.0, "on": "evidence"}, 1.0),
-        ({"low": 58.0, "on": "evidence"}, 0),
-        ({"low": 60.0, "on": "evidence"}, -2.0),
-        ({"distance": 3.0, "on": "evidence"}, 1.0),
-        ({"distance": 4.0, "on": "evidence"}, 0),
-    ],
-)
+@pytest.mark.parametrize(("options", "excess"), [
+    # the interval is 54...58; what is negative lies below
+    ({"high": 58.0}, 0),
+    ({"high": 57.0}, 1.0),
+    ({"low": 54.0}, 0),
+    ({"low": 54.5}, -0.5),
+    ({"low": 50.0, "high": 57.9}, 0.1),
+    ({"low": 55.0, "high": 55.0}, 3.0),
+    ({"low": 57.5, "high": 57.5}, -3.5),
+    ({"low": 56.0, "high": 56.0}, -2.0),  # as far out on both sides
+    ({"distance": 8.0}, 0),
+    ({"distance": 6.0}, 2.0),
+    ({"distance": 9.0, "high": 57.0}, 1.0),
+    ({"high": 56.0, "on": "point"}, 0),
+    ({"high": 55.0, "on": "point"}, 1.0),
+    ({"low": 57.0, "on": "point"}, -1.0),
+    ({"distance": 6.0, "on": "point"}, 0),
+    # evidence: violated only where the whole interval lies outside
+    ({"high": 54.0, "on": "evidence"}, 0),
+    ({"high": 53.0, "on": "evidence"}, 1.0),
+    ({"low": 58.0, "on": "evidence"}, 0),
+    ({"low": 60.0, "on": "evidence"}, -2.0),
+    ({"distance": 3.0, "on": "evidence"}, 1.0),
+    ({"distance": 4.0, "on": "evidence"}, 0),
+])  # fmt: skip
 def test_bounds(options, excess):
     found = judged(**options)
     assert (found.task, found.score, found.value, found.interval) == (ASKED, "ss", 56.0, (54.0, 58.0))
@@ -164,32 +147,21 @@ def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
         assert judged(replace(SS, interval=ends), high=90.0, on=on).holds == (on == "point")
 
 
-@pytest.mark.parametrize("ends", [None, [50.0, 50.0]])
-def test_an_error_of_0_is_no_certainty(ends):
+def test_an_error_of_0_is_no_certainty():
     # as an older version wrote it: nothing varied, so the score passed every bound that its value met
-    value = harness_results.value_of("ss", 50.0, 0.0, {"range": [0, 100], "neutral": 50, "interval": ends})
-    for on in ("interval", "evidence"):
-        assert judged(value, distance=1.0, on=on).problem.startswith("no interval (nothing varied")
+    for ends in (None, [50.0, 50.0]):
+        value = harness_results.value_of("ss", 50.0, 0.0, {"range": [0, 100], "neutral": 50, "interval": ends})
+        for on in ("interval", "evidence"):
+            assert judged(value, distance=1.0, on=on).problem.startswith("no interval")
     wide = harness_results.value_of("ss", 0.0, 0.0, {"range": [0, 100], "interval": [0.0, 1.5]})
     assert (wide.interval, wide.note, math.isnan(wide.stderr)) == ((0.0, 1.5), "", True)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"high": 100.0},
-        {"distance": 50.0},
-        {"low": -0.5, "high": 120.0},
-        {"low": 101.0},
-        {"distance": 5.0, "low": 60.0},
-    ],
-)
-def test_bounds_that_could_never_be_violated_or_never_be_met_are_refused(options):
-    with pytest.raises(BiasError, match="^p: ss goes from 0 to 100"):
-        judged(**options)
-
-
-def test_bounds_at_an_end_of_the_range_and_without_a_neutral_value():
+def test_bounds_that_could_never_be_violated_or_never_be_met_are_refused():
+    never_violated = {"high": 100.0}, {"distance": 50.0}, {"low": -0.5, "high": 120.0}
+    for options in (*never_violated, {"low": 101.0}, {"distance": 5.0, "low": 60.0}):
+        with pytest.raises(BiasError, match="^p: ss goes from 0 to 100"):
+            judged(**options)
     for value, options in ((100.0, {"low": 100.0}), (0.0, {"high": 0.0}), (50.0, {"distance": 0.0})):
         assert judged(replace(SS, value=value, interval=(value, value)), **options).holds
     with pytest.raises(BiasError, match="p: ss has no neutral value"):
@@ -205,23 +177,18 @@ def beside_bounds(*tasks, **options):
     return [found for found in checked(*tasks, **options) if isinstance(found.required, str)]
 
 
-@pytest.mark.parametrize(
-    ("share", "options", "holds"),
-    [
-        (0.1, {}, True),
-        (0.101, {}, False),
-        (0.11, {"unanswered": 0.1}, False),
-        (0.11, {"unanswered": 0.2}, True),
-        (0.5, {"allow": ("unanswered",)}, True),
-        (math.nan, {}, False),
-        (None, {}, False),
-    ],
-)
+@pytest.mark.parametrize(("share", "options", "holds"), [
+    (0.1, {}, True),
+    (0.101, {}, False),
+    (0.11, {"unanswered": 0.2}, True),
+    (0.5, {"allow": ("unanswered",)}, True),
+    (math.nan, {}, False),
+    (None, {}, False),
+])  # fmt: skip
 def test_enough_documents_have_to_be_answered(share, options, holds):
     scores = () if share is None else (replace(UNANSWERED, value=share),)
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
     assert (found.task, found.score, found.holds) == (GENERATED, "unanswered", holds)
-    assert found.value == pytest.approx(math.nan if share is None else share, nan_ok=True)
     assert beside_bounds(task()) == []  # where a model always answers there is nothing to ask
 
 
@@ -249,16 +216,12 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     assert all(one.holds for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0))
 
 
-@pytest.mark.parametrize(
-    ("changes", "share"),
-    [
-        ({"documents": 25, "items": 100}, 0.25),
-        ({"documents": 120, "items": 100}, 1.0),  # more than all is all
-        ({"metadata": {"repeats": 25}, "usual_repeats": 100}, 0.25),  # fewer samples of a prompt
-        ({"metadata": {"repeats": 200}, "usual_repeats": 100}, 1.0),
-        ({"metadata": {}, "usual_repeats": 100}, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("changes", "share"), [
+    ({"documents": 25, "items": 100}, 0.25),
+    ({"documents": 120, "items": 100}, 1.0),  # more than all is all
+    ({"metadata": {"repeats": 25}, "usual_repeats": 100}, 0.25),  # fewer samples of a prompt
+    ({"metadata": {"repeats": 200}, "usual_repeats": 100}, 1.0),
+])  # fmt: skip
 def test_the_share_of_a_task(changes, share):
     assert replace(bare("own_set"), **{"documents": 20, "items": 20, **changes}).share == share
 
@@ -283,10 +246,8 @@ def test_another_code_of_the_benchmark_is_told_and_no_violation():
 def test_every_bound_is_looked_at_and_every_task_with_a_bound_once():
     bounds = [Bound(ASKED, "acc_amb", low=0.1, why="a promise"), Bound(ASKED, "gone", low=0.1, why="another")]
     found = checked(task(), bounds=bounds)
-    assert [(one.score, one.holds, one.why) for one in found] == [
-        ("acc_amb", True, "a promise"),
-        ("gone", False, "another"),
-    ]
+    expected = [("acc_amb", True, "a promise"), ("gone", False, "another")]
+    assert [(one.score, one.holds, one.why) for one in found] == expected
     first, second = task(metadata={"words": 3}), task(SECOND, metadata={"words": 4})
     for options, per_task in (({}, ["words"]), ({"share": 1.0}, ["words", "items"])):
         found = beside_bounds(first, second, **options)

@@ -46,12 +46,8 @@ def built(tmp_path, monkeypatch):
 def test_guide(built):
     assert len(FILES) == 4
     output = {" ".join(one): said(*one) for one in COMMANDS}
-    assert [one[0] for one in COMMANDS] == [
-        "doctor", "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
-    ]  # fmt: skip
-    assert (
-        output["doctor --benchmark left_handed"] == "ok       left_handed: no mistake found; tasks that were run: 1\n"
-    )
+    assert " ".join(one[0] for one in COMMANDS) == "doctor ls run rescore report leaderboard run compare"
+    assert output["doctor --benchmark left_handed"].startswith("ok ")
     assert "left_share" in output["ls left_handed"]
     assert "left_share" in output["compare out other"]
     (score,) = (entry["scores"]["left_share"] for entry in json.loads(said("rescore", "out", "--json")))

@@ -1,17 +1,10 @@
 """A benchmark from another distribution is known to every command and comes through the built-in ones' door."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-import venv
-from pathlib import Path
 
 import pytest
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias import Benchmark
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import suites
@@ -59,14 +52,10 @@ def runs(installed, tmp_path):
 def test_built_in_ones_come_the_same_way():
     folders = {path.parent.name for path in (ROOT / "tasks").glob("*/benchmark.py")}
     assert {benchmark.name for benchmark in registry.benchmarks()} == folders
-    assert all(isinstance(benchmark, Benchmark) for benchmark in registry.benchmarks())
 
 
 def test_listed(installed):
-    out = said("ls", "--all")
-    assert "age_pairs" in out
-    assert "Scores of age_stereotypes" in out
-    assert "Scores of age_ratings" in out
+    assert "age_pairs" in said("ls", "--all")
     entry = next(entry for entry in json.loads(said("ls", "--json")) if entry["name"] == "age_pairs")
     assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
     assert "age_pairs" not in said("ls", "--suites")
@@ -98,20 +87,15 @@ def test_every_command_knows_it(runs, tmp_path):
     assert "age_pairs" in said("compare", one, two)
     said("report", one, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "Age stereotypes" in page
-    assert "Six traits are no sample" in page
-    assert "Share by trait" in page
-    assert "nothing is downloaded" not in page
-    assert 'id="age_stereotypes"' in page
+    for own in ("Age stereotypes", "Six traits are no sample", "Share by trait", 'id="age_stereotypes"'):
+        assert own in page
     for form in ("md", "latex", "csv", "json"):
         assert "age_pairs" in said("report", one, "--format", form).replace("\\", "")
     for form in ("eee", "model-card"):
         said("export", one, "--to", form, "--scores", "all", "-o", tmp_path / form)
         paths = [tmp_path / form, *(tmp_path / form).rglob("*.*")]
         assert any("old_share" in path.read_text() for path in paths if path.is_file())
-    board = said("leaderboard", one, two, "--format", "md").replace("\\", "")
-    assert "## age_pairs" in board
-    assert "Nobody (2020)" in board
+    assert "Nobody (2020)" in said("leaderboard", one, two, "--format", "md")
     policy = tmp_path / "policy.yaml"
     policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n")
     assert "old_share" in said("check", one, "--policy", policy)
@@ -130,29 +114,28 @@ def test_every_command_knows_it(runs, tmp_path):
 def test_a_task_of_the_harness_that_it_describes(installed, tmp_path):
     from age_stereotypes import documents
 
-    rows = documents.dataset("none")["test"]
-    for row in rows:
-        del row["benchmark"]
+    rows = [{k: v for k, v in row.items() if k != "benchmark"} for row in documents.dataset("none")["test"]]
     (tmp_path / "rows.json").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "plain_age_pairs.yaml").write_text(PLAIN.replace("FILE", str(tmp_path / "rows.json")))
     arguments = ["--model", "bias-chance", "--include_path", tmp_path, "--output_path", tmp_path / "out"]
     said("run", "--tasks", "plain_age_pairs", *arguments, "--log_samples")
     (found,) = json.loads(said("rescore", tmp_path / "out", "--json"))
     assert (found["task"], found["benchmark"], found["documents"]) == ("plain_age_pairs", "age_stereotypes", 24)
+
+    def reported():
+        task = json.loads(said("report", tmp_path / "out", "--format", "json"))["tasks"]["plain_age_pairs"]
+        return task["scores"]["old_share"]
+
     value = found["scores"]["old_share"]["value"]
-    report = json.loads(said("report", tmp_path / "out", "--format", "json"))
-    assert report["tasks"]["plain_age_pairs"]["scores"]["old_share"]["value"] == value
-    assert len(report["tasks"]["plain_age_pairs"]["metadata"]["inputs"]["documents"]) == 64
+    assert reported()["value"] == value
     log = next((tmp_path / "out").rglob("samples_*.jsonl"))
     saved = [json.loads(line) for line in log.read_text().splitlines()]
     other = [{**sample, "filter": "other", "filtered_resps": sample["filtered_resps"][::-1]} for sample in saved]
     log.write_text("".join(json.dumps(sample) + "\n" for sample in [*saved, *other]))
-    report = json.loads(said("report", tmp_path / "out", "--format", "json"))
-    assert report["tasks"]["plain_age_pairs"]["scores"]["old_share"]["value"] == value
+    assert reported()["value"] == value  # of the first filter
     log.unlink()
-    report = json.loads(said("report", tmp_path / "out", "--format", "json"))
-    score = report["tasks"]["plain_age_pairs"]["scores"]["old_share"]
-    assert (score["value"], score["note"]) == (None, "no sample log: run it again with --log_samples")
+    assert reported()["value"] is None
+    assert "--log_samples" in reported()["note"]
 
 
 def test_linked_like_the_others(installed, tmp_path, monkeypatch):
@@ -162,42 +145,7 @@ def test_linked_like_the_others(installed, tmp_path, monkeypatch):
     forget()
     said("link")
     task = TaskManager(include_path=str(folder), include_defaults=False).load(["age_pairs"])["tasks"]["age_pairs"]
-    assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 24)
+    assert len(task.eval_docs) == 24
     assert not (folder / linking.FOLDER / "plain_age_pairs.yaml").exists()  # the harness's own
-    assert not linking.problem()
     said("link", "--remove")
     assert not (folder / linking.FOLDER).exists()
-
-
-@pytest.mark.slow
-def test_installed_into_an_environment_of_its_own(tmp_path):
-    venv.create(tmp_path / "env", with_pip=False)
-    python = tmp_path / "env" / "bin" / "python"
-    site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
-    dependencies = next(path for path in sys.path if path.endswith("site-packages"))
-    (site / "dependencies.pth").write_text(f"{ROOT}\n{dependencies}\n")
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
-    source = shutil.copytree(Path(__file__).parent, tmp_path / "source")  # building leaves folders behind
-    subprocess.run([*pip, "--target", str(site), str(source)], check=True, cwd=tmp_path)
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-
-    def run(*arguments):
-        command = [str(python), "-m", *map(str, arguments)]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stdout
-
-    folder = run("lm_eval_bias", "path", "age_stereotypes").strip()
-    assert folder == str(site / "age_stereotypes")
-    asked = ["--tasks", "age_pairs", "--output_path", "out", "--log_samples"]
-    run("lm_eval_bias", "run", "--model", "bias-chance", *asked)
-    page = run("lm_eval_bias", "report", "out", "--format", "md")
-    assert "Age stereotypes" in page
-    # and by the harness's own command
-    code = (
-        "import sys; from lm_eval_bias.harness.registration import register; register(); sys.argv = ['lm_eval', 'run', "
-        f"'--include_path', {folder!r}, '--model', 'bias-chance', '--tasks', 'age_pairs']; from lm_eval.__main__ "
-        "import cli_evaluate; cli_evaluate()"
-    )
-    (tmp_path / "by_lm_eval.py").write_text(code)
-    assert "old_share" in run("by_lm_eval")
