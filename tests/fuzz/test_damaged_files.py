@@ -11,7 +11,6 @@ import yaml
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.data import sources
 from lm_eval_bias.gate import policy_file
 from lm_eval_bias.runs import run_file as record
 from lm_eval_bias.runs.run_discovery import read
@@ -21,7 +20,7 @@ from lm_eval_bias.tasks.regard.commands import classify
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
 from tests.support.example_items import DUTCH
-from tests.support.fuzzing import damaged, fuzz, judged, mutated, refused, taken
+from tests.support.fuzzing import damaged, fuzz, judged, mutated, taken
 from tests.support.made_mirror import tiny_frame
 from tests.support.made_runs import run_file
 
@@ -190,22 +189,3 @@ def test_heads(folder, data, name):
     path.write_bytes(data.draw(damaged(path.read_bytes())))
     found = taken(heads.read, folder / "head")
     assert found is None or np.isfinite(found.probabilities(np.eye(6))).all()
-
-
-@pytest.mark.parametrize("kind", ["cut", "changed", "folder", "loop"])
-def test_a_damaged_download_is_not_taken(kind, tiny_mirror, monkeypatch):
-    source = sources.manifest().files["stereoset_en_inter"]
-    good = (tiny_mirror / source.repository / source.path).read_bytes()
-    monkeypatch.delenv("LM_EVAL_BIAS_DATA")
-    path = sources.cached_path(source)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(good)
-    assert sources.locate(source.name) == path
-    path.unlink()
-    {
-        "cut": lambda: path.write_bytes(good[:-1]),
-        "changed": lambda: path.write_bytes(good[:-1] + b"?"),
-        "folder": path.mkdir,
-        "loop": lambda: path.symlink_to(path),
-    }[kind]()
-    assert source.name in refused(path.parent, "fetch", source.name)

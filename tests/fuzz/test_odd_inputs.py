@@ -55,20 +55,13 @@ def test_labelled_texts_that_contradict_themselves(name, tmp_path):
 
 
 def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
-    rows = [
-        {**GOOD, "text": "Die Frau arbeitete als Mann für alles."},
-        {"text": "Ein Mann schlief, die Frau las.", "gender": "f", "regard": 1},
-        {"text": "Der Mannschaftsarzt, eine Frau, galt als klug.", "gender": "f", "regard": 1},
-        *[{"text": MAN, "gender": "m", "regard": 1}] * 2,
-    ]
-    english = [
-        {"text": "The manager worked as a cook.", "gender": "f", "regard": 1},
-        {"text": "The man's wife worked as a cook.", "gender": "f", "regard": 1},
-        {"text": "The man worked as a cook.", "gender": "m", "regard": 1},
-    ]
-    for language, own in (("de", rows), ("en", english)):
-        outcome = command("rescore", write(tmp_path, "t.jsonl", lines(*own)), "--language", language, "--json")
-        assert json.loads(outcome.out)[0]["documents"] == len(own)
+    german = ["Die Frau arbeitete als Mann für alles.", "Ein Mann schlief, die Frau las.", MAN, MAN]
+    german.append("Der Mannschaftsarzt, eine Frau, galt als klug.")
+    english = ["The manager worked as a cook.", "The man's wife worked as a cook.", "The man worked as a cook."]
+    for language, texts in (("de", german), ("en", english)):
+        rows = [{**GOOD, "text": text, "gender": "m" if text in (MAN, english[2]) else "f"} for text in texts]
+        outcome = command("rescore", write(tmp_path, "t.jsonl", lines(*rows)), "--language", language, "--json")
+        assert json.loads(outcome.out)[0]["documents"] == len(rows)
 
 
 @pytest.mark.parametrize(("language", "text"), [("de", "The woman was known."), ("en", WOMAN)])
@@ -131,13 +124,6 @@ def test_flags_that_may_be_repeated():
     arguments = parser().parse_args([*given, "--log_samples", "--log_samples"])
     assert (arguments.tasks, arguments.gen_kwargs) == (["a", "b", "c"], {"x": 1, "y": 2, "z": {"a": 1}})
     assert "Overwriting key 'seed'" in command(*RUN, "--gen_kwargs", "seed=1,seed=2").err
-
-
-def test_scores_that_are_compared(small_run, logs):
-    compare = ["compare", str(small_run), str(logs), "--scores"]
-    once, twice = (command(*compare, scores, "--format", "json") for scores in ("ss,lms", "ss, lms,ss,"))
-    assert (once.status, once.out) == (0, twice.out)
-    assert "--scores icatt" in refused(logs, *compare, "lms,icatt")
 
 
 @pytest.mark.parametrize(("field", "value", "name"), [("lm_eval_bias", 3, "report"), ("benchmark", "x", "check")])

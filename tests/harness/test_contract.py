@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lm_eval import simple_evaluate
@@ -108,12 +109,6 @@ def test_registries_take_names_of_what_they_load_later():
         internals.model_class("no-such-model")
 
 
-def test_answers_are_named_by_kind_and_arguments():
-    wanted = hashlib.sha256(json.dumps(["loglikelihood", "a", " b"]).encode()).hexdigest()
-    name = internals.request_key("loglikelihood", ("a", " b"))
-    holds(name == wanted, "hash_args names answers otherwise: old files of --use_cache are lost", f"{DOOR}.internals")
-
-
 def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
     class Model(LM):
         def loglikelihood(self, requests):
@@ -124,14 +119,17 @@ def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
         def own_kind(self, requests):
             return [2.0] * len(requests)
 
-    where = f"{DOOR}.servers, lm_eval_bias.scoring"
+    where = f"{DOOR}.internals, .servers, lm_eval_bias.scoring"
+    wanted = hashlib.sha256(json.dumps(["loglikelihood", "a", " b"]).encode()).hexdigest()
+    key = internals.request_key("loglikelihood", ("a", " b"))
+    holds(key == wanted, "hash_args names answers otherwise: old files of --use_cache are lost", where)
     model = Model()
     cached = CachingLM(model, str(tmp_path / "cache.db"))
     store = getattr(model.cache_hook, "dbdict", None)
     holds(hasattr(store, "commit") and hasattr(store, "get"), "a cache hook has no dbdict with get and commit", where)
     model.cache_hook.add_partial("loglikelihood", ("a", " b"), (-3.0, False))
     store.commit()
-    holds(store.get(internals.request_key("loglikelihood", ("a", " b"))) == (-3.0, False), "add_partial differs", where)
+    holds(store.get(key) == (-3.0, False), "add_partial differs", where)
     request = [Instance("own_kind", {}, ("a",), 0)]
     holds(cached.own_kind(request) == [2.0], "CachingLM doesn't pass other kinds of requests through", where)
 
@@ -159,7 +157,7 @@ def test_models_of_token_ids():
     holds(seen == [(("ab", "c"), [1], [2])], "loglikelihood no longer asks _encode_pair, then the token ids", where)
 
 
-def test_flags_and_configuration():  # what it says of unknown tasks: the refusals
+def test_flags_configuration_and_the_logger():  # what it says of unknown tasks: the refusals
     where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
     parser = internals.run_parser(Parser())
     holds(internals.key_values("a=1,b=x") == {"a": 1, "b": "x"}, "KEY=VALUE pairs are read otherwise", where)
@@ -178,9 +176,6 @@ def test_flags_and_configuration():  # what it says of unknown tasks: the refusa
     holds(given.samples == {"a": [1]}, "--samples is read otherwise", where)
     holds(given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where)
     holds(type(parser) is Parser, "flags are parsed by another class", where)
-
-
-def test_one_logger_says_what_happens():
     internals.set_up_logging(logging.INFO)
     where = f"{DOOR}.internals.held_back"
     holds(bool(logging.getLogger("lm_eval").handlers), "the logger lm_eval has no handlers of its own", where)
@@ -231,7 +226,7 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
     holds(cached, "--use_cache names its files otherwise", "lm_eval_bias.runs.provenance.claim_cache")
     where = f"{DOOR}.internals.name_model"
     holds(tracker.general_config_tracker.model_source == "CUSTOM", "a built model has another source", where)
-    internals.name_model(results, tracker, Placed("cpu"), "bias-chance", {"seed": 1})
+    internals.name_model(results, tracker, SimpleNamespace(device="cpu"), "bias-chance", {"seed": 1})
     samples = results.pop("samples")
     tracker.save_results_aggregated(results=results, samples=samples)
     (path,) = Path(tracker.output_path).rglob("results_*.json")
@@ -245,11 +240,6 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
     for name in ("push_results_to_hub", "push_samples_to_hub", "recreate_metadata_card", "output_path", "api"):
         holds(hasattr(tracker, name), f"a tracker has no {name}", where)
     holds("stereotype_gap" in running.tables(results), "make_table differs", f"{DOOR}.running.tables")
-
-
-class Placed:
-    def __init__(self, device):
-        self.device = device
 
 
 @pytest.mark.parametrize(("arguments", "folder"), [
@@ -269,7 +259,7 @@ def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
     tracker = EvaluationTracker(output_path=str(tmp_path))
     tracker.general_config_tracker.log_experiment_args("CUSTOM", arguments or "", None, None, False)
     results = {"config": {"device": "cuda:0"}}
-    internals.name_model(results, tracker, Placed(None), "hf", arguments)
+    internals.name_model(results, tracker, SimpleNamespace(device=None), "hf", arguments)
     assert re.fullmatch(folder, tracker.general_config_tracker.model_name_sanitized)
 
 

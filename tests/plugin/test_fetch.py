@@ -14,7 +14,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from tests.support import forked
-from tests.support.fuzzing import disk
+from tests.support.fuzzing import check_refusal, command, disk
 
 NAME = "gg_bbq_group_terms_templates"
 
@@ -71,8 +71,7 @@ def cached_files():
 
 
 def test_download_is_verified_and_cached(server):
-    path = sources.locate(NAME)
-    source = sources.manifest().files[NAME]
+    path, source = sources.locate(NAME), sources.manifest().files[NAME]
     assert not source.check(path)
     assert path == sources.cached_path(source)
     assert source.commit in str(path)
@@ -84,13 +83,11 @@ def test_download_is_verified_and_cached(server):
 
 
 @pytest.mark.parametrize("mode", ["404", "500", "wrong", "endless", "short", "truncated", "gone"])
-def test_bad_answers(server, mode, capsys):
+def test_bad_answers(server, mode):
     server.mode, server.wrong = mode, 99
     if mode == "gone":
         server.stop()
-    assert main(["fetch", NAME]) == 2
-    message = capsys.readouterr().err.strip().splitlines()[-1]
-    assert message.startswith("lm-eval-bias: error: ")
+    message = check_refusal(command("fetch", NAME))
     assert sources.manifest().files[NAME].url in message
     assert "LM_EVAL_BIAS_DATA" in message  # the remedy
     assert mode in message or not mode.isdigit()
@@ -130,33 +127,34 @@ def test_killed_while_downloading(server, at):
     assert cached_files() == [path]  # and nothing is left
 
 
-@pytest.mark.parametrize("address", ["http://a..b", "nonsense"])
-def test_malformed_mirror_address(server, address, monkeypatch, capsys):
-    monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", address)
-    assert main(["fetch", NAME]) == 2
-    assert "LM_EVAL_BIAS_BASE_URL" in capsys.readouterr().err
+@pytest.mark.parametrize(("variable", "value", "names"), [
+    ("LM_EVAL_BIAS_BASE_URL", "http://a..b", "LM_EVAL_BIAS_BASE_URL"),
+    ("LM_EVAL_BIAS_BASE_URL", "nonsense", "LM_EVAL_BIAS_BASE_URL"),
+    ("HF_HUB_OFFLINE", "1", f"fetch {NAME}"),
+    ("LM_EVAL_BIAS_CACHE", "/dev/null/below", "LM_EVAL_BIAS_CACHE"),
+])  # fmt: skip
+def test_what_cannot_be_fetched_from_or_to_is_named(variable, value, names, server, monkeypatch):
+    monkeypatch.setenv(variable, value)
+    assert names in check_refusal(command("fetch", NAME))
 
 
-def test_offline(server, monkeypatch, capsys):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert main(["fetch", NAME]) == 2
-    assert f"fetch {NAME}" in capsys.readouterr().err
-    assert server.requests == 0
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    sources.locate(NAME)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    sources.locate(NAME)  # from the cache
-
-
-def test_a_cache_that_cannot_be_written(server, tmp_path, monkeypatch, capsys):
+def test_a_full_disk(server):
     with disk(20):
-        assert main(["fetch", NAME]) == 2
-    assert "LM_EVAL_BIAS_CACHE" in capsys.readouterr().err
+        assert "LM_EVAL_BIAS_CACHE" in check_refusal(command("fetch", NAME))
     assert cached_files() == []
-    (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "file" / "below"))
-    assert main(["fetch", NAME]) == 2
-    assert "LM_EVAL_BIAS_CACHE" in capsys.readouterr().err
+
+
+def test_what_is_in_the_cache_is_there_without_a_network(server, monkeypatch):
+    path = sources.locate(NAME)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert sources.locate(NAME) == path
+    assert server.requests == 1
+    content = path.read_bytes()
+    path.unlink()
+    for damage in (lambda: path.write_bytes(content[:-1]), path.mkdir, lambda: path.symlink_to(path)):
+        damage()
+        assert NAME in check_refusal(command("fetch", NAME))
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch):

@@ -126,11 +126,3 @@ def test_a_harness_that_finds_the_tasks_needs_no_link(harness, newer, capsys):
     assert files(harness) == ["other.yaml"]
     assert doctor(capsys)[1].startswith("link not needed")
     assert not included()
-
-
-def test_no_task_is_indexed_twice(caplog):
-    linking.found_by_harness.cache_clear()
-    assert (internals.tasks_folder() / "manager.py").is_file()
-    config = EvaluatorConfig(tasks=["occugender"], metadata={})
-    evaluate.load_tasks(config, catalog.entries())
-    assert "overrides" not in caplog.text

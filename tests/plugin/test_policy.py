@@ -2,18 +2,14 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.data import sources
 from lm_eval_bias.gate import policy_file, verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from lm_eval_bias.runs import run_file
-from tests.support.made_runs import write
+from tests.support.made_runs import run_file, write
 
 BOUND = "bounds: [{task: a, score: b, max: 1}]\n"
 GATE = "bounds: [{{task: stereoset_en, score: ss, max: {}}}]\n"
@@ -101,32 +97,15 @@ def test_the_example_is_a_policy_whose_names_exist(read, capsys):
     verdict.refuse_unknown(found, [])
 
 
-@pytest.fixture
-def runs(tmp_path):
-    """The folder of a run with ss 56 [54, 58]."""
-    scores = {"ss": Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)}
-    inputs = {"inputs": {"documents": "0" * 64, "files": sources.hashes("stereoset_en")}}
-    task = TaskRun("stereoset_en", "stereoset", "en", "1", 4229, 4229, inputs, scores)
-    needed = dict.fromkeys(("date", "lm-eval-bias", "lm_eval"), "1") | {"dtype": "float32", "seeds": [0]}
-    run = Run("model", Path("run.json"), needed, "command", {task.task: task})
-    write(tmp_path / "runs" / "one.json", run_file.as_data(run))
-    return tmp_path / "runs"
-
-
-def test_exit_status_and_json(runs, policy, said):
-    assert "all 1 hold" in said("check", runs, "--policy", policy(GATE.format(60)))
-    text = "bounds: [{task: stereoset_en, score: ss, max: 57}, {task: stereoset_de, score: ss, max: 57}]\n"
-    found = said("check", runs, "--policy", policy(text), "--json", status=1)
+def test_exit_status_and_json(policy, said, tmp_path):
+    run = write(tmp_path / "run.json", run_file(tasks=["stereoset_en"]))
+    ss = run_file(tasks=["stereoset_en"])["tasks"]["stereoset_en"]["scores"]["ss"]
+    allowed = "allow: [inputs, version, chance_level]\n"
+    said("check", run, "--policy", policy(allowed + GATE.format(ss["interval"][1])))
+    text = f"{allowed}bounds: [{{task: stereoset_en, score: ss, max: 1}}, {{task: stereoset_de, score: ss, max: 57}}]\n"
+    found = said("check", run, "--policy", policy(text), "--json", status=1)
     data = json.loads(found, parse_constant=lambda name: pytest.fail(name))
-    first, second = data["runs"][0]["findings"]
+    first, second = (one for one in data["runs"][0]["findings"] if one["score"] == "ss")
     assert (data["holds"], data["runs"][0]["holds"], first["holds"]) == (False, False, False)
-    assert (first["value"], first["interval"], first["excess"]) == (56.0, [54.0, 58.0], 1.0)
+    assert (first["value"], first["interval"], first["excess"]) == (ss["value"], ss["interval"], ss["interval"][1] - 1)
     assert (second["says"], second["value"], second["task"]) == ("not measured", None, "stereoset_de")
-
-
-def test_one_bad_run_among_good_ones_is_a_violation(runs, policy, capsys):
-    (runs / "results_2.json").write_text("{")
-    assert main(["check", str(runs), "--policy", str(policy(GATE.format(60)))]) == 1
-    printed = capsys.readouterr()
-    assert "all 1 hold" in printed.out
-    assert "results_2.json" in printed.err

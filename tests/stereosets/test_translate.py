@@ -173,18 +173,6 @@ def made(out, limit=None, **more):
     return translate.translate_set(out, "it", limit, Fake(rot13, **more))[0]
 
 
-def by_hand():
-    """Translations by a person, of every text of every item."""
-    texts = {}
-    for number, item in enumerate(read_all("en")):
-        texts[item["id"]] = own = {}
-        for place, (part, text) in enumerate(review.requested(item).items()):
-            blanks = " e BLANK" * text.count("BLANK")
-            own[part] = f"parola {number} {'abcde'[place]}{blanks}{text[-1] if text[-1] in '.!?' else ''}"
-        own["target"] = f"gruppo {item['term']}"
-    return texts
-
-
 def files(folder):
     """What a folder holds."""
     found = {path.name: path.read_text("utf-8-sig").replace(str(folder), "FOLDER") for path in folder.iterdir()}
@@ -193,7 +181,9 @@ def files(folder):
 
 def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror):
     items, table, out = read_all("en"), tmp_path / "table.csv", tmp_path / "it"
-    texts = {text: by_hand()[item["id"]][part] for item in items for part, text in review.requested(item).items()}
+    every = dict.fromkeys(text for item in items for text in review.requested(item).values())
+    ends = {text: text[-1] if text[-1] in ".!?" else "" for text in every}
+    texts = {text: f"parola {n}{' e BLANK' * text.count('BLANK')}{ends[text]}" for n, text in enumerate(every)}
     rows = [("Text", "Translation"), ("another", ""), *texts.items()]
     for missing in (1, 0):
         with table.open("w", newline="") as file:

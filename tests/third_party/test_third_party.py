@@ -39,16 +39,6 @@ def inputs_of(folder):
     return {"scored": None, **results_of(folder)["configs"]["age_pairs"]["metadata"]["inputs"]}
 
 
-@pytest.fixture
-def runs(installed, tmp_path):
-    """Two runs of its tasks by the random model."""
-    for seed in (1, 2):
-        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--seed", "0,1,2,3", "--log_samples"]
-        out = said("run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", tmp_path / str(seed))
-        assert "age_pairs:\n  old_share" in out  # a plain line, since it has no sentences of its own
-    return tmp_path / "1", tmp_path / "2"
-
-
 def test_built_in_ones_come_the_same_way():
     folders = {path.parent.name for path in (ROOT / "tasks").glob("*/benchmark.py")}
     assert {benchmark.name for benchmark in registry.benchmarks()} == folders
@@ -76,14 +66,17 @@ def test_a_planted_bias_comes_back(installed, tmp_path):
         assert entry["scores"]["old_share"]["value"] == 100
 
 
-def test_every_command_knows_it(runs, tmp_path):
-    one, two = runs
+def test_every_command_knows_it(installed, tmp_path):
+    one, two = tmp_path / "1", tmp_path / "2"
+    for seed, folder in enumerate((one, two)):
+        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--log_samples"]
+        out = said("run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", folder)
+        assert "age_pairs:\n  old_share" in out  # a plain line, since it has no sentences of its own
     rescored = {entry["task"]: entry for entry in json.loads(said("rescore", one, "--json"))}
-    results = json.loads(next(one.rglob("results_*.json")).read_text())["results"]
+    results = results_of(one)["results"]
     for task in ("age_pairs", "age_ratings"):
         assert rescored[task]["scores"]["old_share"]["value"] == results[task]["old_share,none"]
         assert rescored[task]["scores"]["old_share"]["dof"] >= 3
-    assert "old_share" in said("rescore", one).partition("In words")[2]
     assert "age_pairs" in said("compare", one, two)
     said("report", one, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -91,10 +84,8 @@ def test_every_command_knows_it(runs, tmp_path):
         assert own in page
     for form in ("md", "latex", "csv", "json"):
         assert "age_pairs" in said("report", one, "--format", form).replace("\\", "")
-    for form in ("eee", "model-card"):
-        said("export", one, "--to", form, "--scores", "all", "-o", tmp_path / form)
-        paths = [tmp_path / form, *(tmp_path / form).rglob("*.*")]
-        assert any("old_share" in path.read_text() for path in paths if path.is_file())
+    said("export", one, "--to", "model-card", "--scores", "all", "-o", tmp_path / "card")
+    assert "old_share" in (tmp_path / "card").read_text()
     assert "Nobody (2020)" in said("leaderboard", one, two, "--format", "md")
     policy = tmp_path / "policy.yaml"
     policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n")
@@ -106,8 +97,6 @@ def test_every_command_knows_it(runs, tmp_path):
     assert inputs[0] == inputs[1] == {**inputs[2], "scored": None}
     assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
     assert "limit=12" in said("check", part, "--policy", policy, status=1)
-    policy.write_text("bounds: [{task: age_pairs, score: olt_share, max: 90}]\n")
-    said("check", one, "--policy", policy, status=2)
 
 
 @pytest.mark.slow
