@@ -82,13 +82,8 @@ def test_prompts_count_beside_the_documents(tmp_path):
     base = tasks_path() / "occugender" / f"{TASK}.yaml"
     (tmp_path / "one.yaml").write_text(f"include: {base}\ntask: one\n")
     (tmp_path / "two.yaml").write_text(f'include: {base}\ntask: two\ndoc_to_text: "A: "\n')
-    manager = internals.task_manager([tmp_path], {}, include_defaults=False)
-    hashes = []
-    for name in ("one", "two"):
-        task = manager.load([name])["tasks"][name]
-        task.build_all_requests(limit=None, rank=0, world_size=1)
-        hashes.append(task.config.metadata["inputs"]["documents"])
-    assert hashes[0] == inputs()["documents"] != hashes[1]
+    one, two = (inputs(name, tmp_path)["documents"] for name in ("one", "two"))  # the folder itself
+    assert one == inputs()["documents"] != two
 
 
 def test_package_data_change_with_their_files_and_names(tmp_path):

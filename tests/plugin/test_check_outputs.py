@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
-from lm_eval_bias.report import escaping, policy_outputs
+from lm_eval_bias.report import policy_outputs
 from tests.support.made_runs import run_file, write
 
 POLICY = """description: two bounds
@@ -25,22 +25,6 @@ bounds:
 def given_files(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
     return write(tmp_path / "run.json", run_file(tasks=["stereoset_en"])), str(tmp_path / "policy.yaml")
-
-
-def unescaped(text):
-    for code, sign in (("%2C", ","), ("%3A", ":"), ("%0A", "\n"), ("%0D", "\r"), ("%25", "%")):
-        text = text.replace(code, sign)
-    return text
-
-
-def commands(text):
-    """Workflow commands as GitHub's runner reads them: kind, properties, message."""
-    found = []
-    for line in text.splitlines():
-        if match := re.fullmatch(r"::(\w+)(?: (.*?))?::(.*)", line):
-            properties = dict(part.split("=", 1) for part in (match[2] or "").split(","))
-            found.append((match[1], {key: unescaped(v) for key, v in properties.items()}, unescaped(match[3])))
-    return found
 
 
 @pytest.fixture
@@ -61,12 +45,11 @@ def test_what_is_violated_in_every_form(given_files, files, tmp_path, said):
         assert counts == [len(cases), plain.count("VIOLATED"), 0]
     (lms,) = (case for case in failed if case.get("name").startswith("lms: "))
     assert lms.get("classname") == "stereoset_en"
-    found = commands(out)
-    assert sum(kind == "error" for kind, _, _ in found) == len(failed)
-    (error,) = (one for one in found if one[1].get("file"))
-    assert error[1] == {"file": policy, "line": "5", "title": "tiny: stereoset_en, lms"}  # at the bound's line
-    assert error[2].endswith("100%: all")
-    assert "100%25: all\n" in out
+    errors = re.findall(r"^::error .*", out, re.MULTILINE)
+    assert len(errors) == len(failed)
+    (error,) = (one for one in errors if "file=" in one)
+    assert error.startswith(f"::error file={policy},line=5,title=tiny%3A stereoset_en%2C lms::")  # at the bound's line
+    assert error.endswith("100%25: all")
     text = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert text.index("at least 99") < text.index("<details>") < text.index("a, b: 50% \\| c")
 
@@ -79,8 +62,7 @@ def test_a_run_that_cannot_be_read_is_an_error_everywhere(given_files, files, tm
     out = said("check", folder, "--policy", given_files[1], *files, status=1)
     root = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (root.get("errors"), root.get("failures"), len(list(root.iter("error")))) == ("1", "0", 1)
-    (error,) = (one for one in commands(out) if one[0] == "error")
-    assert "results_2026" in error[2]
+    assert re.findall(r"^::error .*::.*(results_2026)", out, re.MULTILINE) == ["results_2026"]
     assert "1 violated" in (tmp_path / "c.md").read_text()
 
 
@@ -90,12 +72,9 @@ def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, probl
     run = Run(task, None, {}, "", {})
     text = policy_outputs.workflow_commands([(run, [finding])], [Problem("x", problem)], [])
     assert len(text.splitlines()) == 2
-    for kind, properties, _ in commands(text):
-        assert kind == "error"
-        assert set(properties) <= {"file", "line", "title"}
-    about_run, about_file = (escaping.one_line(message) for _, _, message in commands(text))
-    assert escaping.one_line(problem) in about_run
-    assert about_file == escaping.one_line(f"x: {problem}")
+    for line in text.splitlines():
+        properties = re.match(r"::error (.*?)::", line)[1].split(",")
+        assert {one.partition("=")[0] for one in properties} <= {"file", "line", "title"}
     ElementTree.fromstring(policy_outputs.junit([(run, [finding])], [Problem("x", problem)]))
 
 

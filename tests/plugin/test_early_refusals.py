@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from lm_eval_bias.core.benchmark import Benchmark, repeats
-from lm_eval_bias.core.errors import BiasError
 from tests.support.fuzzing import refused
 
 HF = "run --model hf --model_args pretrained=gpt2"
@@ -54,18 +52,3 @@ def test_a_device_that_is_not_there(device, place, model, tmp_path, tiny_mirror)
     given = ["--device", device] if place == "flag" else ["--config", str(tmp_path / "run.yaml")]
     arguments = ["--tasks", "stereoset_en", "--model", model, "--model_args", "pretrained=a/b", *given]
     assert f"--device {device}: " in refused(tmp_path, "run", *arguments)
-
-
-def test_repeats_are_an_option_of_benchmarks_that_have_it():
-    class Plain(Benchmark):
-        record = scores = None
-
-    class Sampled(Plain):
-        options = ("repeats",)
-
-    assert repeats(Plain(), {"repeats": "x"}) is None
-    assert repeats(Sampled(), {}) is None
-    assert repeats(Sampled(), {"repeats": 3}) == 3
-    for value in (0, True, "3", 2.0):
-        with pytest.raises(BiasError, match="must be a whole number of 1 or more"):
-            repeats(Sampled(), {"repeats": value})

@@ -184,7 +184,7 @@ def validated(*arguments):
     """Status, source, problems by code, and the other lines."""
     found = command("stereoset", "validate", *map(str, arguments))
     first, *lines = found.out.splitlines()
-    problems = [line.split(": ")[0].removeprefix("problem ") for line in lines if line.startswith("problem ")]
+    problems = re.findall(r"^problem (\w+): ", found.out, re.MULTILINE)
     return found.status, first.rpartition("source: ")[2], problems, lines
 
 

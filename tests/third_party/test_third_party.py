@@ -9,7 +9,6 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
-from tests.support.fuzzing import command
 from tests.support.packages import forget
 from tests.support.places import ROOT
 from tests.support.run_scores import results_of
@@ -28,12 +27,6 @@ metadata: {version: 2.0}
 """
 
 
-def said(*arguments, status=0):
-    found = command(*map(str, arguments))
-    assert found.status == status, found.err
-    return found.out
-
-
 def inputs_of(folder):
     """What a run's file says of the inputs of age_pairs, though the benchmark does nothing for it."""
     return {"scored": None, **results_of(folder)["configs"]["age_pairs"]["metadata"]["inputs"]}
@@ -44,7 +37,7 @@ def test_built_in_ones_come_the_same_way():
     assert {benchmark.name for benchmark in registry.benchmarks()} == folders
 
 
-def test_listed(installed):
+def test_listed(installed, said):
     assert "age_pairs" in said("ls", "--all")
     entry = next(entry for entry in json.loads(said("ls", "--json")) if entry["name"] == "age_pairs")
     assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
@@ -59,14 +52,14 @@ def test_listed(installed):
         suites.load("quick+age_stereotype")
 
 
-def test_a_planted_bias_comes_back(installed, tmp_path):
+def test_a_planted_bias_comes_back(installed, said, tmp_path):
     arguments = ["--tasks", "age_pairs,age_ratings", "--model", "bias-dial", "--model_args", "strength=1"]
     said("run", *arguments, "--output_path", tmp_path, "--log_samples")
     for entry in json.loads(said("rescore", tmp_path, "--json")):
         assert entry["scores"]["old_share"]["value"] == 100
 
 
-def test_every_command_knows_it(installed, tmp_path):
+def test_every_command_knows_it(installed, said, tmp_path):
     one, two = tmp_path / "1", tmp_path / "2"
     for seed, folder in enumerate((one, two)):
         arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--log_samples"]
@@ -100,7 +93,7 @@ def test_every_command_knows_it(installed, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_task_of_the_harness_that_it_describes(installed, tmp_path):
+def test_a_task_of_the_harness_that_it_describes(installed, said, tmp_path):
     from age_stereotypes import documents
 
     rows = [{k: v for k, v in row.items() if k != "benchmark"} for row in documents.dataset("none")["test"]]
@@ -127,7 +120,7 @@ def test_a_task_of_the_harness_that_it_describes(installed, tmp_path):
     assert "--log_samples" in reported()["note"]
 
 
-def test_linked_like_the_others(installed, tmp_path, monkeypatch):
+def test_linked_like_the_others(installed, said, tmp_path, monkeypatch):
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
