@@ -41,6 +41,7 @@ CASES = [
     ("translate", "Did you mean stereoset translate?"),
     ("stereoset tranlate", "Did you mean stereoset translate"),
     ("ls --bogus", "--bogus"),
+    ("doctor --benchmark occugneder", "Did you mean occugender"),
     ("path gone", "no benchmark named 'gone'"),
     ("fetch gone", "no data named 'gone'"),
     # ---- run: names of tasks

@@ -192,7 +192,7 @@ def test_the_command_and_bad_usage(models, texts, tmp_path):
         done = command("nsp", "train", *options.split(), *more.split())
         assert (done.status, (tmp_path / "out").exists()) == (2, False)
         assert named in done.err.splitlines()[-1].removeprefix("lm-eval-bias: error: ")
-    done = command("nsp", "train", *options.split())
+    done = command("nsp", "train", *options.split(), "-o", f"{tmp_path}/good")
     assert done.status == 0
-    assert f"pretrained={tmp_path / 'out'}" in done.out
-    assert (tmp_path / "out").exists()
+    assert f"pretrained={tmp_path / 'good'}" in done.out
+    assert (tmp_path / "good").exists()
