@@ -46,7 +46,7 @@ RUN_FILES = st.one_of(
 )
 
 
-@fuzz(40, content=RUN_FILES, reader=st.sampled_from(READERS))
+@fuzz(25, content=RUN_FILES, reader=st.sampled_from(READERS))
 def test_run_files(folder, content, reader):
     (folder / "policy.yaml").write_text(BOUNDS)
     (folder / "run.json").write_bytes(content)
@@ -54,7 +54,7 @@ def test_run_files(folder, content, reader):
     judged(folder, name, str(folder / "run.json"), *more)
 
 
-@fuzz(20, content=mutated(RUN_FILE))
+@fuzz(12, content=mutated(RUN_FILE))
 def test_a_run_file_that_is_taken_round_trips(folder, content):
     def read_one(data):
         (folder / "run.json").write_text(json.dumps(data))

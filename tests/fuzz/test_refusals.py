@@ -100,7 +100,10 @@ CASES = [
     (f"{RUN} --model_args bogus=1", "bogus"),
     (f"{RUN} --model_args seeds=1", "Did you mean seed"),
     ("run --tasks occugender --model vllm", "vllm"),
+    ("run --tasks stereoset_en --model hf --model_args pretrained=a/b --device cdua", "--device cdua: "),
+    ("run --tasks stereoset_en --model hf-mlm --model_args pretrained=a/b --device mps:5", "--device mps:5: "),
     # ---- run: --config
+    ("run --config CONFIG/device.yaml", "--device cuda:9: "),
     ("run --config GONE", "GONE"),
     ("run --config CONFIG/bogus.yaml", "bogus_key"),
     ("run --config CONFIG/list.yaml", "list.yaml"),
@@ -201,6 +204,7 @@ CONFIGS = {
     "tasks": {"tasks": 3},
     "word": {"metadata": {"word": "pronouns"}},
     "limit": {"tasks": [], "limit": 5},
+    "device": {"model": "hf-packed", "model_args": "pretrained=a/b", "device": "cuda:9"},
 }
 BOUND = {"task": "stereoset_en", "score": "ss", "max": 60}
 POLICIES = {

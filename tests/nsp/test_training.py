@@ -35,13 +35,9 @@ def texts(tmp_path_factory):
 @pytest.fixture
 def quick(models, texts):
     """Settings of a training of seconds: 16 pairs an update."""
-
-    def settings(name, **more):
-        given = {"max_steps": 6, "batch_size": 8, "accumulate": 2, "evaluate_every": 2, "max_length": 96}
-        given |= {"body_rate": 1e-3, "held_out": 0.2, "trainer": {"use_cpu": True}}
-        return TrainingSettings(models[name], (texts,), **given | more)
-
-    return settings
+    given = {"max_steps": 6, "batch_size": 8, "accumulate": 2, "evaluate_every": 2, "max_length": 96}
+    given |= {"body_rate": 1e-3, "held_out": 0.2, "trainer": {"use_cpu": True}}
+    return lambda name, **more: TrainingSettings(models[name], (texts,), **given | more)
 
 
 def weights(folder):

@@ -12,7 +12,6 @@ from lm_eval.config.evaluate_config import EvaluatorConfig
 from tqdm import tqdm
 
 from lm_eval_bias.cli import main as cli
-from lm_eval_bias.cli import setup
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import extras
@@ -125,12 +124,3 @@ def test_every_argument_of_the_harness_is_passed_on():
     given = running.arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "model", "manager", "tracker")
     assert set(inspect.signature(simple_evaluate).parameters) - set(given) == {"bootstrap_iters"}
     assert (given["random_seed"], given["fewshot_random_seed"]) == (1, 4)
-
-
-def test_doctor_on_versions_and_data(monkeypatch, tmp_path):
-    versions = {"lm_eval": "0.4.5", "torch": "9.0", "transformers": "5.0"}
-    monkeypatch.setattr("importlib.metadata.version", versions.get)
-    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
-    found = list(setup.examine_installation())
-    for status, said in (("problem", "lm_eval 0.4.5"), ("note", "torch 9.0"), ("problem", str(tmp_path))):
-        assert any(own == status and said in text for own, text in found), said

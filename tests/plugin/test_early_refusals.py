@@ -4,10 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
-from tests.support.fuzzing import refused
-
 HF = "run --model hf --model_args pretrained=gpt2"
 REFUSALS = [
     ("--tasks occugender --metadata words=/no/such/file", "'/no/such/file'"),
@@ -40,15 +36,3 @@ def test_refused_before_anything_large_is_imported(tiny_mirror, tmp_path):
     assert len(lines) == len(REFUSALS)
     for line, (_, text) in zip(lines, REFUSALS, strict=True):
         assert text in line
-
-
-@pytest.mark.parametrize(("device", "place", "model"), [
-    ("cdua", "flag", "hf"),
-    ("cuda:9", "config", "hf-packed"),
-    ("mps:5", "flag", "hf-mlm"),
-])  # fmt: skip
-def test_a_device_that_is_not_there(device, place, model, tmp_path, tiny_mirror):
-    (tmp_path / "run.yaml").write_text(f"device: '{device}'\n")
-    given = ["--device", device] if place == "flag" else ["--config", str(tmp_path / "run.yaml")]
-    arguments = ["--tasks", "stereoset_en", "--model", model, "--model_args", "pretrained=a/b", *given]
-    assert f"--device {device}: " in refused(tmp_path, "run", *arguments)
