@@ -243,16 +243,13 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "folder"), [
-    ({"pretrained": "gpt2"}, "gpt2"),
     ({"pretrained": "openai-community/gpt2"}, "openai-community__gpt2"),
     ({"model": "org/a", "base_url": "http://localhost"}, "org__a"),
     ({"pretrained": "{here}/.venv/a model"}, r"a_model-[0-9a-f]{8}"),
     ({"pretrained": "{here}/.hidden"}, r"hidden-[0-9a-f]{8}"),
-    ({"pretrained": "./gone/.x/"}, r"x-[0-9a-f]{8}"),
     ({"pretrained": "/"}, r"model-[0-9a-f]{8}"),
     ({"pretrained": "gpt2", "peft": "{here}/adapter"}, r"adapter-[0-9a-f]{8}"),
     ({"seed": 1}, "hf"),
-    ({}, "hf"),
 ])  # fmt: skip
 def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
     arguments = {key: str(value).replace("{here}", str(tmp_path)) for key, value in arguments.items()}

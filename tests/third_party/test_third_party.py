@@ -3,13 +3,10 @@
 import json
 
 import pytest
-from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.harness import internals, linking
-from tests.support.packages import forget
 from tests.support.places import ROOT
 from tests.support.run_scores import results_of
 
@@ -118,16 +115,3 @@ def test_a_task_of_the_harness_that_it_describes(installed, said, tmp_path):
     log.unlink()
     assert reported()["value"] is None
     assert "--log_samples" in reported()["note"]
-
-
-def test_linked_like_the_others(installed, said, tmp_path, monkeypatch):
-    folder = tmp_path / "lm_eval" / "tasks"
-    folder.mkdir(parents=True)
-    monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
-    forget()
-    said("link")
-    task = TaskManager(include_path=str(folder), include_defaults=False).load(["age_pairs"])["tasks"]["age_pairs"]
-    assert len(task.eval_docs) == 24
-    assert not (folder / linking.FOLDER / "plain_age_pairs.yaml").exists()  # the harness's own
-    said("link", "--remove")
-    assert not (folder / linking.FOLDER).exists()
