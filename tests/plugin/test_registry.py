@@ -47,42 +47,32 @@ def test_nothing_of_the_harness_is_replaced():
         assert members.items() <= vars(cls).items()
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """Installs a distribution with these entry points."""
+def test_components_of_other_packages_are_registered_known_names_stay(tmp_path, monkeypatch):
     registration.register()  # what the harness fills on import stays when this test is over
     for name in internals.REGISTRIES.values():
         known = getattr(registry, name)
         monkeypatch.setattr(known, "_objs", dict(known._objs))
-
-    def install(text):
-        folder = tmp_path / "other-1.0.dist-info"
-        folder.mkdir()
-        (folder / "METADATA").write_text("Name: other\nVersion: 1.0\n")
-        (folder / "entry_points.txt").write_text(text)
-        (tmp_path / "other_filters.py").write_text(
-            "from lm_eval.api.filter import Filter\nfrom lm_eval.api.registry import register_filter\n"
-            "@register_filter('other_upper')\nclass Upper(Filter):\n    pass\n"
-        )
-        monkeypatch.syspath_prepend(tmp_path)
-        registration.declared.cache_clear()
-
-    yield install
-    registration.declared.cache_clear()
-
-
-def test_components_of_other_packages_are_registered_known_names_stay(installed):
     mine = registry.get_filter("bias_regard")
-    installed(
+    folder = tmp_path / "other-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: other\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
         "[lm_eval.filters]\nother_upper = other_filters:Upper\nbias_regard = other_filters:Upper\n"
         "[lm_eval.models]\nother-broken = no_such_module:Model\n"
     )
+    (tmp_path / "other_filters.py").write_text(
+        "from lm_eval.api.filter import Filter\nfrom lm_eval.api.registry import register_filter\n"
+        "@register_filter('other_upper')\nclass Upper(Filter):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    registration.declared.cache_clear()
     registration.register()
     assert registry.get_filter("other_upper").__module__ == "other_filters"
     assert registry.get_filter("bias_regard") is mine
     # it breaks when it is asked for, and breaks nothing else
     assert "other-broken" in internals.registries()["lm_eval.models"]
     assert "other-broken" not in registration.model_types()
+    registration.declared.cache_clear()
 
 
 def test_a_package_that_is_not_installed_says_so_once(monkeypatch, caplog):
