@@ -10,7 +10,8 @@ import shutil
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.runs import run_discovery, soundness
 from tests.support.fuzzing import command, refused
 from tests.support.made_runs import edited, harness_folder, run_file, write
 
@@ -79,15 +80,24 @@ def test_what_can_be_is_read(results, change):
     assert not problems
 
 
-@pytest.mark.parametrize(("task", "score", "high"), [("stereoset_en", "ss", 100), (TASK, "coverage", 1.2)])
-def test_a_run_file_is_held_to_the_same(task, score, high, tmp_path):
+@pytest.mark.parametrize(("task", "score", "cell"), [
+    ("stereoset_en", "ss", {"value": 100, "interval": [90, 100]}),
+    # of words of several tokens, each unmasked one by one: probabilities of several distributions may exceed 1
+    (TASK, "coverage", {"value": 1.2, "interval": [1.1, 1.0]}),
+])  # fmt: skip
+def test_a_run_file_is_held_to_the_same(task, score, cell, tmp_path):
     content = run_file(tasks=[task])
-    # coverage of words of several tokens, each unmasked one by one, is of several distributions: it may exceed 1
-    content["tasks"][task]["scores"][score] |= {"value": high, "interval": None, "stderr": None}
+    content["tasks"][task]["scores"][score] |= cell
     assert run_discovery.read([write(tmp_path / "good.json", content)])
     content["tasks"][task]["scores"][score]["value"] = 777.0
     with pytest.raises(BiasError, match=f"{task}: {score}: it is 777"):
         run_discovery.read([write(tmp_path / "odd.json", content)])
+
+
+def test_scores_of_unknown_benchmarks_are_held_to_their_own_ranges():
+    soundness.check_scores("somebody's", {"x": Value("x", 777.0)})
+    with pytest.raises(BiasError, match="x: it is 777"):
+        soundness.check_scores("somebody's", {"x": Value("x", 777.0, low=0.0, high=1.0)})
 
 
 @pytest.mark.parametrize("verb", ["report", "check"])
