@@ -51,6 +51,7 @@ CASES = [
     # ---- run: flags
     (f"{RUN} --limit nan", "--limit nan"),
     (f"{RUN} --limit 0", "--limit 0"),
+    (f"{RUN} --limit ten", "ten"),
     (f"{RUN} --include_path GONE", "--include_path GONE"),
     ("run --tasks my_task --model bias-chance --include_path OWN/benchmark", "benchmark"),
     ("run --tasks my_task --model bias-chance --include_path OWN/doc_to_choice", "doc_to_choice"),
@@ -68,7 +69,9 @@ CASES = [
     (f"{RUN} --metadata bad", "bad"),
     (f"{RUN} --metadata wrods=pronouns", "Did you mean words"),
     (f"{RUN} --metadata templates=BINARY", "BINARY"),
+    ("run --tasks gg_bbq_names --model bias-chance --metadata wording=9", "wording=9"),
     ("run --tasks stereoset_de --model bias-chance --metadata dataset=SET", "SET"),
+    ("run --tasks stereoset_en --model bias-chance --metadata bos=9", "bos"),
     ("run --tasks regard_de --model bias-chance --metadata repeats=0", "repeats"),
     (f"{RUN} --gen_kwargs bad", "--gen_kwargs"),
     (f"{RUN} --gen_kwargs '{{bad'", "JSON"),
@@ -86,14 +89,18 @@ CASES = [
     ("run --suite quack --model bias-chance", "Did you mean quick"),
     ("run --suite quick --tasks occugender_explicit --model bias-chance", "--tasks"),
     ("run --suite quick --config CONFIG/limit.yaml", "--limit"),
+    ("run --suite quick --samples '{\"a\": [1]}' --model bias-chance", "--samples"),
+    ("run --suite '' --model bias-chance", "--suite"),
     # ---- run: models
     ("run --tasks occugender --model hff", "Did you mean hf"),
+    ("run --tasks occugender --model ''", "--model"),
     ("run --tasks occugender", "pretrained="),
     ("run --tasks occugender --model hf-packed", "--model hf-packed --model_args: pretrained="),
     ("run --tasks stereoset_en --model hf-mlm", "--model hf-mlm --model_args: pretrained="),
     ("run --tasks stereoset_en_inter --model hf-nsp", "--model hf-nsp --model_args: pretrained="),
     ("run --tasks occugender --model hf --model_args pretrained=GONE", "pretrained=GONE"),
     ("run --tasks occugender --model hf --model_args pretrained=EMPTY", "EMPTY"),
+    ("run --tasks occugender --model hf --model_args pretrained=FILE", "FILE"),
     ("run --tasks occugender --model hf --model_args pretrained=no-such/model", "no-such/model"),
     ("run --tasks occugender --model hf --model_args gpt2", "gpt2"),
     ("run --tasks stereoset_en --model hf-mlm --model_args pretrained=x,bogus=1", "bogus"),
@@ -109,6 +116,7 @@ CASES = [
     ("run --config CONFIG/list.yaml", "list.yaml"),
     ("run --config CONFIG/tasks.yaml", "tasks"),
     ("run --config CONFIG/word.yaml", "'word'"),
+    ("run --config CONFIG/samples.yaml", "--samples GONE"),
     # ---- rescore
     ("rescore", "PATH"),
     ("rescore LOGS --words nonsense", "no word set named 'nonsense'"),
@@ -134,6 +142,7 @@ CASES = [
     # ---- leaderboard
     ("leaderboard", "RUNS_DIR"),
     ("leaderboard LOGS -o OUT/b.docx", ".docx"),
+    ("leaderboard EMPTY", "EMPTY"),
     ("leaderboard LOGS -o GONE/b.md", "GONE/b.md"),
     ("leaderboard LOGS -o OUT/board", "OUT/board"),
     # ---- check
@@ -147,10 +156,12 @@ CASES = [
     # ---- export, plot
     ("export", "--to"),
     ("export LOGS --to eee", "-o"),
+    ("export LOGS --to nonsense", "nonsense"),
     ("export LOGS --to predictions -o OUT/p.json --language xx", "xx"),
     ("export LOGS --to predictions -o OUT/p.json --variant xx", "--variant"),
     ("export LOGS --to hf-eval-results -o OUT/e", "--dataset"),
     ("ls --card nonsense", "nonsense"),
+    ("ls --card regard --suites", "--suites"),
     # ---- classify, train-regard, train-nsp
     ("regard classify", "FILE"),
     ("regard classify EMPTYFILE.txt --language de", "no texts"),
@@ -202,6 +213,7 @@ CASES = [
 CONFIGS = {
     "bogus": {"bogus_key": 1},
     "tasks": {"tasks": 3},
+    "samples": {"samples": "GONE"},
     "word": {"metadata": {"word": "pronouns"}},
     "limit": {"tasks": [], "limit": 5},
     "device": {"model": "hf-packed", "model_args": "pretrained=a/b", "device": "cuda:9"},

@@ -72,6 +72,7 @@ def test_signatures():
     kinds = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert {name for name in leb.__all__ if inspect.isclass(getattr(leb, name))} == kinds
     assert set(leb.__all__) == {*SIGNATURES, *kinds, "__version__"}
+    assert set(leb.__all__) <= set(dir(leb))
     # importing a module of that name would put it in the function's place
     assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(leb.__all__)
 

@@ -92,6 +92,7 @@ def without(*steps, value=None):
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
         (without("id", value=" "), "an empty id"),
         (without("bias_type", value="age"), "'age'"),
+        (without("sentences", value=3), "'sentences'"),
         (without("sentences", value=[]), "0 candidates"),
         (without("sentences", 1, "sentence"), "candidate 2: no 'sentence'"),
         (without("sentences", 1, "word", value=3), "'word'"),
