@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.run_data import Problem, Run
@@ -66,6 +66,7 @@ def test_a_run_that_cannot_be_read_is_an_error_everywhere(given_files, files, tm
     assert "1 violated" in (tmp_path / "c.md").read_text()
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, problem):
     finding = GateFinding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)
