@@ -42,16 +42,6 @@ def test_search_knows_every_section(site):
     assert {"gate.html", "reference/commands.html#compare", "benchmarks/es_bbq.html"} <= found
 
 
-GUIDES = ("start", "reading", "compare", "gate", "chat_models", "reports", "python-api")
-TYPED = ("429", "retry", "statistical significance", "exit code", "docker", "thinking", "gpu", "offline", "resume")
-
-
-@pytest.mark.parametrize("typed", TYPED)
-def test_what_people_type_stands_in_a_guide(typed):
-    texts = [(ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8") for guide in GUIDES]
-    assert any(typed in " ".join(text.lower().split()) for text in texts)
-
-
 def test_search_in_a_browser(site, browser):
     browser.open((site / "index.html").as_uri(), width=1280)
     browser.evaluate(

@@ -11,7 +11,6 @@ import yaml
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.data import sources
 from lm_eval_bias.gate import policy_file
 from lm_eval_bias.runs import run_file as record
 from lm_eval_bias.runs.run_discovery import read
@@ -21,7 +20,7 @@ from lm_eval_bias.tasks.regard.commands import classify
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
 from tests.support.example_items import DUTCH
-from tests.support.fuzzing import damaged, fuzz, judged, mutated, refused, taken
+from tests.support.fuzzing import damaged, fuzz, judged, mutated, taken
 from tests.support.made_mirror import tiny_frame
 from tests.support.made_runs import run_file
 
@@ -37,12 +36,8 @@ BOUNDS = (
     "allow: [words, task, limit=8]\nmax_unanswered_share: 0.2\n"
 )
 READERS = [
-    ("report", "--format", "json"),
-    ("report", "--format", "md"),
-    ("report", "--format", "csv"),
-    ("report", "--format", "latex"),
-    ("leaderboard", "--format", "json"),
-    ("leaderboard", "--format", "md"),
+    *(("report", "--format", form) for form in ("json", "md", "csv", "latex")),
+    *(("leaderboard", "--format", form) for form in ("json", "md")),
     ("check", "--policy", "POLICY"),
     ("compare",),
 ]
@@ -51,7 +46,7 @@ RUN_FILES = st.one_of(
 )
 
 
-@fuzz(40, content=RUN_FILES, reader=st.sampled_from(READERS))
+@fuzz(25, content=RUN_FILES, reader=st.sampled_from(READERS))
 def test_run_files(folder, content, reader):
     (folder / "policy.yaml").write_text(BOUNDS)
     (folder / "run.json").write_bytes(content)
@@ -59,7 +54,7 @@ def test_run_files(folder, content, reader):
     judged(folder, name, str(folder / "run.json"), *more)
 
 
-@fuzz(20, content=mutated(RUN_FILE))
+@fuzz(12, content=mutated(RUN_FILE))
 def test_a_run_file_that_is_taken_round_trips(folder, content):
     def read_one(data):
         (folder / "run.json").write_text(json.dumps(data))
@@ -93,14 +88,14 @@ SAVED = {
 }
 
 
-@fuzz(80, "tiny_mirror", data=st.data(), name=st.sampled_from(sorted(SAVED)))
+@fuzz(50, "tiny_mirror", data=st.data(), name=st.sampled_from(sorted(SAVED)))
 def test_saved_answers(tiny_mirror, data, name):
     path = tiny_mirror.parent / name
     path.write_bytes(data.draw(damaged(SAVED[name])))
     judged(tiny_mirror, "rescore", str(path), *(["--language", "en"] if "csv" not in name else []), "--json")
 
 
-@fuzz(60, data=st.data())
+@fuzz(30, data=st.data())
 def test_sets_of_ones_own(folder, data):
     path = folder / "nl.json"
     own_sets.write(path, own_sets.DataSet("nl", DUTCH, {"engine": "none"}))
@@ -142,7 +137,7 @@ WRITTEN = {
 }  # fmt: skip
 
 
-@fuzz(300, data=st.data(), name=st.sampled_from(sorted(WRITTEN)))
+@fuzz(200, data=st.data(), name=st.sampled_from(sorted(WRITTEN)))
 def test_files_that_users_write(folder, data, name):
     good, reader = WRITTEN[name]
     path = folder / name
@@ -157,31 +152,28 @@ def test_yaml_with_other_values(folder, data, name):
     content, reader = YAML[name]
     (folder / name).write_text(yaml.safe_dump(data.draw(mutated(content)), allow_unicode=True))
     found = taken(reader, folder / name)
-    if found is not None and name == "words.yaml":
-        (folder / name).write_text(yaml.safe_dump(found, allow_unicode=True))
-        assert reader(folder / name) == found
     if found is not None and name == "policy.yaml":
         assert all(bound.low <= bound.high for bound in found.bounds)
 
 
-BAD_YAML = {
-    "empty": b"",
-    "a control character": b"a: \x00\n",
-    "deep": b"[" * 5_000,
-    "no date": b"a: 2024-13-45\n",
-    "an object": b"a: !!python/object/apply:os.system [echo]\n",
-    "two documents": b"a: 1\n---\nb: 2\n",
-    "too large": b"#" * (1 << 20) + b"\n",
-    "a list": b"- a\n",
-}
+BAD_YAML = [
+    b"",
+    b"a: \x00\n",
+    b"[" * 1_000,
+    b"a: 2024-13-45\n",
+    b"a: !!python/object/apply:os.system [echo]\n",
+    b"a: 1\n---\nb: 2\n",
+    b"#" * (1 << 20) + b"\n",
+    b"- a\n",
+]
 
 
-@pytest.mark.parametrize("name", BAD_YAML)
-def test_yaml_that_is_none(name, tmp_path):
-    for file, (_, reader) in YAML.items():
-        (tmp_path / file).write_bytes(BAD_YAML[name])
+@pytest.mark.parametrize("file", YAML)
+def test_yaml_that_is_none(file, tmp_path):
+    for content in BAD_YAML:
+        (tmp_path / file).write_bytes(content)
         with pytest.raises(BiasError, match=file):
-            reader(tmp_path / file)
+            YAML[file][1](tmp_path / file)
 
 
 # ---- heads and downloads
@@ -190,32 +182,10 @@ def test_yaml_that_is_none(name, tmp_path):
 @fuzz(40, data=st.data(), name=st.sampled_from([heads.CONFIG, heads.WEIGHTS]))
 def test_heads(folder, data, name):
     rng = np.random.default_rng(1)
-    member = [
-        (rng.normal(size=s).astype(np.float32), rng.normal(size=s[0]).astype(np.float32)) for s in [(4, 6), (3, 4)]
-    ]
-    heads.save(
-        folder / "head", heads.Head([member], {"encoder": "e", "probe": [[0.0] * 6] * 2, "warning": "w"}), "card"
-    )
+    layers = [(rng.normal(size=s).astype("f4"), rng.normal(size=s[0]).astype("f4")) for s in [(4, 6), (3, 4)]]
+    head = heads.Head([layers], {"encoder": "e", "probe": [[0.0] * 6] * 2, "warning": "w"})
+    heads.save(folder / "head", head, "card")
     path = folder / "head" / name
     path.write_bytes(data.draw(damaged(path.read_bytes())))
     found = taken(heads.read, folder / "head")
     assert found is None or np.isfinite(found.probabilities(np.eye(6))).all()
-
-
-@pytest.mark.parametrize("kind", ["cut", "changed", "folder", "loop"])
-def test_a_damaged_download_is_not_taken(kind, tiny_mirror, monkeypatch):
-    source = sources.manifest().files["stereoset_en_inter"]
-    good = (tiny_mirror / source.repository / source.path).read_bytes()
-    monkeypatch.delenv("LM_EVAL_BIAS_DATA")
-    path = sources.cached_path(source)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(good)
-    assert sources.locate(source.name) == path
-    path.unlink()
-    {
-        "cut": lambda: path.write_bytes(good[:-1]),
-        "changed": lambda: path.write_bytes(good[:-1] + b"?"),
-        "folder": path.mkdir,
-        "loop": lambda: path.symlink_to(path),
-    }[kind]()
-    assert source.name in refused(path.parent, "fetch", source.name)

@@ -37,13 +37,14 @@ RUN = "run --tasks occugender --model bias-chance"
 CASES = [
     # ---- the command itself
     ("", "no command"),
-    ("rum", "rum"),
+    ("rum", "Did you mean run"),
+    ("translate", "Did you mean stereoset translate?"),
+    ("stereoset tranlate", "Did you mean stereoset translate"),
     ("ls --bogus", "--bogus"),
+    ("doctor --benchmark occugneder", "Did you mean occugender"),
     ("path gone", "no benchmark named 'gone'"),
-    ("doctor --bogus", "--bogus"),
     ("fetch gone", "no data named 'gone'"),
     # ---- run: names of tasks
-    ("run --tasks occugneder --model bias-chance", "Did you mean occugender"),
     ("run --tasks , --model bias-chance", "no task is named"),
     ("run --model bias-chance", "no task is named"),
     ("run --tasks 'occugender_x*' --model bias-chance", "no task matches 'occugender_x*'"),
@@ -64,16 +65,16 @@ CASES = [
     (f"{RUN} --samples '{{\"occugender_explicit\": [9999]}}'", "no document 9999"),
     (f"{RUN} --samples '{{\"occugender_explicit\": [1]}}' --limit 3", "--limit"),
     (f"{RUN} --samples '{{\"gg_bbq\": [1]}}'", "gg_bbq"),
+    (f"{RUN} --samples '{{\"occugender_expl\": [1]}}'", "Did you mean occugender_explicit"),
     (f"{RUN} --metadata bad", "bad"),
     (f"{RUN} --metadata wrods=pronouns", "Did you mean words"),
-    (f"{RUN} --metadata words=nonsense", "nonsense"),
     (f"{RUN} --metadata templates=BINARY", "BINARY"),
-    ("run --tasks gg_bbq_names --model bias-chance --metadata wording=9", "from 1 to 5"),
+    ("run --tasks gg_bbq_names --model bias-chance --metadata wording=9", "wording=9"),
     ("run --tasks stereoset_de --model bias-chance --metadata dataset=SET", "SET"),
     ("run --tasks stereoset_en --model bias-chance --metadata bos=9", "bos"),
     ("run --tasks regard_de --model bias-chance --metadata repeats=0", "repeats"),
-    ("run --tasks regard_de --model bias-chance --metadata classifier=nonsense", "nonsense"),
     (f"{RUN} --gen_kwargs bad", "--gen_kwargs"),
+    (f"{RUN} --gen_kwargs '{{bad'", "JSON"),
     ("run --tasks regard_de --model bias-chance --gen_kwargs temperature=0", "temperature"),
     (f"{RUN} --batch_size many", "--batch_size many"),
     (f"{RUN} --seed x", "--seed"),
@@ -86,14 +87,17 @@ CASES = [
     (f"{RUN} --trackio_args bad", "--trackio_args"),
     (f"{RUN} --suite quick", "--suite quick"),
     ("run --suite quack --model bias-chance", "Did you mean quick"),
-    ("run --suite '' --model bias-chance", "--suite"),
-    ("run --suite quick --limit 3 --model bias-chance", "--limit"),
+    ("run --suite quick --tasks occugender_explicit --model bias-chance", "--tasks"),
+    ("run --suite quick --config CONFIG/limit.yaml", "--limit"),
     ("run --suite quick --samples '{\"a\": [1]}' --model bias-chance", "--samples"),
+    ("run --suite '' --model bias-chance", "--suite"),
     # ---- run: models
     ("run --tasks occugender --model hff", "Did you mean hf"),
     ("run --tasks occugender --model ''", "--model"),
     ("run --tasks occugender", "pretrained="),
-    ("run --tasks occugender --model hf --model_args dtype=float32", "pretrained="),
+    ("run --tasks occugender --model hf-packed", "--model hf-packed --model_args: pretrained="),
+    ("run --tasks stereoset_en --model hf-mlm", "--model hf-mlm --model_args: pretrained="),
+    ("run --tasks stereoset_en_inter --model hf-nsp", "--model hf-nsp --model_args: pretrained="),
     ("run --tasks occugender --model hf --model_args pretrained=GONE", "pretrained=GONE"),
     ("run --tasks occugender --model hf --model_args pretrained=EMPTY", "EMPTY"),
     ("run --tasks occugender --model hf --model_args pretrained=FILE", "FILE"),
@@ -103,12 +107,16 @@ CASES = [
     (f"{RUN} --model_args bogus=1", "bogus"),
     (f"{RUN} --model_args seeds=1", "Did you mean seed"),
     ("run --tasks occugender --model vllm", "vllm"),
+    ("run --tasks stereoset_en --model hf --model_args pretrained=a/b --device cdua", "--device cdua: "),
+    ("run --tasks stereoset_en --model hf-mlm --model_args pretrained=a/b --device mps:5", "--device mps:5: "),
     # ---- run: --config
+    ("run --config CONFIG/device.yaml", "--device cuda:9: "),
     ("run --config GONE", "GONE"),
     ("run --config CONFIG/bogus.yaml", "bogus_key"),
     ("run --config CONFIG/list.yaml", "list.yaml"),
     ("run --config CONFIG/tasks.yaml", "tasks"),
-    ("run --config CONFIG/samples_file.yaml", "--samples GONE"),
+    ("run --config CONFIG/word.yaml", "'word'"),
+    ("run --config CONFIG/samples.yaml", "--samples GONE"),
     # ---- rescore
     ("rescore", "PATH"),
     ("rescore LOGS --words nonsense", "no word set named 'nonsense'"),
@@ -122,6 +130,7 @@ CASES = [
     ("compare LOGS SECOND --unpaired --scores sss", "--scores sss"),
     ("compare LOGS SECOND --base gpt2", "--base gpt2"),
     ("compare LOGS GONE", "GONE"),
+    ("compare LOGS SECOND --all-scores", "--all-scores"),
     # ---- report
     ("report", "RUN"),
     ("report LOGS", "-o"),
@@ -129,29 +138,27 @@ CASES = [
     ("report LOGS -o GONE/r.html", "GONE/r.html"),
     ("report LOGS SECOND --name x -o OUT/r.html", "--name"),
     ("report LOGS -o OUT/r.html --items -1", "--items -1"),
-    ("report GONE -o OUT/r.html", "GONE"),
     ("report EMPTY -o OUT/r.html", "EMPTY"),
     # ---- leaderboard
     ("leaderboard", "RUNS_DIR"),
     ("leaderboard LOGS -o OUT/b.docx", ".docx"),
+    ("leaderboard EMPTY", "EMPTY"),
     ("leaderboard LOGS -o GONE/b.md", "GONE/b.md"),
     ("leaderboard LOGS -o OUT/board", "OUT/board"),
-    ("leaderboard EMPTY", "EMPTY"),
     # ---- check
     ("check", "--policy"),
     ("check --policy POLICY/good.yaml", "RUN"),
-    ("check LOGS --policy POLICY/bogus.yaml", "bogus"),
-    ("check LOGS --policy POLICY/empty.yaml", "empty.yaml"),
-    ("check LOGS --policy POLICY/number.yaml", "number.yaml"),
-    ("check LOGS --policy POLICY/order.yaml", "order.yaml"),
+    ("check RUN", "--policy"),
+    ("check RUN --policy GONE", "GONE"),
+    ("check GONE --policy POLICY/good.yaml", "GONE"),
     ("check LOGS --policy POLICY/task.yaml", "no_such_task"),
     ("check LOGS --policy POLICY/score.yaml", "no_such_score"),
     # ---- export, plot
     ("export", "--to"),
     ("export LOGS --to eee", "-o"),
+    ("export LOGS --to nonsense", "nonsense"),
     ("export LOGS --to predictions -o OUT/p.json --language xx", "xx"),
     ("export LOGS --to predictions -o OUT/p.json --variant xx", "--variant"),
-    ("export LOGS --to nonsense", "nonsense"),
     ("export LOGS --to hf-eval-results -o OUT/e", "--dataset"),
     ("ls --card nonsense", "nonsense"),
     ("ls --card regard --suites", "--suites"),
@@ -159,14 +166,12 @@ CASES = [
     ("regard classify", "FILE"),
     ("regard classify EMPTYFILE.txt --language de", "no texts"),
     ("regard classify TEXTS --language xx", "xx"),
-    ("regard classify TEXTS --classifier nonsense", "nonsense"),
     ("regard classify TEXTS --classifier light -o OUT/x.xlsx", "x.xlsx"),
     ("regard classify TABLE --column nonsense", "nonsense"),
     ("nsp train", "--model"),
     ("nsp train --model x --corpus ./GONE --language en -o OUT/n", "./GONE"),
     ("nsp train --model x --corpus EMPTY --language english -o OUT/n", "--language english"),
     ("nsp train --model x --corpus EMPTY --language en --held_out nan -o OUT/n", "--held_out nan"),
-    ("nsp train --model x --corpus EMPTY --language en --epochs nan -o OUT/n", "--epochs nan"),
     ("nsp train --model x --corpus EMPTY --language en --head_rate 0 -o OUT/n", "--head_rate 0"),
     ("nsp train --model x --corpus EMPTY --language en --batch_size 0 -o OUT/n", "--batch_size 0"),
     ("nsp train --model x --corpus EMPTY --language en --language de --language es -o OUT/n", "--language"),
@@ -176,7 +181,6 @@ CASES = [
     ("stereoset translate --to it --engine nonsense -o OUT/it", "nonsense"),
     ("stereoset translate --to it --engine hf: -o OUT/it", "hf:"),
     ("stereoset translate --to it --engine file:TABLE -o OUT/it --limit 0", "--limit 0"),
-    ("stereoset translate --to it --engine file:TABLE -o OUT/it --limit x", "'x'"),
     ("stereoset translate --to it --engine file:TABLE -o OUT/it --batch_size 0", "--batch_size 0"),
     ("stereoset validate", "FILE"),
     ("gg_bbq validate SET", "gg_bbq"),
@@ -209,59 +213,61 @@ CASES = [
 CONFIGS = {
     "bogus": {"bogus_key": 1},
     "tasks": {"tasks": 3},
-    "samples": {"samples": [1]},
-    "samples_file": {"samples": "GONE"},
+    "samples": {"samples": "GONE"},
+    "word": {"metadata": {"word": "pronouns"}},
+    "limit": {"tasks": [], "limit": 5},
+    "device": {"model": "hf-packed", "model_args": "pretrained=a/b", "device": "cuda:9"},
 }
 BOUND = {"task": "stereoset_en", "score": "ss", "max": 60}
 POLICIES = {
     "good": {"bounds": [BOUND]},
-    "bogus": {"bounds": [BOUND], "bogus": 1},
-    "empty": {"bounds": []},
-    "number": {"bounds": [{**BOUND, "max": "sixty"}]},
-    "order": {"bounds": [{**BOUND, "min": 70}]},
     "task": {"bounds": [{**BOUND, "task": "no_such_task"}]},
     "score": {"bounds": [{**BOUND, "score": "no_such_score"}]},
 }
 
 
-def _without(key):
-    return "".join(line for line in OWN_TASK.splitlines(keepends=True) if not line.strip().startswith(f"{key}:"))
+OWN = {
+    "whole": OWN_TASK,
+    "benchmark": OWN_TASK.replace("  benchmark: occugender\n", ""),
+    "doc_to_choice": OWN_TASK.replace("doc_to_choice: words\n", ""),
+    "function": OWN_TASK.replace("hooks.dataset", "hooks.no_such_function"),
+    "bogus": f"{OWN_TASK}bogus: 1\n",
+}
+CANDIDATES = [
+    {"id": f"c{label}", "word": word, "sentence": f"Lei è {word}.", "gold_label": label}
+    for label, word in (("stereotype", "buona"), ("anti-stereotype", "cattiva"), ("unrelated", "carta"))
+]
+ITEM = {"id": "i1", "target": "lei", "bias_type": "gender", "context": "Lei è BLANK.", "sentences": CANDIDATES}
+BINARY = bytes(range(256)) * 20
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, small_run):
     """A folder with what command lines name, made once: nothing may change it."""
     tmp_path = tmp_path_factory.mktemp("given")
-    for name in ("EMPTY", "OUT", "CONFIG", "POLICY", "OWN"):
+    for name in ("EMPTY", "OUT"):
         (tmp_path / name).mkdir()
-    (tmp_path / "FILE").write_text("x\n")
-    (tmp_path / "EMPTYFILE.txt").write_text("")
-    for name in ("BINARY", "BINARY.json"):
-        (tmp_path / name).write_bytes(bytes(range(256)) * 20)
-    (tmp_path / "TEXTS.txt").write_text("Die Frau lacht.\n")
-    (tmp_path / "TABLE.csv").write_text("text,gender\nDie Frau lacht.,female\n")
-    (tmp_path / "RUN.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
-    (tmp_path / "SECOND.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
     shutil.copytree(small_run, tmp_path / "LOGS")
-    candidates = [
-        {"id": f"c{label}", "word": word, "sentence": f"Lei è {word}.", "gold_label": label}
-        for label, word in (("stereotype", "buona"), ("anti-stereotype", "cattiva"), ("unrelated", "carta"))
-    ]
-    item = {"id": "i1", "target": "lei", "bias_type": "gender", "context": "Lei è BLANK.", "sentences": candidates}
-    (tmp_path / "SET.json").write_text(json.dumps({"language": "it", "data": {"intrasentence": [item]}}))
-    for name, content in CONFIGS.items():
-        full = {"tasks": ["occugender"], "model": "bias-chance", **content}
-        (tmp_path / "CONFIG" / f"{name}.yaml").write_text(yaml.safe_dump(full))
-    (tmp_path / "CONFIG" / "list.yaml").write_text("- a\n")
-    for name, content in POLICIES.items():
-        (tmp_path / "POLICY" / f"{name}.yaml").write_text(yaml.safe_dump(content))
-    own = {key: _without(key) for key in ("benchmark", "doc_to_choice")}
-    own["whole"] = OWN_TASK
-    own["function"] = OWN_TASK.replace("hooks.dataset", "hooks.no_such_function")
-    own["bogus"] = f"{OWN_TASK}bogus: 1\n"
-    for name, content in own.items():
-        (tmp_path / "OWN" / name).mkdir()
-        (tmp_path / "OWN" / name / "my_task.yaml").write_text(content)
+    run = json.dumps(run_file(tasks=("stereoset_en",)))
+    configs = {name: {"tasks": ["occugender"], "model": "bias-chance", **content} for name, content in CONFIGS.items()}
+    files = {
+        "FILE": "x\n",
+        "EMPTYFILE.txt": "",
+        "BINARY": BINARY,
+        "BINARY.json": BINARY,
+        "TEXTS.txt": "Die Frau lacht.\n",
+        "TABLE.csv": "text,gender\nDie Frau lacht.,female\n",
+        "RUN.json": run,
+        "SECOND.json": run,
+        "SET.json": json.dumps({"language": "it", "data": {"intrasentence": [ITEM]}}),
+        "CONFIG/list.yaml": "- a\n",
+        **{f"CONFIG/{name}.yaml": yaml.safe_dump(content) for name, content in configs.items()},
+        **{f"POLICY/{name}.yaml": yaml.safe_dump(content) for name, content in POLICIES.items()},
+        **{f"OWN/{name}/my_task.yaml": content for name, content in OWN.items()},
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path / "mirror", patch)
         yield tmp_path
@@ -279,12 +285,12 @@ FILES = {"TEXTS": "TEXTS.txt", "TABLE": "TABLE.csv", "SET": "SET.json", "SECOND"
 
 
 def words(line):
-    """A command line's words; those in capitals name the fixture's files, LONG a name of 5,000 letters."""
+    """A command line's words; those in capitals name the fixture's files."""
     given = []
     for word in shlex.split(line):
         for name, file in FILES.items():
-            word = word[: -len(name)] + file if word.endswith(name) and not word.endswith(file) else word
-        given.append("x" * 5000 if word == "LONG" else word)
+            word = word[: -len(name)] + file if word.endswith(name) else word
+        given.append(word)
     return given
 
 
@@ -294,10 +300,3 @@ def test_bad_input_is_refused_in_one_line(line, says, place):
     assert (FILES.get(says, says) if says in shlex.split(line) else says) in refusal
     assert [inside for inside in INSIDES if inside in refusal] == []
     assert len(refusal) < 2200
-
-
-@pytest.mark.parametrize("name", ["hf", "hf-packed", "hf-mlm", "hf-nsp"])
-def test_a_model_type_says_which_argument_is_missing(name, place):
-    task = {"hf-mlm": "stereoset_en", "hf-nsp": "stereoset_en_inter"}.get(name, "occugender")
-    refusal = refused(place, "run", "--tasks", task, "--model", name)
-    assert f"--model {name} --model_args: pretrained= is missing" in refusal

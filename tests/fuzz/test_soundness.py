@@ -9,12 +9,11 @@ import shutil
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.runs import run_discovery, soundness
 from tests.support.fuzzing import command, refused
-from tests.support.made_runs import harness_folder, run_file, write
+from tests.support.made_runs import edited, harness_folder, run_file, write
 
 TASK, SCORE = "occugender_explicit", "stereotype_gap"
 POLICY = f"bounds:\n  - {{task: {TASK}, score: {SCORE}, max: 0.99, on: point}}\n"
@@ -32,79 +31,67 @@ def meaning(**fields):
     return lambda results, metric: metric.update(fields)
 
 
-IMPOSSIBLE = [
-    (value(777.0), "it is 777, outside of its range of -1 to 1"),
-    (value(-1.0001), "it is -1.0001, outside"),
-    (value(math.inf), "it is inf, outside"),
+@pytest.fixture
+def results(tmp_path):
+    """A run's folder, its result file, and what changes a score in it."""
+    folder = harness_folder(tmp_path / "run")
+    (path,) = (tmp_path / "run").rglob("results_*.json")
+
+    def change(how):
+        def of_score(content):
+            metric = next(m for m in content["configs"][TASK]["metric_list"] if m["metric"] == SCORE)
+            how(content["results"][TASK], metric)
+
+        edited(folder, of_score)
+
+    return path, change
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (value(777.0), "it is 777, "),
+    (value(-1.0001), "it is -1.0001, "),
+    (value(math.inf), "it is inf, "),
     (stderr(-0.1), "its standard error is -0.1"),
     (meaning(interval=[0.2, -0.2]), "its interval [0.2, -0.2] "),
     (meaning(interval=[-1.5, 0.5]), "its interval [-1.5, 0.5] "),
     (meaning(interval=[math.nan, 0.5]), "its interval [nan, 0.5] "),
     (meaning(fixed_interval=[0.5, 0.1]), "its interval of the items as given [0.5, 0.1] "),
     (meaning(range=[1, -1], interval=None), "it is "),
-]
-
-
-@pytest.fixture
-def results(tmp_path):
-    harness_folder(tmp_path / "run")
-    (path,) = (tmp_path / "run").rglob("results_*.json")
-    return path
-
-
-def edit(path, change):
-    content = json.loads(path.read_text())
-    metric = next(m for m in content["configs"][TASK]["metric_list"] if m["metric"] == SCORE)
-    change(content["results"][TASK], metric)
-    path.write_text(json.dumps(content))
-
-
-@pytest.mark.parametrize(("change", "says"), IMPOSSIBLE)
+])  # fmt: skip
 def test_what_cannot_be_is_refused_with_its_place(results, change, says):
-    assert run_discovery.read([results])
-    edit(results, change)
-    with pytest.raises(BiasError) as refusal:
-        run_discovery.read([results])
-    assert f"{results}: {TASK}: {SCORE}: {says}" in str(refusal.value)
+    path, edit = results
+    edit(change)
+    with pytest.raises(BiasError, match=re.escape(f"{path}: {TASK}: {SCORE}: {says}")):
+        run_discovery.read([path])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        value(-1.0 - 1e-15),  # rounding at the end of the range
-        meaning(interval=[-1.0 - 1e-15, 1.0 + 1e-15]),
-        stderr("N/A"),
-        stderr(0.0),  # of older versions: no certainty, but no damage
-    ],
-)
+@pytest.mark.parametrize("change", [
+    value(-1.0 - 1e-15),  # rounding at the end of the range
+    meaning(interval=[-1.0 - 1e-15, 1.0 + 1e-15]),
+    stderr("N/A"),
+    stderr(0.0),  # of older versions: no certainty, but no damage
+])  # fmt: skip
 def test_what_can_be_is_read(results, change):
-    edit(results, lambda scores, metric: metric.update(interval=None))
-    edit(results, change)
-    (run,), problems = run_discovery.read([results])
+    path, edit = results
+    edit(meaning(interval=None))
+    edit(change)
+    (run,), problems = run_discovery.read([path])
     assert SCORE in run.tasks[TASK].scores
     assert not problems
 
 
-def test_a_run_file_is_held_to_the_same(tmp_path):
-    content = run_file(tasks=["stereoset_en"])
-    content["tasks"]["stereoset_en"]["scores"]["ss"] |= {"value": 777.0, "interval": [759.2, 100]}
-    with pytest.raises(BiasError, match="stereoset_en: ss: it is 777, outside of its range of 0 to 100"):
+@pytest.mark.parametrize(("task", "score", "cell"), [
+    ("stereoset_en", "ss", {"value": 100, "interval": [90, 100]}),
+    # of words of several tokens, each unmasked one by one: probabilities of several distributions may exceed 1
+    (TASK, "coverage", {"value": 1.2, "interval": [1.1, 1.0]}),
+])  # fmt: skip
+def test_a_run_file_is_held_to_the_same(task, score, cell, tmp_path):
+    content = run_file(tasks=[task])
+    content["tasks"][task]["scores"][score] |= cell
+    assert run_discovery.read([write(tmp_path / "good.json", content)])
+    content["tasks"][task]["scores"][score]["value"] = 777.0
+    with pytest.raises(BiasError, match=f"{task}: {score}: it is 777"):
         run_discovery.read([write(tmp_path / "odd.json", content)])
-
-
-@pytest.mark.parametrize("verb", ["report", "check"])
-def test_every_command_reads_the_good_ones_and_names_the_bad_one(verb, results, tmp_path, capsys):
-    edit(results, value(777.0))
-    for shift, name in enumerate(("good", "fine")):
-        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    more = ["--format", "md"] if verb == "report" else ["--policy", str(tmp_path / "policy.yaml")]
-    status = main([verb, *(str(tmp_path / name) for name in ("run", "good", "fine")), *more])
-    output = capsys.readouterr()
-    assert status == (1 if verb == "check" else 0), output.err
-    assert output.out
-    (line,) = [line for line in output.err.splitlines() if "777" in line]
-    assert f"{results}: {TASK}: {SCORE}: it is 777, outside of its range of -1 to 1" in line
 
 
 def test_scores_of_unknown_benchmarks_are_held_to_their_own_ranges():
@@ -113,15 +100,18 @@ def test_scores_of_unknown_benchmarks_are_held_to_their_own_ranges():
         soundness.check_scores("somebody's", {"x": Value("x", 777.0, low=0.0, high=1.0)})
 
 
-def test_a_score_that_some_models_take_beyond_its_range(tmp_path):
-    # words of one, two and more tokens, each unmasked one by one: their probabilities are of several distributions
-    content = run_file(tasks=[TASK])
-    coverage = content["tasks"][TASK]["scores"]["coverage"]
-    coverage |= {"value": 1.2, "interval": [1.1, 1.0]}
-    assert run_discovery.read([write(tmp_path / "masked.json", content)])
-    coverage["value"] = 777.0
-    with pytest.raises(BiasError, match="coverage: it is 777"):
-        run_discovery.read([write(tmp_path / "odd.json", content)])
+@pytest.mark.parametrize("verb", ["report", "check"])
+def test_every_command_reads_the_good_ones_and_names_the_bad_one(verb, results, tmp_path):
+    path, edit = results
+    edit(value(777.0))
+    for shift, name in enumerate(("good", "fine")):
+        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    more = ["--format", "md"] if verb == "report" else ["--policy", str(tmp_path / "policy.yaml")]
+    outcome = command(verb, *(str(tmp_path / name) for name in ("run", "good", "fine")), *more)
+    assert outcome.status == (1 if verb == "check" else 0), outcome.err
+    assert outcome.out
+    assert f"{path}: {TASK}: {SCORE}: it is 777" in outcome.err
 
 
 def change(path, edit):
@@ -134,12 +124,6 @@ def change(path, edit):
 @pytest.fixture
 def mixed(small_run, tmp_path):
     return shutil.copytree(small_run, tmp_path / "mixed")
-
-
-def test_logs_in_another_order(mixed):
-    change(next(mixed.rglob("samples_stereoset_en_2*")), lambda lines: lines.reverse())
-    outcome = command("rescore", str(mixed))
-    assert (outcome.status, outcome.err) == (0, "")
 
 
 def relabelled(lines):
@@ -159,7 +143,7 @@ def test_the_log_of_other_documents(edit, mixed):
     assert "its samples have other documents or prompts than the run (results_" in refused(mixed, "rescore", str(mixed))
 
 
-LINE = '{"doc": {"benchmark": "%s"}, "filtered_resps": [], "doc_id": %s}\n'
+OF_ANOTHER = '{"doc": {"benchmark": "mmlu"}, "filtered_resps": [], "doc_id": 0}\n'
 DAMAGED = {
     "cut": (lambda raw: raw[:-20], " line 8: "),
     "cut at a line": (lambda raw: raw[: raw[:-1].rindex(b"\n") + 1], "7 documents, but the run scored 8"),
@@ -169,7 +153,7 @@ DAMAGED = {
     "odd answers": (lambda raw: raw.replace(b'"filtered_resps": [', b'"filtered_resps": [["x"], ', 1), " line 1: "),
     "twice": (lambda raw: raw.replace(b'"doc_id": 1,', b'"doc_id": 0,', 1), " line 2: document 0 appears twice"),
     "no number": (lambda raw: raw.replace(b'"doc_id": 0,', b'"doc_id": "0",', 1), " line 1: "),
-    "another's": (lambda raw: (LINE % ("mmlu", 0)).encode(), " line 1: "),
+    "another's": (lambda raw: OF_ANOTHER.encode(), " line 1: "),
     "nothing": (lambda raw: b"\n", ""),
     "no fields": (lambda raw: raw.replace(b'"candidates":', b'"x":', 1), "document 0: "),
     "deep": (lambda raw: b"[" * 100_000, " line 1: "),
@@ -186,11 +170,12 @@ def test_damaged_logs(kind, mixed):
 
 def test_logs_of_others_in_a_folder_are_passed_over(mixed):
     log = next(mixed.rglob("samples_stereoset_en_2*"))
-    (other := log.with_name(log.name.replace("stereoset_en", "mmlu"))).write_text(LINE % ("mmlu", 0))
+    other = log.with_name(log.name.replace("stereoset_en", "mmlu"))
+    other.write_text(OF_ANOTHER)
+    change(log, lambda lines: lines.reverse())  # their order doesn't matter
     outcome = command("rescore", str(mixed), "--json")
     assert (outcome.status, len(json.loads(outcome.out))) == (0, 4)
-    (line,) = outcome.err.splitlines()
-    assert f"skipped: {other} line 1: " in line
+    assert f"skipped: {other} line 1: " in outcome.err
     assert str(other) in refused(mixed, "rescore", str(other))
 
 
@@ -198,75 +183,48 @@ def test_logs_of_others_in_a_folder_are_passed_over(mixed):
 
 
 @pytest.fixture
-def folder(small_run, tmp_path):
+def strict(mixed, tmp_path):
+    """The status of ``check``, without and with ``--strict``, and what it says of each task's samples."""
     allowed = "[limit, samples, inputs, seeds, repeats, classifier, chance_level]"
     bound = "{task: stereoset_en, score: ss, max: 99.9, on: point}"
     (tmp_path / "policy.yaml").write_text(f"bounds: [{bound}]\nallow: {allowed}\n")
-    return shutil.copytree(small_run, tmp_path / "run")
+
+    def check():
+        arguments = ["check", str(mixed), "--policy", str(tmp_path / "policy.yaml"), "--json"]
+        plain, found = command(*arguments), command(*arguments, "--strict")
+        findings = [json.loads(one.out)["runs"][0]["findings"] for one in (plain, found)]
+        assert "samples" not in {f["score"] for f in findings[0]}
+        return plain.status, found.status, {f["task"]: f["says"] for f in findings[1] if f["score"] == "samples"}
+
+    return check
 
 
-def strict(folder, *more):
-    done = command("check", str(folder), "--policy", str(folder.parent / "policy.yaml"), "--json", *more)
-    findings = json.loads(done.out)["runs"][0]["findings"]
-    return done.status, {f["task"]: f["says"] for f in findings if f["score"] == "samples"}
+@pytest.mark.parametrize(("change", "says"), [
+    (lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}), ""),  # rounding
+    (lambda r, m: r.update({"ss,none": r["ss,none"] + 0.25}), "ss has the value"),
+    (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] / 2}), "ss has the standard error"),
+    (lambda r, m: (r.update({"lms,none": math.nan}), m["lms"].update(interval=None)), "lms has the value"),
+    (lambda r, m: m["ss"].update(dof=1000.0), "ss has the degrees of freedom 1000"),
+    (lambda r, m: m["ss"].update(interval=[0.0, 100.0]), "ss has the interval's lower end 0"),
+    (lambda r, m: r.pop("icat,none"), "icat is not in the file"),
+    (lambda r, m: (r.update({"own,none": 1.0}), m["icat"].update(metric="own")), "own is not a score of"),
+])  # fmt: skip
+def test_a_file_that_says_anything_else_is_a_violation(change, says, strict, mixed):
+    def of_stereoset(content):
+        metrics = {metric["metric"]: metric for metric in content["configs"]["stereoset_en"]["metric_list"]}
+        change(content["results"]["stereoset_en"], metrics)
+
+    edited(mixed, of_stereoset)
+    plain, status, found = strict()
+    assert (plain, status) == (0, bool(says))
+    assert says in found.pop("stereoset_en")
+    assert found == dict.fromkeys(found, "") != {}
 
 
-def edited(folder, change):
-    (path,) = folder.rglob("results_*.json")
-    content = json.loads(path.read_text())
-    change(content, content["results"]["stereoset_en"])
-    path.write_text(json.dumps(content))
-
-
-def test_what_a_run_wrote_is_what_its_samples_give(folder):
-    status, says = strict(folder, "--strict")
-    assert (status, says) == (0, dict.fromkeys(says, ""))
-    assert strict(folder)[1] == {}  # asked for alone
-
-
-def meaning(content):
-    return {metric["metric"]: metric for metric in content["configs"]["stereoset_en"]["metric_list"]}
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda c, r: r.update({"ss,none": r["ss,none"] + 0.25}), "ss has the value"),
-        (lambda c, r: r.update({"ss_stderr,none": r["ss_stderr,none"] / 2}), "ss has the standard error"),
-        (lambda c, r: (r.update({"lms,none": math.nan}), meaning(c)["lms"].update(interval=None)), "lms has the value"),
-        (lambda c, r: meaning(c)["ss"].update(dof=1000.0), "ss has the degrees of freedom 1000"),
-        (lambda c, r: meaning(c)["ss"].update(interval=[0.0, 100.0]), "ss has the interval's lower end 0"),
-        (lambda c, r: r.pop("icat,none"), "icat is not in the file"),
-        (lambda c, r: (r.update({"own,none": 1.0}), meaning(c)["icat"].update(metric="own")), "own is not a score of"),
-    ],
-)
-def test_a_file_that_says_anything_else_is_a_violation(change, says, folder):
-    edited(folder, change)
-    assert strict(folder)[0] == 0
-    status, found = strict(folder, "--strict")
-    assert status == 1
-    assert says in found["stereoset_en"]
-    assert not any(problem for task, problem in found.items() if task != "stereoset_en")
-
-
-def test_rounding_is_no_difference(folder):
-    edited(folder, lambda c, r: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}))
-    assert strict(folder, "--strict")[0] == 0
-
-
-def test_without_a_log_nobody_can_tell(folder):
-    next(folder.rglob("samples_regard_en*")).unlink()
-    assert strict(folder)[0] == 0
-    status, found = strict(folder, "--strict")
-    assert status == 1
+def test_without_a_log_nobody_can_tell_and_a_log_of_other_documents_is_a_violation(strict, mixed):
+    next(mixed.rglob("samples_regard_en*")).unlink()
+    change(next(mixed.rglob("samples_stereoset_en_2*")), relabelled)
+    plain, status, found = strict()
+    assert (plain, status) == (0, 1)
     assert "--log_samples" in found["regard_en"]
-
-
-def test_a_log_of_other_documents_is_a_violation(folder):
-    log = next(folder.rglob("samples_stereoset_en*"))
-    other = {'"stereotype"': '"anti-stereotype"', '"anti-stereotype"': '"stereotype"'}
-    text = re.sub('"(?:anti-)?stereotype"', lambda found: other[found[0]], log.read_text(encoding="utf-8"))
-    log.write_text(text, encoding="utf-8")
-    assert strict(folder)[0] == 0
-    status, found = strict(folder, "--strict")
-    assert (status, "other documents" in found["stereoset_en"]) == (1, True)
+    assert "other documents" in found["stereoset_en"]

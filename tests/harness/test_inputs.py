@@ -1,7 +1,6 @@
 """A task's metadata say what it read and asked, by hashes, without its benchmark doing anything for it."""
 
 import hashlib
-import json
 
 import pytest
 
@@ -17,29 +16,16 @@ TASK = "occugender_debias_implicit_none"
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
-def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=False, shots=0, chat=False, **metadata):
+def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=False, chat=False, **metadata):
     """What a task tells of its inputs once its requests are made."""
     manager = internals.task_manager([tasks_path() / folder], metadata, include_defaults=False)
     built = manager.load([task])["tasks"][task]
-    built.set_config("num_fewshot", shots)
+    built.set_config("num_fewshot", 0)
     if reverse:
         built.eval_docs.reverse()
-    built.build_all_requests(
-        limit=limit,
-        samples=samples,
-        rank=0,
-        world_size=1,
-        apply_chat_template=chat,
-        chat_template=ChanceLM().apply_chat_template if chat else None,
-    )
+    around = {"apply_chat_template": True, "chat_template": ChanceLM().apply_chat_template} if chat else {}
+    built.build_all_requests(limit=limit, samples=samples, rank=0, world_size=1, **around)
     return built.config.metadata["inputs"]
-
-
-@pytest.fixture
-def words(tmp_path):
-    path = tmp_path / "words.yaml"
-    path.write_text(WORDS)
-    return path
 
 
 def test_the_whole_data_set_counts_whatever_is_run_of_it():
@@ -50,13 +36,13 @@ def test_the_whole_data_set_counts_whatever_is_run_of_it():
     assert len({whole["documents"], part["scored"], other["scored"]}) == 3
     assert inputs(samples=list(range(40)))["scored"] == part["scored"]
     assert inputs(limit=40) == part
+    assert inputs(reverse=True) == whole
+    assert inputs(chat=True) == {**whole, "chat_template": True}  # around the prompts, no other document
 
 
-def test_the_order_does_not_count():
-    assert inputs(reverse=True) == inputs()
-
-
-def test_the_same_path_with_other_contents_is_something_else(words):
+def test_the_same_path_with_other_contents_is_something_else(tmp_path):
+    words = tmp_path / "words.yaml"
+    words.write_text(WORDS)
     first = inputs(words=str(words))
     assert first["files"] == {str(words): hashlib.sha256(WORDS.encode()).hexdigest()}
     words.write_text(WORDS.replace("wug", "gostak"))
@@ -96,25 +82,8 @@ def test_prompts_count_beside_the_documents(tmp_path):
     base = tasks_path() / "occugender" / f"{TASK}.yaml"
     (tmp_path / "one.yaml").write_text(f"include: {base}\ntask: one\n")
     (tmp_path / "two.yaml").write_text(f'include: {base}\ntask: two\ndoc_to_text: "A: "\n')
-    manager = internals.task_manager([tmp_path], {}, include_defaults=False)
-    hashes = []
-    for name in ("one", "two"):
-        task = manager.load([name])["tasks"][name]
-        task.build_all_requests(limit=None, rank=0, world_size=1)
-        hashes.append(task.config.metadata["inputs"]["documents"])
-    assert hashes[0] == inputs()["documents"] != hashes[1]
-
-
-def test_what_is_put_around_the_prompts_is_told_and_is_no_other_document():
-    plain, chat = inputs(), inputs(chat=True)
-    assert chat == {**plain, "chat_template": True}
-    assert "num_fewshot" not in plain
-
-
-def test_answers_have_no_part_in_it(tmp_path):
-    doc = {"id": "1", "words": ["he"]}
-    assert content_hashes.of_document(doc) == content_hashes.of_document(json.loads(json.dumps(doc)))
-    assert content_hashes.of_document(doc, ["a"]) != content_hashes.of_document(doc, ["b"])
+    one, two = (inputs(name, tmp_path)["documents"] for name in ("one", "two"))  # the folder itself
+    assert one == inputs()["documents"] != two
 
 
 def test_package_data_change_with_their_files_and_names(tmp_path):

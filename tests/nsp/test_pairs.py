@@ -47,7 +47,7 @@ def contexts(pairs):
     return sorted(parsed(pair.context) for own in pairs.values() for pair in own)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(sizes=st.lists(st.integers(1, 30), min_size=12, max_size=40), seed=st.integers(0, 2**32 - 1))
 def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs")

@@ -1,6 +1,5 @@
 """The Python interface: its signatures, that its numbers are the commands', and that its page runs."""
 
-import csv
 import inspect
 import io
 import json
@@ -17,7 +16,7 @@ import pytest
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from tests.support.made_runs import harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import harness_folder, run_file, write
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
@@ -25,39 +24,18 @@ SHELL, PYTHON = (re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, flags=re.M | re.S)
 
 # A change here is a change of the interface: it belongs into the changelog.
 SIGNATURES = {
-    "benchmarks": "() -> 'Mapping[str, Benchmark]'",
-    "card": "(name: 'str') -> 'Card'",
-    "compare": "(runs: 'Run | Iterable[Run]', by: 'str' = 'run', base: 'str | None' = None, "
-    "scores: 'str | Sequence[str] | None' = None, *, unpaired: 'bool' = False, "
-    "correction: 'str' = 'holm') -> 'DataFrame'",
-    "export": "(runs: 'Run | Iterable[Run]', to: 'str', path: 'str | os.PathLike[str]', *, name: 'str | None' = None, "
-    "scores: 'str | None' = None, no_items: 'bool' = False, organization: 'str | None' = None, "
-    "relationship: 'str | None' = None, dataset: 'str | None' = None, allow_trial: 'bool' = False) -> 'Export'",
-    "evaluate": "(model: 'str' = 'hf', tasks: 'str | Sequence[str]' = (), *, suite: 'str | None' = None, "
-    "limit: 'float | None' = None, output_path: 'str | os.PathLike[str] | None' = None, flags: 'Sequence[str]' = (), "
-    "**model_args: 'object') -> 'Runs'",
-    "load": "(*paths: 'str | os.PathLike[str] | Mapping[str, object]') -> 'Runs'",
-    "rescore": "(*paths: 'str | os.PathLike[str]', language: 'str | None' = None, **rewritings: 'str') -> 'DataFrame'",
-    "scores": "(runs: 'Run | Iterable[Run]') -> 'DataFrame'",
-    "write_report": "(runs: 'Run | Iterable[Run]', path: 'str | os.PathLike[str]', format: 'str | None' = None, *, "
-    "items: 'int' = 20) -> 'None'",
+    "benchmarks": "()",
+    "card": "(name)",
+    "compare": "(runs, by='run', base=None, scores=None, *, unpaired=False, correction='holm')",
+    "export": "(runs, to, path, *, name=None, scores=None, no_items=False, organization=None, relationship=None, "
+    "dataset=None, allow_trial=False)",
+    "evaluate": "(model='hf', tasks=(), *, suite=None, limit=None, output_path=None, flags=(), **model_args)",
+    "load": "(*paths)",
+    "rescore": "(*paths, language=None, **rewritings)",
+    "scores": "(runs)",
+    "write_report": "(runs, path, format=None, *, items=20)",
 }
-SCORES = [
-    "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
-    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note", "fixed_interval_low",
-    "fixed_interval_high", "dof", "main",
-]  # fmt: skip
-COMPARISON = [
-    "what", "base", "other", "score", "base_value", "other_value", "difference", "stderr", "dof", "interval_low",
-    "interval_high", "p", "p_adjusted", "correction", "test", "smallest_detectable", "detectable_at", "paired", "items",
-    "finding", "reason", "note", "summary", "range_low", "range_high", "neutral", "direction", "unit",
-]  # fmt: skip
-
-
-def said(capsys, *arguments):
-    capsys.readouterr()
-    assert main(list(map(str, arguments))) == 0
-    return capsys.readouterr().out
+DOCUMENTED = set(re.findall(r"`(\w+)`", PAGE))
 
 
 @pytest.fixture(scope="module")
@@ -73,46 +51,30 @@ def results(tmp_path_factory):
     return folder / "results"
 
 
-def equal(value, cell):
-    """Whether a cell of a data frame is one of a CSV, which has nothing where there is no finite number."""
-    if value is None or value is pandas.NA or (isinstance(value, float) and not math.isfinite(value)):
-        return cell == ""
-    if isinstance(value, str):
-        return cell in (value, f"'{value}")  # so that no spreadsheet runs it
-    return math.isclose(float(value), float({"True": "1", "False": "0"}.get(cell, cell)), rel_tol=1e-15)
-
-
-def assert_same(frame, text, split=()):
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(frame) == len(rows) > 0
-    for row, cells in zip(frame.to_dict("records"), rows, strict=True):
-        for name in split:
-            ends = json.loads(cells.pop(name) or "[null, null]")
-            cells |= {
-                f"{name}_{end}": "" if at is None else repr(at) for end, at in zip(("low", "high"), ends, strict=True)
-            }
-        assert set(cells) <= set(row)
-        for name, cell in cells.items():
-            assert equal(row[name], cell), (name, row[name], cell)
-
-
-# ---------------------------------------------------------------------- the interface
+def assert_same(frame, text):
+    """Hold a data frame against a command's CSV, which has nothing where there is no finite number."""
+    own = pandas.read_csv(io.StringIO(frame.to_csv(index=False))).replace([math.inf, -math.inf], math.nan)
+    printed = pandas.read_csv(io.StringIO(text)).replace(
+        "^'", "", regex=True
+    )  # it keeps spreadsheets from running cells
+    for name in {"interval", "range"} & {*printed}:  # as JSON
+        ends = [json.loads(cell.replace("null", "NaN")) for cell in printed.pop(name).fillna("[null, null]")]
+        printed[[f"{name}_low", f"{name}_high"]] = ends
+    assert len(own) > 0
+    pandas.testing.assert_frame_equal(own[printed.columns], printed, check_dtype=False, rtol=1e-15)
 
 
 def test_signatures():
-    functions = {name: getattr(leb, name) for name in leb.__all__ if inspect.isfunction(getattr(leb, name))}
-    assert {name: str(inspect.signature(function)) for name, function in functions.items()} == SIGNATURES
+    for name, expected in SIGNATURES.items():
+        signature = inspect.signature(getattr(leb, name))
+        plain = [parameter.replace(annotation=signature.empty) for parameter in signature.parameters.values()]
+        assert str(signature.replace(parameters=plain, return_annotation=signature.empty)) == expected
     kinds = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert {name for name in leb.__all__ if inspect.isclass(getattr(leb, name))} == kinds
     assert set(leb.__all__) == {*SIGNATURES, *kinds, "__version__"}
-    assert str(inspect.signature(leb.Runs)) == (
-        "(runs: 'tuple[Run, ...]', problems: 'tuple[Problem, ...]' = (), paths: 'tuple[Path, ...]' = ()) -> None"
-    )
     assert set(leb.__all__) <= set(dir(leb))
     # importing a module of that name would put it in the function's place
     assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(leb.__all__)
-    for name in SIGNATURES:
-        assert {"Raises:"} <= set(inspect.getdoc(getattr(leb, name)).split()), name
 
 
 def test_nothing_is_imported_before_it_is_used(tmp_path):
@@ -132,42 +94,28 @@ assert not {{"torch", "transformers", "lm_eval", "datasets", "matplotlib"}} & se
         leb.nothing  # noqa: B018
 
 
-# ---------------------------------------------------------------------- runs
-
-
 def test_runs(tmp_path):
-    one, two = (
-        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"], shift=i)) for i, name in enumerate("ab")
-    )
+    for shift, name in enumerate("ab"):
+        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"], shift=shift))
     write(tmp_path / "b" / "copy.json", run_file(tasks=["regard_en"], shift=1))  # is no warning
     broken = tmp_path / "b" / "results_2026-01-02T03-04-05.678901.json"
     broken.write_text("{")
-    with pytest.warns(UserWarning, match="skipped: .*results_2026") as warned:
+    with pytest.warns(UserWarning, match=broken.name) as warned:
         runs = leb.load(tmp_path)
-    assert warned[0].filename == __file__
+    assert [warning.filename for warning in warned] == [__file__]
     assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
-    assert len(warned) == 1
     assert {problem.path.name: problem.is_copy for problem in runs.problems} == {"run.json": True, broken.name: False}
-    assert str(warned[0].message).isprintable()
     assert "tiny (a)" in repr(runs)
-    assert "all/negative_gap" in repr(runs)
     assert "<table" in runs._repr_html_()
-    assert runs["tiny (b)"] is runs[1]
-    with pytest.raises(leb.BiasError, match=r"no run is called 'tiny'. Did you mean"):
-        runs["tiny"]
+    assert runs["tiny (b)"] is runs[1] is runs[-1] is runs.runs[1]
     assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
-    assert runs[-1] is runs.runs[1]
+    with pytest.raises(leb.BiasError, match="'tiny'"):
+        runs["tiny"]
     with pytest.raises(AttributeError):
         runs.problems = ()
     assert leb.scores(runs[1]).equals(leb.scores([runs[1]]))
-    twice = [*leb.load(one), *leb.load(two)]
-    with pytest.raises(
-        leb.BiasError, match=r"two runs are called 'tiny': read all runs in one call, lm_eval_bias.load"
-    ):
-        leb.scores(twice)
-
-
-# ---------------------------------------------------------------------- the same numbers
+    with pytest.raises(leb.BiasError, match="'tiny'"):
+        leb.scores([*leb.load(tmp_path / "a" / "run.json"), *leb.load(tmp_path / "b" / "run.json")])
 
 
 def with_gaps():
@@ -179,82 +127,67 @@ def with_gaps():
     return content
 
 
-@pytest.mark.parametrize("content", [run_file(), with_gaps(), hostile_file()])
-def test_scores_are_those_of_the_report(content, tmp_path, capsys):
+@pytest.mark.parametrize("content", [run_file(), with_gaps()])
+def test_scores_are_those_of_the_report(content, tmp_path, said):
     path = write(tmp_path / "run.json", content)
     frame = leb.scores(leb.load(path))
-    assert list(frame.columns) == SCORES
-    assert_same(frame, said(capsys, "report", path, "--format", "csv"))
-    numbers = frame[["value", "stderr", "interval_low", "range_low", "neutral", "fixed_interval_low", "dof"]]
-    assert set(map(str, numbers.dtypes)) == {"float64"}
+    assert_same(frame, said("report", path, "--format", "csv"))
+    assert set(frame.columns) <= DOCUMENTED
     assert frame.note[frame.value.isna()].all()
 
 
-def test_rescored_scores_are_the_commands(tmp_path, capsys):
+def test_rescored_scores_are_the_commands(tmp_path, said):
     folder = harness_folder(tmp_path)
     frame = leb.rescore(folder)
-    assert list(frame.columns) == SCORES
-    (expected,) = json.loads(said(capsys, "rescore", folder, "--json"))
+    (expected,) = json.loads(said("rescore", folder, "--json"))
     assert set(frame.run) == {expected["path"]}
     assert list(frame.score) == list(expected["scores"])
-    for row in frame.itertuples():
-        cell = expected["scores"][row.score]
-        for name in ("value", "stderr"):
-            own = getattr(row, name)
-            assert own == cell[name] or (math.isnan(own) and cell[name] is None)
-        assert [row.interval_low, row.interval_high] == cell["interval"] or cell["interval"] is None
+    for row in frame.to_dict("records"):
+        cell = expected["scores"][row["score"]]
+        low, high = cell["interval"] or (math.nan, math.nan)
+        for name, value in {**cell, "interval_low": low, "interval_high": high}.items():
+            if name in ("value", "stderr", "interval_low", "interval_high"):
+                assert row[name] == pytest.approx(math.nan if value is None else value, abs=0, nan_ok=True)
     assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
 
 
-def test_comparisons_are_the_commands(results, capsys):
+def test_comparisons_are_the_commands(results, said):
     runs = leb.load(results)
     frame = leb.compare(runs)
-    assert list(frame.columns) == COMPARISON
     options = ["compare", results]
-    assert_same(frame, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
+    assert_same(frame, said(*options, "--format", "csv"))
     other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
     options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none"]
-    assert_same(other, said(capsys, *options, "--format", "csv"), split=["interval", "range"])
+    assert_same(other, said(*options, "--format", "csv"))
     assert len(frame) > len(other) == 1
 
 
-@pytest.mark.parametrize("ending", ["md", "json", "csv", "tex", "html"])
+def files(root):
+    """The content of every file of a folder."""
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("ending", ["csv", "html"])
 def test_reports_are_the_commands(ending, tmp_path):
-    folder = harness_folder(tmp_path / "run")
-    for name in ("ours", "theirs"):
-        (tmp_path / name).mkdir()
-    leb.write_report(leb.load(folder), tmp_path / "ours" / f"r.{ending}", items=2 if ending == "html" else 20)
-    items = ["--items", "2"] if ending == "html" else []
-    assert main(["report", str(folder), "-o", str(tmp_path / "theirs" / f"r.{ending}"), *items]) == 0
-    ours, theirs = (
-        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-        for root in (tmp_path / "ours", tmp_path / "theirs")
-    )
-    assert ours == theirs
-    assert (len(ours) > 1) == (ending == "html")
+    folder, items = harness_folder(tmp_path / "run"), {"items": 2} if ending == "html" else {}
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+    leb.write_report(leb.load(folder), ours / f"r.{ending}", **items)
+    flags = ["--items", "2"] if items else []
+    assert main(["report", str(folder), "-o", str(theirs / f"r.{ending}"), *flags]) == 0
+    assert files(ours) == files(theirs)
+    assert (len(files(ours)) > 1) == (ending == "html")
 
 
-@pytest.mark.parametrize(("to", "options"), [
-    ("model-card", {"name": "a/b", "scores": "all"}), ("eee", {"organization": "Lab", "no_items": True}),
-])  # fmt: skip
-def test_exports_are_the_commands(to, options, tmp_path, monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 1767323045.0)
+def test_exports_are_the_commands(tmp_path):
     path = write(tmp_path / "run.json", run_file())
-    made = leb.export(leb.load(path), to, tmp_path / "ours", **options)
-    flags = [
-        word
-        for name, value in options.items()
-        for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name}", value])
-    ]
-    assert main(["export", path, "--to", to, "-o", str(tmp_path / "theirs"), *flags]) == 0
-    files = [{p.relative_to(root): p.read_bytes() for p in [root, *root.rglob("*")] if p.is_file()}
-             for root in (tmp_path / "ours", tmp_path / "theirs")]  # fmt: skip
-    assert files[0] == files[1] != {}
+    made = leb.export(leb.load(path), "hf-eval-results", tmp_path / "ours", dataset="a/b", scores="all")
+    options = ["--to", "hf-eval-results", "--dataset", "a/b", "--scores", "all"]
+    assert main(["export", path, *options, "-o", str(tmp_path / "theirs")]) == 0
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
     assert made.scores > 0
-    assert len(made.files) == len(files[0])
-
-
-# ---------------------------------------------------------------------- errors
+    assert len(made.files) == 1
 
 
 def test_errors_name_parameters(results, tmp_path):
@@ -262,39 +195,37 @@ def test_errors_name_parameters(results, tmp_path):
     report = tmp_path / "r.md"
     (log,) = (results / "one").rglob("samples_*")
     refused = {
-        lambda: leb.load(): "load() needs a path",
-        lambda: leb.load(tmp_path / "none"): "no such file or folder",
+        lambda: leb.load(): "load()",
+        lambda: leb.load(tmp_path / "none"): str(tmp_path / "none"),
         lambda: leb.load(""): "the path is empty",
-        lambda: leb.scores(str(results)): "not runs: read them first with lm_eval_bias.load(PATH)",
+        lambda: leb.scores(str(results)): "lm_eval_bias.load(PATH)",
         lambda: leb.scores([]): "no run",
-        lambda: leb.compare(runs, "runs"): "by='runs': unknown. Did you mean run? Known: run, instruction",
-        lambda: leb.compare(runs, correction="Holm"): "correction='Holm': unknown. Did you mean holm?",
-        lambda: leb.compare(runs, base="x"): "base='x': no such run among bias-chance, bias-chance (seed=1).",
+        lambda: leb.compare(runs, "runs"): "by='runs'",
+        lambda: leb.compare(runs, correction="Holm"): "correction='Holm'",
+        lambda: leb.compare(runs, base="x"): "base='x'",
         lambda: leb.compare(runs, scores=[]): "scores= is empty",
-        lambda: leb.compare(runs, scores=["coverage", "x"]): "scores x: no task in these runs has this",
-        lambda: leb.compare(runs[0]): "or compare within it: by instruction or by language",
-        lambda: leb.rescore(): "rescore() needs a path",
+        lambda: leb.compare(runs, scores=["coverage", "x"]): "scores x",
+        lambda: leb.compare(runs[0]): "one run",
+        lambda: leb.rescore(): "rescore()",
         lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",
-        lambda: leb.rescore(results, language="xx"): "language='xx': unknown.",
-        lambda: leb.write_report(runs, tmp_path / "r.txt"): "no format goes with",
-        lambda: leb.write_report(runs, report, "pdf"): "format='pdf': unknown.",
-        lambda: leb.write_report(runs, report, items=-1): "items=-1: must be 0 or more",
-        lambda: leb.write_report(runs, log, "md"): "a run's own files",
-        lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "cannot be written",
-        lambda: leb.export(runs, "predictions", report): "to='predictions': unknown.",
-        lambda: leb.export(runs, "model-card", report, no_items=True): "no_items has no effect with to=",
-        lambda: leb.export(runs, "eee", report, scores="best"): "scores='best': unknown.",
-        lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x': unknown.",
-        lambda: leb.load(write(tmp_path / "a\nb.json", {"tasks": {"\x1b[2J": {}}})): "a",
-        lambda: leb.card("stereset"): "no benchmark or task is called 'stereset'. Did you mean stereoset",
-    }  # fmt: skip
+        lambda: leb.rescore(results, language="xx"): "language='xx'",
+        lambda: leb.write_report(runs, tmp_path / "r.txt"): "r.txt",
+        lambda: leb.write_report(runs, report, "pdf"): "format='pdf'",
+        lambda: leb.write_report(runs, report, items=-1): "items=-1",
+        lambda: leb.write_report(runs, log, "md"): log.name,
+        lambda: leb.write_report(runs, tmp_path / "no" / "r.md"): "r.md",
+        lambda: leb.export(runs, "predictions", report): "to='predictions'",
+        lambda: leb.export(runs, "model-card", report, no_items=True): "no_items",
+        lambda: leb.export(runs, "eee", report, scores="best"): "scores='best'",
+        lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x'",
+        lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
+    }
     for call, message in refused.items():
         with pytest.raises(leb.BiasError, match=re.escape(message)) as error:
             call()
-        assert "\n" not in str(error.value)
         assert "-o " not in str(error.value)
         assert str(error.value).isprintable()
-    assert [path.name for path in tmp_path.iterdir()] == ["a\nb.json"]
+    assert list(tmp_path.iterdir()) == []
     assert dict(leb.benchmarks()) == registry.by_name()
     assert leb.card("stereoset_de") is leb.benchmarks()["stereoset"].card
 
@@ -304,12 +235,9 @@ def test_a_run_that_was_read_is_not_written_over(tmp_path):
     content = (tmp_path / "run.json").read_bytes()
     runs = leb.load(tmp_path)
     for call in (lambda: leb.write_report(runs, path), lambda: leb.export([runs[0]], "model-card", path)):
-        with pytest.raises(leb.BiasError, match="this file is also an input and would be overwritten"):
+        with pytest.raises(leb.BiasError, match=re.escape(path)):
             call()
     assert (tmp_path / "run.json").read_bytes() == content
-
-
-# ---------------------------------------------------------------------- the page
 
 
 def test_the_page_runs(results):
@@ -319,12 +247,9 @@ def test_the_page_runs(results):
     assert ran.returncode == 0, ran.stderr
     for comment in re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.M):
         assert comment in ran.stdout
-    assert "one run (bias-chance)" in ran.stdout
 
 
 def test_the_page_names_everything():
-    columns = set(re.findall(r"`(\w+)`", PAGE))
-    assert set(SCORES) <= columns
     assert set(re.findall(r"leb\.(\w+)", PAGE)) == set(leb.__all__) - {"Card", "Problem", "Run", "Runs", "__version__"}
 
 
@@ -334,7 +259,7 @@ def test_a_model_is_run_from_python(tmp_path, tiny_mirror, capsys):
     assert [run.name for run in (*one, *two)] == ["bias-chance", "bias-dial (strength=0.5)"]
     assert leb.compare([one[0], two[0]]).paired.all()
     assert "occugender_implicit" not in capsys.readouterr().out  # the run is the answer
-    for wrong in ({"tasks": "no_such_task"}, {}, {"tasks": "occugender", "flags": ["--no-such-flag"]}):
+    for wrong in ({"tasks": "occugender_x*"}, {}, {"tasks": "occugender", "flags": ["--no-such-flag"]}):
         with pytest.raises(leb.BiasError):
             leb.evaluate("bias-chance", output_path=tmp_path / "none", **wrong)
 

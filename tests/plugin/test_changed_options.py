@@ -12,15 +12,14 @@ from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import settings
 from lm_eval_bias.tasks.stereoset import own_sets
 from tests.support.example_items import ENGLISH
+from tests.support.fuzzing import command
 
-OCCUGENDER, GG_BBQ, GENERATED = "occugender_debias_implicit_none", "gg_bbq_group_terms", "gg_bbq_group_terms_gen"
+OCCUGENDER, GENERATED = "occugender_debias_implicit_none", "gg_bbq_group_terms_gen"
 # a bound that every run here meets: what is violated is something else
 MET = {
     OCCUGENDER: {"score": "stereotype_gap", "max": 0.99},
-    GG_BBQ: {"score": "acc_amb", "max": 0.99},
     GENERATED: {"score": "acc_amb", "max": 0.99},
     "stereoset_en": {"score": "ss", "max": 99.9},
-    "stereoset_en_inter": {"score": "ss", "max": 99.9},
 }
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
@@ -36,16 +35,15 @@ def options(**values):
     return ["--metadata", json.dumps(values)]
 
 
-def gate(folder, capsys, task, tmp_path, **policy):
+def gate(folder, task, *allowed):
     """What a policy finds violated in a run: name and reason."""
-    path = tmp_path / "policy.yaml"
-    policy["allow"] = [*policy.get("allow", ()), "chance_level", "low_coverage"]  # of every run of a random model
-    path.write_text(yaml.safe_dump({"bounds": [{"task": task, "on": "point", **MET[task]}], **policy}))
-    capsys.readouterr()
-    status = main(["check", str(folder), "--policy", str(path), "--json"])
-    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    path = folder.parent / "policy.yaml"
+    allow = [*allowed, "chance_level", "low_coverage"]  # of every run of a random model
+    path.write_text(yaml.safe_dump({"bounds": [{"task": task, "on": "point", **MET[task]}], "allow": allow}))
+    done = command("check", str(folder), "--policy", str(path), "--json")
+    (run,) = json.loads(done.out)["runs"]
     violated = {found["score"]: found["says"] for found in run["findings"] if not found["holds"]}
-    assert status == bool(violated)
+    assert done.status == bool(violated)
     return violated
 
 
@@ -55,89 +53,54 @@ def to_allow(text):
     return exact
 
 
-def edited(folder, change):
-    (path,) = folder.rglob("results_*.json")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return folder
-
-
-@pytest.fixture
-def words(tmp_path):
-    path = tmp_path / "words.yaml"
-    path.write_text(WORDS)
-    return path
-
-
-@pytest.fixture
-def data_set(tmp_path):
-    path = tmp_path / "own.json"
-    own_sets.write(path, own_sets.DataSet("en", ENGLISH, {}))
-    return path
-
-
-def test_a_run_of_the_task_as_it_is_passes(tmp_path, capsys):
-    run = made(tmp_path / "run", OCCUGENDER)
-    assert gate(run, capsys, OCCUGENDER, tmp_path) == {}
-    assert gate(run, capsys, OCCUGENDER, tmp_path, min_documents_share=1) == {}
-
-
 @pytest.mark.parametrize(
     ("task", "arguments", "name", "allowed"),
     [
-        (OCCUGENDER, options(words="WORDS"), "words", "words=words.yaml ("),
+        (OCCUGENDER, options(words="HERE/words.yaml"), "words", "words=words.yaml ("),
         (OCCUGENDER, ["--apply_chat_template"], "chat_template", "chat_template"),
         (OCCUGENDER, ["--system_instruction", "Antworte immer: keine Antwort"], "system_instruction", None),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
         (OCCUGENDER, ["--samples", json.dumps({OCCUGENDER: [0, 1, 2, 3]})], "samples", None),
-        ("stereoset_en", options(dataset="DATA"), "dataset", "dataset=own.json ("),
+        ("stereoset_en", options(dataset="HERE/own.json"), "dataset", "dataset=own.json ("),
     ],
 )
-def test_each_departure_is_named_and_allowed_by_name_alone(
-    task, arguments, name, allowed, words, data_set, mirror, tmp_path, capsys
-):
-    paths = {"WORDS": str(words), "DATA": str(data_set)}
-    given = [str(argument).replace("WORDS", paths["WORDS"]).replace("DATA", paths["DATA"]) for argument in arguments]
-    run = made(tmp_path / "run", task, *given)
-    violated = gate(run, capsys, task, tmp_path)
+def test_each_departure_is_named_and_allowed_by_name_alone(task, arguments, name, allowed, mirror, tmp_path):
+    (tmp_path / "words.yaml").write_text(WORDS)
+    own_sets.write(tmp_path / "own.json", own_sets.DataSet("en", ENGLISH, {}))
+    run = made(tmp_path / "run", task, *(str(argument).replace("HERE", str(tmp_path)) for argument in arguments))
+    violated = gate(run, task)
     assert list(violated) == [name]
     exact = to_allow(violated[name])
     assert exact.startswith(allowed or f"{name}=")
-    assert not exact.endswith(".0")
     for text in (name, exact):
-        assert gate(run, capsys, task, tmp_path, allow=[text]) == {}
-    assert list(gate(run, capsys, task, tmp_path, allow=[f"{name}=something else"])) == [name]
+        assert gate(run, task, text) == {}
+    assert list(gate(run, task, f"{name}=something else")) == [name]
     other = next(known for known in settings.option_names() if known != name)
-    assert list(gate(run, capsys, task, tmp_path, allow=[other])) == [name]
+    assert list(gate(run, task, other)) == [name]
 
 
-def test_what_was_allowed_is_the_files_content_not_its_path(words, tmp_path, capsys):
+def test_what_was_allowed_is_the_files_content_not_its_path(tmp_path):
+    words = tmp_path / "words.yaml"
+    words.write_text(WORDS)
     first = made(tmp_path / "first", OCCUGENDER, *options(words=str(words)))
-    (text,) = gate(first, capsys, OCCUGENDER, tmp_path).values()
+    (text,) = gate(first, OCCUGENDER).values()
     exact = to_allow(text)
     words.write_text(WORDS.replace("wug", "gostak"))
     second = made(tmp_path / "second", OCCUGENDER, *options(words=str(words)))
-    assert gate(first, capsys, OCCUGENDER, tmp_path, allow=[exact]) == {}
-    assert list(gate(second, capsys, OCCUGENDER, tmp_path, allow=[exact])) == ["words"]
+    assert gate(first, OCCUGENDER, exact) == {}
+    assert list(gate(second, OCCUGENDER, exact)) == ["words"]
 
 
-def test_a_task_that_took_the_name_of_ours(tmp_path):
-    text = "Q: Who is it?\\nA:"
-    (tmp_path / "own.yaml").write_text(
-        f"include: {tasks_path() / 'occugender' / 'occugender_implicit.yaml'}\n"
-        f'task: occugender_implicit\ndoc_to_text: "{text}"\n'
-    )
-    manager = internals.task_manager([tmp_path], {}, include_defaults=False)
+@pytest.mark.parametrize("changed", ["doc_to_text", "kind"])
+def test_a_task_that_took_the_name_of_ours_and_metadata_that_were_overridden(changed, tmp_path):
+    own = tasks_path() / "occugender"
+    prompt = f"include: {own / 'occugender_implicit.yaml'}\ntask: occugender_implicit\ndoc_to_text: 'A:'\n"
+    (tmp_path / "own.yaml").write_text(prompt)
+    folder, metadata = (tmp_path, {}) if changed == "doc_to_text" else (own, {"kind": "explicit"})
+    manager = internals.task_manager([folder], metadata, include_defaults=False)
     task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
-    assert task.config.metadata["inputs"]["changed"] == ["doc_to_text"]
-
-
-def test_metadata_of_the_yaml_that_was_overridden(tmp_path):
-    manager = internals.task_manager([tasks_path() / "occugender"], {"kind": "explicit"}, include_defaults=False)
-    task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
-    assert task.config.metadata["inputs"]["changed"] == ["kind"]
+    assert task.config.metadata["inputs"]["changed"] == [changed]
 
 
 def test_every_packaged_task_is_the_packaged_one(tiny_mirror):

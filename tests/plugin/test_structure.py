@@ -17,22 +17,10 @@ MODULES = {
 }
 CORE = {name: path for name, path in MODULES.items() if path.is_relative_to(ROOT / "lm_eval_bias")}
 # from the bottom up; packages of one line import nothing of each other
-LAYERS = [
-    {"custom_metrics"},
-    {"core"},
-    {"data"},
-    {"harness"},
-    {"scoring"},
-    {"models"},
-    {"runs"},
-    {"comparing"},
-    {"boards", "gate"},  # boards rank pairs of runs by what comparing says of their difference
-    {"report"},
-    {"exports"},
-    {"evaluation"},
-    {"cli"},
-    {""},  # the modules beside the packages: the Python interface, and what starts the command line
-]
+LAYERS = ["custom_metrics", "core", "data", "harness", "scoring", "models", "runs", "comparing"]
+LAYERS += ["boards gate", "report", "exports", "evaluation", "cli"]  # boards rank pairs of runs by what comparing says
+LEVEL = {name: number for number, names in enumerate(LAYERS) for name in names.split()}
+LEVEL[""] = len(LAYERS)  # the modules beside the packages: the Python interface, and what starts the command line
 # what is registered with the harness has one home, and the requests among it are answered in scoring
 ALLOWED_UP = {("lm_eval_bias.harness.registration", "scoring")}
 # what a benchmark is made of; a command of its own works on runs, as the commands of cli do
@@ -44,12 +32,7 @@ EXAMPLE = re.compile(r"lm[-_]eval[-_ ]|--tasks|examples?:")
 
 def constants(tree):
     """Texts of a module, without its docstrings."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
-    }
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
@@ -87,27 +70,18 @@ GRAPH = {name: {other for other in imports(name) if other in MODULES and other !
 
 
 def circles(graph):
-    """Strongly connected parts of more than one node (Tarjan)."""
-    index, low, stack, found = {}, {}, [], []
+    """The nodes that can be reached from themselves."""
 
-    def visit(node):
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for other in graph.get(node, ()):
-            if other not in index:
-                visit(other)
-            low[node] = min(low[node], low[other] if other in stack else low[node])
-        if low[node] == index[node]:
-            part = []
-            while not part or part[-1] != node:
-                part.append(stack.pop())
-            if len(part) > 1:
-                found.append(sorted(part))
+    def reached(start):
+        found, left = set(), [*graph[start]]
+        while left:
+            node = left.pop()
+            if node not in found:
+                found.add(node)
+                left += graph.get(node, ())
+        return found
 
-    for node in graph:
-        if node not in index:
-            visit(node)
-    return found
+    return [node for node in graph if node in reached(node)]
 
 
 def package(module):
@@ -124,19 +98,18 @@ def test_no_circle():
     tasks = {}
     for name, others in GRAPH.items():
         if package(name).startswith("tasks"):
-            tasks.setdefault(package(name), set()).update(package(other) for other in others)
-    assert circles({name: others - {name} for name, others in tasks.items()}) == []
+            tasks.setdefault(package(name), set()).update({package(other) for other in others} - {package(name)})
+    assert circles(tasks) == []
 
 
 def test_imports_go_down():
-    level = {name: number for number, names in enumerate(LAYERS) for name in names}
     arrows = [(name, other) for name, others in GRAPH.items() for other in others if package(name) != package(other)]
-    assert {package(name) for name in GRAPH if not package(name).startswith("tasks")} == set(level)
+    assert {package(name) for name in GRAPH if not package(name).startswith("tasks")} == set(LEVEL)
     upward = [
         (name, other)
         for name, other in arrows
         if not package(name).startswith("tasks")
-        and level[package(name)] <= level.get(package(other), len(LAYERS))
+        and LEVEL[package(name)] <= LEVEL.get(package(other), len(LAYERS))
         and (name, package(other)) not in ALLOWED_UP
     ]
     assert upward == []

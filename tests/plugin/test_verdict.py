@@ -1,6 +1,7 @@
 """What a gate makes of bounds and runs: names, ends, what is asked beside bounds, and what is refused."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
 from lm_eval_bias.gate import policy_file, verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.harness import run_inputs
-from lm_eval_bias.report import policy_outputs
 from lm_eval_bias.runs import harness_results
 
 SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
@@ -42,144 +41,99 @@ def run(*tasks, **provenance):
     return Run("model", Path("run.json"), provenance, "", {one.task: one for one in tasks})
 
 
-# ---------------------------------------------------------------------- names
-
+LIGHT = "occugender_implicit (light)"  # a remark makes no other task
 BOTH = run(
-    bare(ASKED, "stereotype_gap", "male"), bare("occugender_implicit (light)", "stereotype_gap"),
+    bare(ASKED, "stereotype_gap", "male"),
+    bare(LIGHT, "stereotype_gap"),
     bare("stereoset_en", "ss", "lms", benchmark="stereoset"),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "tasks"),
-    [
-        (ASKED, [ASKED]),
-        (SECOND, ["occugender_implicit (light)"]),  # a remark makes no other task
-        ("occugender_*", [ASKED, "occugender_implicit (light)"]),
-        ("*(light)", ["occugender_implicit (light)"]),
-        ("*_?n", ["stereoset_en"]),
-        ("OCCUGENDER_explicit", []),  # names have a case
-        ("occugender", [ASKED, "occugender_implicit (light)"]),  # a group
-        ("explicit", []),
-    ],
 )
-def test_tasks_that_a_bound_is_about(name, tasks):
-    assert [one.task for one in verdict.tasks(BOTH, Bound(name, "x"))] == tasks
-
-
-@pytest.mark.parametrize(
-    ("name", "scores"), [("ss", ["ss"]), ("*s", ["ss", "lms"]), ("l?s", ["lms"]), ("SS", []), ("s", [])]
-)
-def test_scores_that_a_bound_is_about(name, scores):
-    assert [s.name for s in verdict.scores(BOTH.tasks["stereoset_en"], Bound("t", name))] == scores
-
-
-@pytest.mark.parametrize(
-    ("name", "score", "missing"),
-    [
-        ("occugender", "stereotype_gap", []),
-        ("occugender", "male", ["occugender_implicit (light)"]),  # a group means each of its tasks
-        ("occugender_*", "male", []),  # a pattern any
-        ("occugender_*", "diverse", ["occugender_explicit, occugender_implicit (light)"]),
-        ("regard_*", "gap", ["regard_*"]),
-        ("stereoset", "ss", [name for name in catalog.entries()["stereoset"].members if name != "stereoset_en"]),
-    ],
-)
-def test_what_was_not_measured(name, score, missing):
-    assert verdict.unmeasured(BOTH, Bound(name, score)) == missing
-
-
 OWN = bare("my_set", "my_score", "all/chi2", benchmark="stereoset")
 
 
-@pytest.mark.parametrize(
-    ("name", "score", "said"),
-    [
-        ("stereoset_en", "ss", ""),
-        ("occugender", "stereotype_gap", ""),
-        ("*", "ss", ""),  # a pattern over several benchmarks means the scores of all
-        ("*", "stereotype_gap", ""),
-        ("*", "qqq", "* has no score 'qqq'."),
-        ("stereoset_eb", "ss", "there is no task 'stereoset_eb'. Did you mean stereoset_e"),
-        ("qqq", "ss", "there is no task 'qqq'. ('lm-eval-bias ls')"),
-        ("stereoset_en", "sss", "stereoset_en has no score 'sss'. Did you mean ss"),
-        ("occugender", "ss", "occugender has no score"),  # another benchmark's
-        ("my_*", "my_*", ""),
-        ("my_set", "ss", ""),
-        ("my_sett", "ss", "there is no task 'my_sett'. Did you mean my_set? ('lm-eval-bias ls')"),
-        ("my_set", "my_scores", "my_set has no score 'my_scores'. Did you mean my_score?"),
-        ("stereoset_en", "my_score", "stereoset_en has no score"),  # a score of one task is none of another's
-        # breakdowns are named by what the data hold, which may be other groups than those that were run
-        ("stereoset_en", "gender/ss", ""),
-        ("stereoset_en", "ss/gender", ""),
-        ("stereoset_en", "gender/x*", "stereoset_en has no score"),
-        ("stereoset_en", "gender", "stereoset_en has no score"),
-        ("stereoset_en", "gender/sss", "stereoset_en has no score"),
-        ("my_set", "gender/chi2", ""),
-        ("my_set", "gender/chi3", "my_set has no score"),
-    ],
-)
-def test_a_name_that_means_nothing_is_refused_with_its_place(name, score, said):
+@pytest.mark.parametrize(("name", "score", "tasks", "missing"), [
+    (SECOND, "stereotype_gap", [LIGHT], []),
+    ("occugender_*", "male", [ASKED, LIGHT], []),  # a pattern means any of its tasks
+    ("occugender_*", "diverse", [ASKED, LIGHT], [f"{ASKED}, {LIGHT}"]),
+    ("*_?n", "l?s", ["stereoset_en"], []),
+    ("OCCUGENDER_explicit", "male", [], ["OCCUGENDER_explicit"]),  # names have a case
+    ("occugender", "stereotype_gap", [ASKED, LIGHT], []),
+    ("occugender", "male", [ASKED, LIGHT], [LIGHT]),  # a group means each of its tasks
+    ("stereoset_en", "SS", ["stereoset_en"], ["stereoset_en"]),
+    ("regard_*", "gap", [], ["regard_*"]),
+])  # fmt: skip
+def test_tasks_that_a_bound_is_about_and_what_was_not_measured(name, score, tasks, missing):
+    bound = Bound(name, score)
+    assert [one.task for one in verdict.tasks(BOTH, bound)] == tasks
+    assert verdict.unmeasured(BOTH, bound) == missing
+
+
+@pytest.mark.parametrize(("name", "score"), [
+    ("occugender", "stereotype_gap"),
+    ("*", "ss"),  # a pattern over several benchmarks means the scores of all
+    ("my_*", "my_*"),
+    ("my_set", "ss"),
+    # breakdowns are named by what the data hold, which may be other groups than those that were run
+    ("stereoset_en", "gender/ss"),
+    ("stereoset_en", "ss/gender"),
+    ("my_set", "gender/chi2"),
+])  # fmt: skip
+def test_names_that_may_be_meant(name, score):
+    verdict.refuse_unknown(Policy((Bound(name, score),)), [BOTH, run(OWN)])
+
+
+@pytest.mark.parametrize(("name", "score", "says"), [
+    ("*", "qqq", "'qqq'"),
+    ("stereoset_eb", "ss", "'stereoset_eb'. Did you mean stereoset_e"),
+    ("stereoset_en", "sss", "'sss'. Did you mean ss"),
+    ("occugender", "ss", "'ss'"),  # another benchmark's
+    ("my_sett", "ss", "'my_sett'. Did you mean my_set?"),
+    ("my_set", "my_scores", "'my_scores'. Did you mean my_score?"),
+    ("stereoset_en", "my_score", "'my_score'"),  # a score of one task is none of another's
+    ("stereoset_en", "gender/x*", "'gender/x*'"),
+    ("stereoset_en", "gender", "'gender'"),
+    ("my_set", "gender/chi3", "'gender/chi3'"),
+])  # fmt: skip
+def test_a_name_that_means_nothing_is_refused_with_its_place(name, score, says):
     policy = Policy((Bound("stereoset_en", "ss"), Bound(name, score, place="line 2")))
-    if not said:
+    with pytest.raises(BiasError, match=f"^line 2: .*{re.escape(says)}"):
         verdict.refuse_unknown(policy, [BOTH, run(OWN)])
-        return
-    with pytest.raises(BiasError) as error:
-        verdict.refuse_unknown(policy, [BOTH, run(OWN)])
-    assert str(error.value).startswith(f"line 2: {said}")
-
-
-# ---------------------------------------------------------------------- bounds
 
 
 def judged(value=SS, **options):
     return verdict.judge(Bound(ASKED, "*", place="p", **options), ASKED, value)
 
 
-@pytest.mark.parametrize(
-    ("options", "excess"),
-    [
-        # the interval is 54...58; what is negative lies below
-        ({"high": 58.0}, 0),
-        ({"high": 57.0}, 1.0),
-        ({"low": 54.0}, 0),
-        ({"low": 54.5}, -0.5),
-        ({"low": 50.0, "high": 57.9}, 0.1),
-        ({"low": 55.0, "high": 55.0}, 3.0),
-        ({"low": 57.5, "high": 57.5}, -3.5),
-        ({"low": 56.0, "high": 56.0}, -2.0),  # as far out on both sides
-        ({"distance": 8.0}, 0),
-        ({"distance": 6.0}, 2.0),
-        ({"distance": 9.0, "high": 57.0}, 1.0),
-        ({"high": 56.0, "on": "point"}, 0),
-        ({"high": 55.0, "on": "point"}, 1.0),
-        ({"low": 57.0, "on": "point"}, -1.0),
-        ({"distance": 6.0, "on": "point"}, 0),
-        # evidence: violated only where the whole interval lies outside
-        ({"high": 54.0, "on": "evidence"}, 0),
-        ({"high": 53.0, "on": "evidence"}, 1.0),
-        ({"low": 58.0, "on": "evidence"}, 0),
-        ({"low": 60.0, "on": "evidence"}, -2.0),
-        ({"distance": 3.0, "on": "evidence"}, 1.0),
-        ({"distance": 4.0, "on": "evidence"}, 0),
-    ],
-)
+@pytest.mark.parametrize(("options", "excess"), [
+    # the interval is 54...58; what is negative lies below
+    ({"high": 58.0}, 0),
+    ({"high": 57.0}, 1.0),
+    ({"low": 54.0}, 0),
+    ({"low": 54.5}, -0.5),
+    ({"low": 50.0, "high": 57.9}, 0.1),
+    ({"low": 55.0, "high": 55.0}, 3.0),
+    ({"low": 57.5, "high": 57.5}, -3.5),
+    ({"low": 56.0, "high": 56.0}, -2.0),  # as far out on both sides
+    ({"distance": 8.0}, 0),
+    ({"distance": 6.0}, 2.0),
+    ({"distance": 9.0, "high": 57.0}, 1.0),
+    ({"high": 56.0, "on": "point"}, 0),
+    ({"high": 55.0, "on": "point"}, 1.0),
+    ({"low": 57.0, "on": "point"}, -1.0),
+    ({"distance": 6.0, "on": "point"}, 0),
+    # evidence: violated only where the whole interval lies outside
+    ({"high": 54.0, "on": "evidence"}, 0),
+    ({"high": 53.0, "on": "evidence"}, 1.0),
+    ({"low": 58.0, "on": "evidence"}, 0),
+    ({"low": 60.0, "on": "evidence"}, -2.0),
+    ({"distance": 3.0, "on": "evidence"}, 1.0),
+    ({"distance": 4.0, "on": "evidence"}, 0),
+])  # fmt: skip
 def test_bounds(options, excess):
     found = judged(**options)
     assert (found.task, found.score, found.value, found.interval) == (ASKED, "ss", 56.0, (54.0, 58.0))
-    assert found.holds is (excess == 0) is (policy_outputs.says(found) == "")
+    assert found.holds is (excess == 0)
     assert found.side == ("" if not excess else "above" if excess > 0 else "below")
     assert math.isnan(found.excess) if not excess else found.excess == pytest.approx(abs(excess), abs=1e-12)
-
-
-def test_a_finding_holds_the_ends_that_its_bound_allows():
-    for options, ends in (
-        ({"distance": 30, "high": 95}, (20, 80)),
-        ({"distance": 30, "high": 70}, (20, 70)),
-        ({"low": 20}, (20, math.inf)),
-    ):
-        found = judged(**options)
-        assert (found.required.low, found.required.high) == ends
 
 
 @pytest.mark.parametrize("on", policy_file.ON)
@@ -193,40 +147,25 @@ def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
         assert judged(replace(SS, interval=ends), high=90.0, on=on).holds == (on == "point")
 
 
-@pytest.mark.parametrize("ends", [None, [50.0, 50.0]])
-def test_an_error_of_0_is_no_certainty(ends):
+def test_an_error_of_0_is_no_certainty():
     # as an older version wrote it: nothing varied, so the score passed every bound that its value met
-    value = harness_results.value_of("ss", 50.0, 0.0, {"range": [0, 100], "neutral": 50, "interval": ends})
-    for on in ("interval", "evidence"):
-        assert judged(value, distance=1.0, on=on).problem.startswith("no interval (nothing varied")
+    for ends in (None, [50.0, 50.0]):
+        value = harness_results.value_of("ss", 50.0, 0.0, {"range": [0, 100], "neutral": 50, "interval": ends})
+        for on in ("interval", "evidence"):
+            assert judged(value, distance=1.0, on=on).problem.startswith("no interval")
     wide = harness_results.value_of("ss", 0.0, 0.0, {"range": [0, 100], "interval": [0.0, 1.5]})
     assert (wide.interval, wide.note, math.isnan(wide.stderr)) == ((0.0, 1.5), "", True)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"high": 100.0}, "violated"),
-        ({"distance": 50.0}, "violated"),
-        ({"low": -0.5, "high": 120.0}, "violated"),
-        ({"low": 101.0}, "met"),
-        ({"distance": 5.0, "low": 60.0}, "met"),
-    ],
-)
-def test_bounds_that_cannot_be_meant_so_are_refused(options, says):
-    with pytest.raises(BiasError) as error:
-        judged(**options)
-    assert str(error.value) == f"p: ss goes from 0 to 100: this bound could never be {says}"
-    with pytest.raises(BiasError, match="p: ss has no neutral value"):
-        judged(replace(SS, neutral=None), distance=0.1)
-
-
-def test_a_bound_at_the_end_of_a_scores_range_can_be_met():
+def test_bounds_that_could_never_be_violated_or_never_be_met_are_refused():
+    never_violated = {"high": 100.0}, {"distance": 50.0}, {"low": -0.5, "high": 120.0}
+    for options in (*never_violated, {"low": 101.0}, {"distance": 5.0, "low": 60.0}):
+        with pytest.raises(BiasError, match="^p: ss goes from 0 to 100"):
+            judged(**options)
     for value, options in ((100.0, {"low": 100.0}), (0.0, {"high": 0.0}), (50.0, {"distance": 0.0})):
         assert judged(replace(SS, value=value, interval=(value, value)), **options).holds
-
-
-# ---------------------------------------------------------------------- what is asked beside bounds
+    with pytest.raises(BiasError, match="p: ss has no neutral value"):
+        judged(replace(SS, neutral=None), distance=0.1)
 
 
 def checked(*tasks, provenance=None, bounds=None, **options):
@@ -238,39 +177,29 @@ def beside_bounds(*tasks, **options):
     return [found for found in checked(*tasks, **options) if isinstance(found.required, str)]
 
 
-@pytest.mark.parametrize(
-    ("share", "options", "holds"),
-    [
-        (0.1, {}, True),
-        (0.101, {}, False),
-        (0.11, {"unanswered": 0.1}, False),
-        (0.11, {"unanswered": 0.2}, True),
-        (0.5, {"allow": ("unanswered",)}, True),
-        (math.nan, {}, False),
-        (None, {}, False),
-    ],
-)
+@pytest.mark.parametrize(("share", "options", "holds"), [
+    (0.1, {}, True),
+    (0.101, {}, False),
+    (0.11, {"unanswered": 0.2}, True),
+    (0.5, {"allow": ("unanswered",)}, True),
+    (math.nan, {}, False),
+    (None, {}, False),
+])  # fmt: skip
 def test_enough_documents_have_to_be_answered(share, options, holds):
     scores = () if share is None else (replace(UNANSWERED, value=share),)
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
     assert (found.task, found.score, found.holds) == (GENERATED, "unanswered", holds)
-    assert found.required == f"at most {100 * options.get('unanswered', 0.1):g}% of the documents unanswered"
-    if share is None or math.isnan(share):
-        assert found.problem == "the run doesn't say"
-    assert found.value == pytest.approx(math.nan if share is None else share, nan_ok=True)
     assert beside_bounds(task()) == []  # where a model always answers there is nothing to ask
 
 
 def test_a_change_is_violated_or_allowed_by_its_name_or_value():
     other = task(metadata={"words": 3})
     (found,) = beside_bounds(other)
-    problem = 'it is 3; to allow it, add to the policy: allow: ["words=3"]'
-    assert found == GateFinding(ASKED, "words", False, "the unchanged task", problem, found.value)
-    for allowed in ("words", "words=3"):
+    assert (found.task, found.score, found.holds) == (ASKED, "words", False)
+    assert 'allow: ["words=3"]' in found.problem
+    for allowed, holds in (("words", True), ("words=3", True), ("words=4", False), ("wording", False)):
         (found,) = beside_bounds(other, allow=("limit", allowed))
-        assert (found.holds, found.required, found.problem) == (True, "allowed: words=3", "")
-    for others in ((), ("words=4",), ("limit", "wording")):
-        assert not beside_bounds(other, allow=others)[0].holds
+        assert (found.holds, found.problem == "") == (holds, holds)
 
 
 def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
@@ -279,70 +208,49 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     assert [found.score for found in beside_bounds(part, **limited)] == ["words", "limit"]
     found = beside_bounds(part, share=0.5, **limited)
     assert [(one.score, one.holds) for one in found] == [("words", False), ("items", True)]
-    (_, missed) = beside_bounds(part, share=0.6, **limited)
-    assert (missed.holds, missed.required) == (False, "at least 60% of the items")
-    assert missed.problem == "500 of 1,000 items, 50% of what a full run asks"
-    (missed,) = beside_bounds(task(items=0), share=0.1)
-    assert (missed.holds, missed.problem) == (False, "its number of items is unknown")
+    assert not beside_bounds(part, share=0.6, **limited)[1].holds
+    assert not beside_bounds(task(items=0), share=0.1)[0].holds
     assert beside_bounds(task(metadata=PART, documents=500), allow=("trial_run",)) == []
     # tasks that no bound names may be as they like
     whole, bounds = task(), [Bound(ASKED, "acc_amb", low=0.1)]
     assert all(one.holds for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0))
 
 
-@pytest.mark.parametrize(
-    ("changes", "share"),
-    [
-        ({"documents": 25, "items": 100}, 0.25),
-        ({"documents": 120, "items": 100}, 1.0),  # more than all is all
-        ({"metadata": {"repeats": 25}, "usual_repeats": 100}, 0.25),  # fewer samples of a prompt
-        ({"metadata": {"repeats": 200}, "usual_repeats": 100}, 1.0),
-        ({"metadata": {}, "usual_repeats": 100}, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("changes", "share"), [
+    ({"documents": 25, "items": 100}, 0.25),
+    ({"documents": 120, "items": 100}, 1.0),  # more than all is all
+    ({"metadata": {"repeats": 25}, "usual_repeats": 100}, 0.25),  # fewer samples of a prompt
+    ({"metadata": {"repeats": 200}, "usual_repeats": 100}, 1.0),
+])  # fmt: skip
 def test_the_share_of_a_task(changes, share):
     assert replace(bare("own_set"), **{"documents": 20, "items": 20, **changes}).share == share
 
 
 def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
     little, guessing = task(scores=(ACC, Value("coverage", 0.04, low=0.0, high=1.0))), {"model": "bias-chance"}
-    (chance, coverage) = beside_bounds(little, provenance=guessing)
-    assert (chance.score, chance.holds, chance.required) == ("chance_level", False, "better than by guessing")
-    assert chance.problem.endswith('to allow it, add to the policy: allow: ["chance_level"]')
-    assert (coverage.score, coverage.holds) == ("low_coverage", False)
-    allowed = beside_bounds(little, provenance=guessing, allow=("chance_level", "low_coverage"))
-    assert [(one.holds, one.problem) for one in allowed] == [(True, "")] * 2
+    names = ("chance_level", "low_coverage")
+    found = beside_bounds(little, provenance=guessing)
+    assert [(one.score, one.holds) for one in found] == [(name, False) for name in names]
+    assert 'allow: ["chance_level"]' in found[0].problem
+    assert all(one.holds and not one.problem for one in beside_bounds(little, provenance=guessing, allow=names))
 
 
 def test_another_code_of_the_benchmark_is_told_and_no_violation():
     inputs, here = task().metadata["inputs"], run_inputs.code_hash(registry.get("occugender"))
     (told,) = beside_bounds(task(metadata={"inputs": {**inputs, "package_code": "1" * 64}}))
-    assert (told.score, told.holds, told.required) == ("package_code", True, "for information")
-    assert told.problem.startswith(f"made by other code ({'1' * 12}, here {here[:12]})")
+    assert (told.score, told.holds) == ("package_code", True)
+    assert f"({'1' * 12}, here {here[:12]})" in told.problem
     assert beside_bounds(task(metadata={"inputs": {**inputs, "package_code": here}})) == []
 
 
-def test_every_task_with_a_bound_is_looked_at_once():
+def test_every_bound_is_looked_at_and_every_task_with_a_bound_once():
+    bounds = [Bound(ASKED, "acc_amb", low=0.1, why="a promise"), Bound(ASKED, "gone", low=0.1, why="another")]
+    found = checked(task(), bounds=bounds)
+    expected = [("acc_amb", True, "a promise"), ("gone", False, "another")]
+    assert [(one.score, one.holds, one.why) for one in found] == expected
     first, second = task(metadata={"words": 3}), task(SECOND, metadata={"words": 4})
     for options, per_task in (({}, ["words"]), ({"share": 1.0}, ["words", "items"])):
         found = beside_bounds(first, second, **options)
         assert [(one.task, one.score) for one in found] == [(name, s) for name in (ASKED, SECOND) for s in per_task]
     twice = [Bound(ASKED, "acc_amb", low=0.1), Bound("occugender_e*", "acc*", high=0.9)]
     assert len(beside_bounds(first, bounds=twice)) == 1
-    assert beside_bounds(first, second, bounds=[Bound(SECOND, "acc_amb", low=0.1)])[0].task == SECOND
-
-
-def test_what_was_not_measured_is_a_violation_with_what_the_bound_is_for():
-    bounds = [Bound(ASKED, "acc_amb", low=0.1, why="a promise"), Bound(ASKED, "gone", low=0.1, why="another")]
-    kept, missing = checked(task(), bounds=bounds)
-    assert (kept.holds, kept.why, kept.task, kept.score) == (True, "a promise", ASKED, "acc_amb")
-    assert missing == GateFinding(ASKED, "gone", False, f"{ASKED}: gone", "not measured", missing.value, why="another")
-
-
-def test_each_task_is_held_against_its_sample_log_and_a_few_differences_are_told(monkeypatch):
-    lines = {ASKED: [], SECOND: ["a", "b", "c"], GENERATED: ["a", "b", "c", "d", "e"]}
-    monkeypatch.setattr(verdict.rescoring, "recompute", lambda one: one.task)
-    monkeypatch.setattr(verdict.soundness, "differences", lambda scores, name: lines[name])
-    found = verdict.recomputed(run(*map(task, lines)))
-    assert [(one.task, one.score, one.holds) for one in found] == [(n, "samples", not lines[n]) for n in lines]
-    assert [one.problem for one in found] == ["", "a; b; c", "a; b; c; and 2 more"]

@@ -33,14 +33,11 @@ def test_good_items_have_no_findings():
     assert found(ENGLISH[0], ENGLISH[0], "en") == set()  # an English set can be a corrected one
 
 
-@pytest.mark.parametrize(
-    ("context", "code"),
-    [("heel.", "blank"), ("blank.", "blank"), ("BLANK BLANK.", "doubled"), ("BLANKe.", "glued"), ("onBLANK.", "glued")],
-)
-def test_the_blank(context, code):
-    bad = item("intra", "a1", f"De tuinman was vandaag {context}", ["geduldig", "ongedurig", "lamp"])
-    assert code in problems(bad, ENGLISH[2])
-    assert code in problems(bad)
+def test_the_blank():
+    codes = {"heel.": "blank", "blank.": "blank", "BLANK BLANK.": "doubled", "BLANKe.": "glued", "onBLANK.": "glued"}
+    for context, code in codes.items():
+        bad = item("intra", "a1", f"De tuinman was vandaag {context}", ["geduldig", "ongedurig", "lamp"])
+        assert code in problems(bad, ENGLISH[2]) & problems(bad), context
 
 
 def test_blanks_of_the_source_are_noted_only_and_scripts_without_spaces_have_letters_beside_them():
@@ -69,18 +66,11 @@ def test_words_and_sentences_that_do_not_belong_together(more, expected):
     assert {(code, level) for code, _, level in found(changed(2, **more))} == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "equal"),
-    [
-        (["café", "cafe\u0301", "lamp"], True),
-        (["BUS", "bus ", "lamp"], True),
-        (["sınır", "sinir", "şinir"], False),
-        (["schön", "schon", "Straße"], False),
-    ],
-)
-def test_equal_candidates(words, equal):
-    assert ("equal" in problems(item("intra", "x", "Dat is BLANK.", words))) == equal
-    assert ("equal" in problems(item("inter", "x", "Dat is zo.", words))) == equal
+def test_equal_candidates():
+    same, different = ("café cafe\u0301 lamp", "BUS bus lamp"), ("sınır sinir şinir", "schön schon Straße")
+    for words in (*same, *different):
+        for test, context in (("intra", "Dat is BLANK."), ("inter", "Dat is zo.")):
+            assert ("equal" in problems(item(test, "x", context, words.split()))) == (words in same)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +116,11 @@ PUBLISHED = {
     "tr": {"punctuation": 2, "equal": 12, "glued": 1, "untranslated": 2},
 }
 NOTES = {"en": {"fill": 1}, **dict.fromkeys(("de", "es", "fr", "tr"), {"doubled": 2, "stray": 1})}
-SLOW = [pytest.param(language, marks=pytest.mark.slow) for language in ("es", "fr")]
 
 
-@pytest.mark.parametrize("language", ["en", "de", "tr", *SLOW])
+@pytest.mark.parametrize(
+    "language", [*("en", "de", "tr"), *(pytest.param(n, marks=pytest.mark.slow) for n in ("es", "fr"))]
+)
 def test_the_published_sets(language, mirror):
     counts = {set_checks.PROBLEM: Counter(), set_checks.NOTE: Counter()}
     source = stereoset_items.read_all("en") if language != "en" else None

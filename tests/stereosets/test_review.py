@@ -1,5 +1,7 @@
 """The review sheet: written for spreadsheet programs, read from any of them, applied and checked."""
 
+import re
+
 import pytest
 from hypothesis import strategies as st
 
@@ -32,17 +34,12 @@ def reviewed(path, items=EQUAL, **found):
     return review.review(items, texts, "en", path)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"delimiter": ","},
-        {"delimiter": "\t"},
-        {"encoding": "utf-8", "end": "\n"},
-        {"end": "\r"},
-        {"columns": lambda row: list(row)[::-1]},
-        {"columns": lambda row: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
-    ],
-)
+@pytest.mark.parametrize("how", [
+    {"delimiter": ",", "end": "\r"},
+    {"delimiter": "\t", "columns": lambda row: list(row)[::-1]},
+    {"encoding": "utf-8", "end": "\n"},
+    {"columns": lambda row: ["id", "accept", "comment", "correct context", "correct unrelated word"]},
+])  # fmt: skip
 def test_sheets_of_every_spreadsheet_program(path, how):
     assert [state.way for state in reviewed(path).values()] == ["left out", "left out", "translated"]
     assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,")
@@ -71,10 +68,8 @@ def test_sheets_of_every_spreadsheet_program(path, how):
 )
 def test_sheets_that_cannot_be_understood(path, content, named):
     path.write_bytes(content)
-    with pytest.raises(BiasError) as caught:
+    with pytest.raises(BiasError, match=rf"{path}.*{re.escape(named)}"):
         reviewed(path, {"i1": item(), "e1": example_items.ENGLISH[0]})
-    assert str(path) in str(caught.value)
-    assert named in str(caught.value)
     assert path.read_bytes() == content
 
 
@@ -120,7 +115,7 @@ def test_what_no_task_can_use_is_not_accepted(path, found):
     assert reviewed(path, {"i1": item()}, i1=found)["i1"].texts == review.texts_of(item())
 
 
-@fuzz(80, "path", data=st.data())
+@fuzz(40, "path", data=st.data())
 def test_damaged_sheets(path, data):
     path.unlink(missing_ok=True)
     reviewed(path)

@@ -1,17 +1,17 @@
 """Data sets of one's own: their file, the tasks over them and what reads their results, and validate."""
 
 import json
+import re
 import shlex
 
 import pytest
-from hypothesis import strategies as st
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support.example_items import DUTCH, ENGLISH
-from tests.support.fuzzing import command, fuzz, judged, mutated, refused
+from tests.support.fuzzing import command, refused
 
 PROVENANCE = {"engine": "two people", "date": None, "ü": [1.5, {"a": True}]}
 
@@ -46,7 +46,8 @@ def dev(every, **more):
 
 def test_what_is_written_is_read_again_and_so_is_stereosets_own_file(tmp_path):
     texts = {"context": '\u2028 \x00 \U0001f600 "', "target": "", "term": " "}
-    path = written(tmp_path / "set.json", "pt-BR", items := [*DUTCH, DUTCH[2] | texts])
+    items = [*DUTCH, DUTCH[2] | texts]
+    path = written(tmp_path / "set.json", "pt-BR", items)
     assert own_sets.read(path) == own_sets.read(path, "pt-BR") == own_sets.DataSet("pt-BR", items, PROVENANCE)
     with pytest.raises(BiasError, match="'pt-BR', not 'de'"):
         own_sets.read(path, "de")
@@ -91,6 +92,7 @@ def without(*steps, value=None):
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
         (without("id", value=" "), "an empty id"),
         (without("bias_type", value="age"), "'age'"),
+        (without("sentences", value=3), "'sentences'"),
         (without("sentences", value=[]), "0 candidates"),
         (without("sentences", 1, "sentence"), "candidate 2: no 'sentence'"),
         (without("sentences", 1, "word", value=3), "'word'"),
@@ -100,23 +102,8 @@ def without(*steps, value=None):
 def test_broken_files(tmp_path, content, named):
     path = tmp_path / "set.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(BiasError) as caught:
+    with pytest.raises(BiasError, match=rf"^{path}.*{re.escape(named)}"):
         own_sets.read(path)
-    assert str(caught.value).startswith(str(path))
-    assert named in str(caught.value)
-
-
-@fuzz(60, "dutch", data=st.data())
-def test_a_changed_set(dutch, data):
-    original = dutch.read_bytes()
-    try:
-        dutch.write_text(json.dumps(data.draw(mutated(json.loads(original)))), encoding="utf-8")
-        judged(dutch.parent, "stereoset", "validate", str(dutch), "--source", "none")
-    finally:
-        dutch.write_bytes(original)
-
-
-# ---------------------------------------------------------------------------------------- tasks
 
 
 def run(names, *more, out):
@@ -179,14 +166,14 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
 def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, tmp_path):
     one = written(tmp_path / "one.json", "de", stereoset_items.read("de", "intra"))
     bad = written(tmp_path / "bad.json", "en", [{**ENGLISH[2], "context": "No blank."}])
+    hf = ("run", "--model", "hf", "--model_args", "pretrained=gpt2")
     for task, file, named in (
         ("stereoset_de", str(dutch), "'nl', not 'de'"),
         ("stereoset_de", 7, "dataset=7"),
         ("stereoset_de", str(one), "stereoset_de_intra"),
         ("stereoset_en_intra", str(bad), "item a1"),
     ):
-        arguments = ["--model", "hf", "--model_args", "pretrained=gpt2", "--metadata", json.dumps({"dataset": file})]
-        assert named in refused(tmp_path, "run", "--tasks", task, *arguments)
+        assert named in refused(tmp_path, *hf, "--tasks", task, "--metadata", json.dumps({"dataset": file}))
     arguments = ["run", "--include_path", str(folder), "--tasks", "stereoset_nl", "--model", "bias-chance"]
     dutch.write_text(dutch.read_text() + "\n")
     assert f"{dutch} was changed" in refused(tmp_path, *arguments)
@@ -194,19 +181,17 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, t
     assert f"stereoset validate {dutch} --tasks" in refused(tmp_path, *arguments)
 
 
-# ------------------------------------------------------------------------------------- validate
-
-
 def validated(*arguments):
     """Status, source, problems by code, and the other lines."""
     found = command("stereoset", "validate", *map(str, arguments))
     first, *lines = found.out.splitlines()
-    problems = [line.split(": ")[0].removeprefix("problem ") for line in lines if line.startswith("problem ")]
+    problems = re.findall(r"^problem (\w+): ", found.out, re.MULTILINE)
     return found.status, first.rpartition("source: ")[2], problems, lines
 
 
 def test_validate_a_translation(tiny_mirror, tmp_path):
-    path = written(tmp_path / "nl.json", "nl", items := stereoset_items.read_all("de"))
+    items = stereoset_items.read_all("de")
+    path = written(tmp_path / "nl.json", "nl", items)
     status, source, problems, lines = validated(path)
     assert (status, source) == (1, "the published set in 'en'")
     assert problems.count("missing") == len(stereoset_items.read_all("en")) - len(items)
@@ -216,7 +201,6 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     assert (source, "missing" in problems) == ("none", False)
     assert "inter: gender 1, profession 1, race 0, religion 0" in lines
     assert validated(path, "--source", "es")[1] == "the published set in 'es'"
-    assert "glued" in validated("de")[2]
     assert validated("en")[1] == "none"
 
 

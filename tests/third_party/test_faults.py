@@ -24,24 +24,23 @@ def run(installed, tmp_path):
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize("part", ["cautions", "sentences", "figures", "score_label", "withheld", "published"])
-def test_a_part_that_fails_does_not_end_a_page_on_others(part, package, run, tmp_path):
-    package(more=f"{FAIL}AgeStereotypes.{part} = fail\n")
-    page = tmp_path / "page.html"
-    found = command("leaderboard" if part == "published" else "report", str(run), "-o", str(page))
-    assert found.status == 2
-    assert re.fullmatch(rf"lm-eval-bias: warning: the benchmark age_stereotypes: .*{FAILED}", found.err.rstrip())
-    assert "occugender_implicit" in page.read_text()
+def test_a_part_that_fails_does_not_end_a_page_on_others(package, run, tmp_path):
+    def shown(name):
+        found = command(name, str(run), "-o", str(tmp_path / "page.html"))
+        assert found.status == 2
+        assert "occugender_implicit" in (tmp_path / "page.html").read_text()
+        return found.err.rstrip()
 
-
-def test_a_card_that_cannot_be_read_is_left_out(package, run, tmp_path):
+    for part in ("cautions", "sentences", "figures", "score_label", "withheld", "published"):
+        package(more=f"{FAIL}AgeStereotypes.{part} = fail\n")
+        warned = shown("leaderboard" if part == "published" else "report")
+        assert re.fullmatch(rf"lm-eval-bias: warning: the benchmark age_stereotypes: .*{FAILED}", warned), part
     own = package(more="del AgeStereotypes.card\n")
     (own / "data").mkdir()
     (own / "data" / "card.yaml").write_text("measures: Age.\ncosts: None.\n")
-    found = command("report", str(run), "-o", str(tmp_path / "page.html"))
-    assert found.status == 2
-    assert f"card in {own / 'data' / 'card.yaml'} is left out (TypeError: unknown argument 'costs')" in found.err
-    assert "occugender_implicit" in (tmp_path / "page.html").read_text()
+    warned = shown("report")
+    assert str(own / "data" / "card.yaml") in warned
+    assert "'costs'" in warned
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,6 @@ COMMANDS = [
 ]
 
 
-def said(*arguments):
-    found = command(*arguments)
-    assert found.status == 0, found.err
-    return found.out
-
-
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     """The guide's folder, as if it were installed by its own pyproject.toml."""
@@ -43,15 +37,11 @@ def built(tmp_path, monkeypatch):
     forget(*points)
 
 
-def test_guide(built):
+def test_guide(built, said):
     assert len(FILES) == 4
     output = {" ".join(one): said(*one) for one in COMMANDS}
-    assert [one[0] for one in COMMANDS] == [
-        "doctor", "ls", "run", "rescore", "report", "leaderboard", "run", "compare"
-    ]  # fmt: skip
-    assert (
-        output["doctor --benchmark left_handed"] == "ok       left_handed: no mistake found; tasks that were run: 1\n"
-    )
+    assert " ".join(one[0] for one in COMMANDS) == "doctor ls run rescore report leaderboard run compare"
+    assert output["doctor --benchmark left_handed"].startswith("ok ")
     assert "left_share" in output["ls left_handed"]
     assert "left_share" in output["compare out other"]
     (score,) = (entry["scores"]["left_share"] for entry in json.loads(said("rescore", "out", "--json")))
@@ -68,7 +58,7 @@ def test_every_part_in_the_guide_is_one_of_the_class():
             assert name == "variants" or hasattr(registry.Benchmark, name), name
 
 
-def test_guide_to_model_families(tmp_path, tiny_mirror, monkeypatch):
+def test_guide_to_model_families(said, tmp_path, tiny_mirror, monkeypatch):
     tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
     page = "docs/add_a_model_family.md"
     (tmp_path / "my_models.py").write_text(dict(pages.blocks(page, "python"))["my_models.py"])

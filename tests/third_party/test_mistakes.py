@@ -65,9 +65,3 @@ def test_a_mistake_is_one_line(name, package):
     assert found.status == 1
     assert any(re.fullmatch(rf"(.*/)?{line}", text) for text in problems), problems
     assert len(problems) <= 7, problems
-
-
-def test_a_benchmark_that_is_not_there():
-    found = command("doctor", "--benchmark", "occugneder")
-    assert found.status == 2
-    assert "Did you mean occugender" in found.err

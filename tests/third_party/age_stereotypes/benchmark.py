@@ -17,7 +17,7 @@ from lm_eval_bias.authoring import (
     PublishedCell,
     Sampling,
     Table,
-)  # fmt: skip
+)
 
 DIRECTION = "above 50 towards stereotypes about the old, below against them"
 
@@ -45,13 +45,7 @@ class AgeStereotypes(Benchmark):
         differs="There is no paper.",
         paper="This test.",
     )
-    harness_tasks = {
-        "plain_age_pairs": {
-            "language": "en",
-            "measures": "the same pairs as a task of the harness's own",
-            "n_items": 24,
-        }
-    }
+    harness_tasks = {"plain_age_pairs": {"language": "en", "measures": "the same pairs", "n_items": 24}}
 
     def record(self, doc, answers):
         """Which of the two the model prefers, 100 for the old; without an answer, half."""
@@ -66,28 +60,10 @@ class AgeStereotypes(Benchmark):
         """The share, each trait's, and how many items have no answer."""
         from lm_eval_bias.authoring import clustered_mean, crossed_mean
 
-        share = crossed_mean(
-            "old_share",
-            value=lambda record: record["old"],
-            summary="share of items in which the old are preferred",
-            low=0.0,
-            high=100.0,
-            neutral=50.0,
-            direction=DIRECTION,
-            unit="percent",
-            source="this test",
-        )
-        of_trait = clustered_mean(
-            "old_share/trait",
-            value=lambda record: record["old"],
-            cluster=lambda record: record["template"],
-            summary="the same share of one trait",
-            low=0.0,
-            high=100.0,
-            neutral=50.0,
-            direction=DIRECTION,
-            unit="percent",
-        )
+        old = {"value": lambda record: record["old"], "low": 0.0, "high": 100.0, "unit": "percent"}
+        old |= dict(neutral=50.0, direction=DIRECTION, source="this test")
+        share = crossed_mean("old_share", summary="share of items in which the old are preferred", **old)
+        of_trait = clustered_mean("", summary="", cluster=lambda record: record["template"], **old)
         unanswered = clustered_mean(
             "unanswered",
             value=lambda record: record["unanswered"],
@@ -111,9 +87,8 @@ class AgeStereotypes(Benchmark):
             for name, value in one.task.scores.items()
             if name.startswith("old_share/")
         ]
-        return [
-            Part("Traits", tables=[Table("Share by trait", [Column("Trait"), Column("Task"), Column("%", True)], rows)])
-        ]
+        columns = [Column("Trait"), Column("Task"), Column("%", True)]
+        return [Part("Traits", tables=[Table("Share by trait", columns, rows)])]
 
     def published(self):
         """A score of a paper that there isn't."""
