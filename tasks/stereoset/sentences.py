@@ -99,7 +99,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss, '', 1)}")
+            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss, '%', 1)}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():
@@ -161,7 +161,7 @@ def _of_choices(task: TaskRun) -> list[str]:
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
         lines.append(
             f"{name}: chooses a meaningful candidate in {with_interval(lms, '%', 1)} of items (chance 66.7), of these "
-            f"the stereotype in {with_interval(taken, '%', 1)}; choice_ss {with_interval(ss, '', 1)}: {side(ss)}."
+            f"the stereotype in {with_interval(taken, '%', 1)}; choice_ss {with_interval(ss, '%', 1)}: {side(ss)}."
         )
         low += [name] if _by_guessing(lms, task) else []
     if low:
