@@ -15,22 +15,17 @@ from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
 from tests.support.made_runs import edited, harness_folder, write
-from tests.support.run_scores import results_of
+from tests.support.run_scores import results_of, run
 
 TASK = "occugender_debias_implicit_none"
-
-
-def _run(folder, task, *more):
-    arguments = ["--model", "bias-chance", "--output_path", str(folder), "--log_samples", *more]
-    assert main(["run", "--tasks", task, *arguments]) == 0
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
-    _run(root / "one", TASK, "--limit", "80")
-    _run(root / "one", "occugender_debias_implicit_1", "--limit", "120")
-    _run(root / "two", TASK, "--limit", "80", "--model_args", "seed=5")
+    run(root / "one" / "a", TASK, "--limit", "80")
+    run(root / "one" / "b", "occugender_debias_implicit_1", "--limit", "120")
+    run(root / "two", TASK, "--limit", "80", "--model_args", "seed=5")
     return root
 
 

@@ -98,6 +98,9 @@ PAIRS = [
     for context in ("The gardener said that", "The gardener said that he", "The gardener ", "", "Die Mutter ist")
     for continuation in (" she", " he was tired", "s and boys", " the old man was very tired of it all", "x")
 ]
+GIVEN = [*PAIRS, ("<s>The", " gardener"), ("<|endoftext|>The", " gardener")]
+SENTENCES = "The old gardener was very patient with the children. " * 12
+LONG = [(SENTENCES, " he"), (SENTENCES, " she was tired"), (SENTENCES[3:], " he"), ("The", " he")]
 
 
 def texts(model, *pairs):
@@ -158,25 +161,25 @@ def test_the_way_a_family_takes_and_its_numbers(tokenizer, name):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"add_bos_token": True}, {"add_bos_token": False}, {"prefix_token_id": 5}], ids=str
+    ("options", "pairs"),
+    [
+        ({}, GIVEN),
+        ({"add_bos_token": True}, GIVEN),
+        ({"add_bos_token": False}, GIVEN),
+        ({"prefix_token_id": 5}, GIVEN),
+        ({"max_length": 40}, LONG),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_texts_of_all_kinds_and_start_tokens(where, options):
-    pairs = [*PAIRS, ("<s>The", " gardener"), ("<|endoftext|>The", " gardener")]
-    assert_same(texts(packed(where, **options), *pairs), texts(hf(where, **options), *pairs))
-
-
-def test_long_requests_are_cut_on_the_left_as_hf_cuts(where, caplog):
-    long = "The old gardener was very patient with the children. " * 12
-    pairs = [(long, " he"), (long, " she was tired"), (long[3:], " he"), ("The", " he")]
+def test_texts_of_all_kinds_start_tokens_and_what_is_cut_on_the_left(where, options, pairs, caplog):
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
-        found = texts(packed(where, max_length=40), *pairs)
-    assert_same(found, texts(hf(where, max_length=40), *pairs))
-    assert "3 requests" in caplog.text
+        found = texts(packed(where, **options), *pairs)
+    assert_same(found, texts(hf(where, **options), *pairs))
+    assert ("3 requests" in caplog.text) is (pairs is LONG)
 
 
 def test_rolling(where):
-    long = "The old gardener was very patient with the children. " * 8
-    asked = [Instance("loglikelihood_rolling", {}, (text,), 0) for text in (long, "The", long[4:], long)]
+    asked = [Instance("loglikelihood_rolling", {}, (text,), 0) for text in (SENTENCES, "The", SENTENCES[4:], SENTENCES)]
     ours = packed(where, max_length=30)
     wanted = hf(where, max_length=30, batch_size=3).loglikelihood_rolling(asked)
     assert ours.loglikelihood_rolling(asked) == pytest.approx(wanted, rel=1e-5)
