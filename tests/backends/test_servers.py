@@ -6,12 +6,15 @@ import math
 import re
 
 import pytest
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import CacheHook
+from lm_eval.api.registry import get_model
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.servers import SERVED
 from lm_eval_bias.runs.run_discovery import read
-from lm_eval_bias.scoring import token_likelihoods
+from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import servers, tiny
 from tests.support.run_scores import numbers, results_of
 
@@ -49,9 +52,6 @@ def _at_once(monkeypatch):
 @pytest.fixture(params=[1, 3], ids=["one at a time", "three at a time"])
 def client(request, server, tokenizer):
     """One of the harness's clients of the server, with a cache; more model arguments may be given."""
-    from lm_eval.api.model import CacheHook
-    from lm_eval.api.registry import get_model
-
     registration.register()
 
     def make(model="local-completions", **more):
@@ -65,7 +65,13 @@ def client(request, server, tokenizer):
         made.cache_hook.dbdict = servers.Kept()
         return made
 
+    make.at_once = request.param
     return make
+
+
+def chats(model, number):
+    """So many different conversations of one question."""
+    return [model.apply_chat_template([{"role": "user", "content": f"prompt {n}"}]) for n in range(number)]
 
 
 def refused(ask):
@@ -156,15 +162,15 @@ def test_log_probabilities_that_are_none(name, server, mended, client, caplog):
         model.cache_hook.dbdict[SERVED] = "one"
     server.fail(fault, good=3)
     caplog.clear()
-    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS))
+    text = refused(lambda: loglikelihoods(model, PAIRS))
     assert re.search(says, text), text
     gc.collect()  # of requests that failed beside it, asyncio would say so now
     assert not caplog.records
     kept = len(model.cache_hook.dbdict) - (SERVED in model.cache_hook.dbdict)
-    assert kept == 12 if model._concurrent == 1 else kept <= 12  # some may be on their way
+    assert kept == 12 if client.at_once == 1 else kept <= 12  # some may be on their way
     assert len(model.cache_hook.dbdict) == model.cache_hook.dbdict.written
     model.base_url = f"{mended.url}/completions"
-    log_likelihoods_hold(token_likelihoods.loglikelihoods(model, PAIRS))
+    log_likelihoods_hold(loglikelihoods(model, PAIRS))
     assert len(mended.prompts()) == len(set(mended.prompts())) == len(PAIRS) - kept  # nothing was asked again
     assert "parse_logprobs" not in vars(model)
 
@@ -176,7 +182,7 @@ def test_log_probabilities_that_are_none(name, server, mended, client, caplog):
 )
 def test_what_is_no_fault(change, server, client):
     server.fail(change)
-    log_likelihoods_hold(token_likelihoods.loglikelihoods(client(), PAIRS))
+    log_likelihoods_hold(loglikelihoods(client(), PAIRS))
 
 
 @pytest.mark.parametrize("fault", [429, b'{"error": "busy"}', one_value(math.nan)], ids=["status", "error", "nan"])
@@ -184,32 +190,40 @@ def test_requests_are_tried_again(fault, server, client, caplog):
     model = client(max_retries=3)
     server.fail(fault, good=1, times=2)
     caplog.clear()
-    log_likelihoods_hold(token_likelihoods.loglikelihoods(model, PAIRS))
+    log_likelihoods_hold(loglikelihoods(model, PAIRS))
     assert len(server.asked) == 8
     (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]  # once
     assert warning.startswith("a request failed (max_retries=3): ")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "v1/completions"])
-def test_no_server(url, client):
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_a_server_refuses_for_good_is_not_sent_again(status, server, client):
+    model = client(max_retries=3)
+    server.fail(status, good=1)
+    assert f"status {status}, the server says" in refused(lambda: loglikelihoods(model, PAIRS))
+    assert len(server.asked) <= 1 + len(server.answered) + client.at_once
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [("http://127.0.0.1:1/v1", "no connection to the server.*base_url="), ("v1/completions", "(?i)invalid.?url")],
+)
+def test_no_server_and_a_key_with_a_line_break(url, says, client, monkeypatch):
     model = client()
     model.base_url = url
-    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS))
-    assert re.search("no connection to the server.*base_url=" if "http" in url else "(?i)invalid.?url", text), text
-
-
-def test_a_key_with_a_line_break(client, monkeypatch):
+    text = refused(lambda: loglikelihoods(model, PAIRS))
+    assert re.search(says, text), text
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another-secret\n")
-    assert "sk-another" not in refused(lambda: token_likelihoods.loglikelihoods(client(), PAIRS))
+    assert "sk-another" not in refused(lambda: loglikelihoods(client(), PAIRS))
 
 
 def test_few_numbers_for_many_tokens(server, client):
     pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
     server.fail(in_lists(lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]], ["token_logprobs"]))
     with pytest.raises(ValueError, match="only 2 log-probabilities for 76 different tokens"):
-        token_likelihoods.loglikelihoods(client(), pairs)
+        loglikelihoods(client(), pairs)
     server.fail(in_lists(lambda values: [v if v is None else round(v, 1) - 0.1 for v in values], ["token_logprobs"]))
-    assert len(token_likelihoods.loglikelihoods(client(), pairs)) == 4
+    assert len(loglikelihoods(client(), pairs)) == 4
 
 
 def test_tokens_that_a_server_names(server, client):
@@ -221,27 +235,24 @@ def test_tokens_that_a_server_names(server, client):
     def ask(names):
         server.fail(in_lists(lambda values: names, ["tokens"]))
         model.cache_hook.dbdict.clear()
-        return token_likelihoods.loglikelihoods(model, [(ids[:-2], ids[-2:])])
+        return loglikelihoods(model, [(ids[:-2], ids[-2:])])
 
     for names in (model.tokenizer.convert_ids_to_tokens(ids), decoded, [f"token_id:{number}" for number in ids], []):
         assert len(ask(names)) == 1
-    for other in (" man", "▁woman"):
-        with pytest.raises(ValueError, match=f"'{other}' instead of '{decoded[word]}'"):
-            ask([*decoded[:word], other, *decoded[word + 1 :]])
+    with pytest.raises(ValueError, match=f"' man' instead of '{decoded[word]}'"):
+        ask([*decoded[:word], " man", *decoded[word + 1 :]])
 
 
 def test_a_run_is_of_one_model(server, client):
     model = client()
     model.cache_hook.dbdict = None
     server.fail(beside(model="one"))
-    token_likelihoods.loglikelihoods(model, PAIRS[:4])
+    loglikelihoods(model, PAIRS[:4])
     server.fail(beside(model="other"))
-    assert "'other', where 'one' answered before" in refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS[4:]))
+    assert "'other', where 'one' answered before" in refused(lambda: loglikelihoods(model, PAIRS[4:]))
 
 
 def ask_for(texts, **options):
-    from lm_eval.api.instance import Instance
-
     return [Instance("generated_text", {}, (text, {"max_gen_toks": 3, **options}), 0) for text in texts]
 
 
@@ -260,14 +271,12 @@ def test_texts_that_are_none(chat, name, server, mended, client):
     if isinstance(fault, dict):
         fault = changed(message=fault) if chat else changed(text=fault["content"])
     model = client(f"local-{'chat-' * chat}completions", batch_size=1)
-    prompts = [f"prompt {n}" for n in range(6)]
-    if chat:
-        prompts = [model.apply_chat_template([{"role": "user", "content": prompt}]) for prompt in prompts]
+    prompts = chats(model, 6) if chat else [f"prompt {n}" for n in range(6)]
     server.fail(fault, good=2)
     text = refused(lambda: model.generated_text(ask_for(prompts)))
     assert re.search(says, text), text
     kept = len(model.cache_hook.dbdict)
-    assert kept == 2 if model._concurrent == 1 else kept <= 2
+    assert kept == 2 if client.at_once == 1 else kept <= 2
     model.base_url = model.base_url.replace(server.url, mended.url)
     found = model.generated_text(ask_for(prompts))
     assert len(mended.prompts()) == len(set(mended.prompts())) == 6 - kept
@@ -286,58 +295,38 @@ def test_texts_with_their_prompt(tokenized, server, client):
 
 def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client, caplog):
     model = client("local-chat-completions")
-    prompt = model.apply_chat_template([{"role": "user", "content": "a"}])
+    prompts = chats(model, 1)
     for seed, (message, text) in enumerate([
         ({"content": ""}, ""), ({"content": "  \n"}, "  \n"), ({"content": None}, ""), ({"role": "assistant"}, ""),
         ({"content": None, "refusal": "I can't help with that."}, "I can't help with that."),
     ]):  # fmt: skip
         server.fail(changed(message=message, finish_reason="length"))
-        assert model.generated_text(ask_for([prompt], seed=seed)) == [text]
+        assert model.generated_text(ask_for(prompts, seed=seed)) == [text]
         assert model.cache_hook.dbdict.written == seed + 1
-    empty = "answers without a text: 1, which count as unanswered; 1 were cut off, so that max_gen_toks= (--gen_kwargs)"
-    refusal = "answers without a text: 1, which count as unanswered; 1 came with a refusal"
     told = [record.getMessage() for record in caplog.records if "without a text" in record.getMessage()]
-    assert [text.removesuffix(" may be too small") for text in told] == [empty, empty, refusal]
+    assert ["max_gen_toks=" in text for text in told] == [True, True, False]
+    assert "1 came with a refusal" in told[2]
     server.fail(changed(message=None))
-    assert "an answer without a text" in refused(lambda: model.generated_text(ask_for([prompt], seed=9)))
+    assert "an answer without a text" in refused(lambda: model.generated_text(ask_for(prompts, seed=9)))
 
 
 def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
     model = client("local-chat-completions")
-    prompts = [model.apply_chat_template([{"role": "user", "content": str(n)}]) for n in range(6)]
+    prompts = chats(model, 6)
     drawn = {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    model.generated_text(ask_for(prompts[5:], **drawn))
+    assert [asked["top_k"] for asked in server.answered] == [0]  # other servers are told
     server.is_strict = True
     assert all(model.generated_text(ask_for(prompts[:4], **drawn)))
-    assert 1 <= len(server.refused) <= model._concurrent  # those sent before the first refusal came
-    assert len(server.answered) == 4
     before = len(server.refused)
+    assert 1 <= before <= client.at_once  # those sent before the first refusal came
+    assert len(server.answered) == 5
     assert all(model.generated_text(ask_for(prompts, **drawn)))
     assert len(server.refused) == before
-    assert [record.getMessage() for record in caplog.records if "top_k" in record.getMessage()] == [
-        "the server doesn't take top_k: asked without it"
-    ]
+    (warning,) = (record.getMessage() for record in caplog.records if "top_k" in record.getMessage())
+    assert warning == "the server doesn't take top_k: asked without it"
     text = refused(lambda: model.generated_text(ask_for(prompts, min_p=0.1)))
     assert re.search("status 400, the server says .*argument supplied: min_p.*check --model_args", text)
-
-
-def test_other_servers_are_told_top_k(server, client):
-    model = client("local-chat-completions")
-    prompt = model.apply_chat_template([{"role": "user", "content": "a"}])
-    model.generated_text(ask_for([prompt], do_sample=True, top_k=0))
-    assert [asked["top_k"] for asked in server.answered] == [0]
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_what_a_server_refuses_for_good_is_not_sent_again(status, server, client, caplog):
-    model = client(max_retries=3)
-    server.fail(status, good=1)
-    caplog.clear()
-    text = refused(lambda: token_likelihoods.loglikelihoods(model, PAIRS))
-    assert f"status {status}, the server says 'out of order'" in text
-    assert len(server.asked) <= 1 + len(server.answered) + model._concurrent
-    assert len(model.cache_hook.dbdict) == model.cache_hook.dbdict.written == 4 * len(server.answered)
-    gc.collect()
-    assert not caplog.records
 
 
 RUNS = {  # model type, fault of its server, what the run says
@@ -353,20 +342,19 @@ def test_a_run_stops_with_one_line_and_goes_on(task, server, tokenizer, tiny_mir
     where += "" if "chat" in model else f",tokenizer={tokenizer},tokenizer_backend=huggingface"
     arguments = ["run", "--tasks", task, "--model", model, "--model_args", where, "--limit", "4", "--log_samples"]
     arguments += ["--apply_chat_template"] * ("chat" in model)
-    kept = ["--use_cache", str(tmp_path / "cache"), "--output_path"]
+    kept = ["--use_cache", str(tmp_path / "cache"), "--output_path", str(tmp_path / "out")]
     server.fail(fault, good=2)
-    assert main([*arguments, *kept, str(tmp_path / "out")]) == 2
-    err = capsys.readouterr().err
-    assert "Traceback" not in err
+    assert main([*arguments, *kept]) == 2
     start = f"lm-eval-bias: error: --model {model} base_url={server.url}"
-    assert re.match(f"{start}.*{says}.*run the same command again to resume", err.strip().splitlines()[-1])
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert re.match(f"{start}.*{says}.*run the same command again to resume", last)
     assert not list((tmp_path / "out").rglob("*.json*"))
     server.fail(None)
     first = len(server.prompts())
-    assert main([*arguments, *kept, str(tmp_path / "again")]) == 0
+    assert main([*arguments, *kept]) == 0
     assert len(server.prompts()) == len(set(server.prompts())) > first
     assert main([*arguments, "--output_path", str(tmp_path / "at_once")]) == 0
-    again, at_once = (numbers(results_of(tmp_path / name)) for name in ("again", "at_once"))
+    again, at_once = (numbers(results_of(tmp_path / name)) for name in ("out", "at_once"))
     assert repr(again) == repr(at_once)  # nan is nan
 
 
@@ -374,48 +362,40 @@ SORRY = "I'm sorry, but I can't help with that."
 GENERATED = ("gg_bbq_group_terms_gen", "kobbq_gender_identity_gen", "occugender_explicit_gen", "stereoset_en_gen")
 
 
-def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mirror, tmp_path, capsys):
-    server.is_strict, server.said, out = True, SORRY, str(tmp_path / "out")
+def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mirror, tmp_path, said):
+    server.is_strict, server.said, out = True, SORRY, tmp_path / "out"
     where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
     arguments = ["run", "--tasks", ",".join(GENERATED), "--model", "local-chat-completions", "--model_args", where]
-    assert main([*arguments, "--limit", "4", "--apply_chat_template", "--output_path", out, "--log_samples"]) == 0
-    said = capsys.readouterr().out
+    texts = [said(*arguments, "--limit", 4, "--apply_chat_template", "--output_path", out, "--log_samples")]
     for task in GENERATED:
-        assert f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n' in said
+        assert f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n' in texts[0]
     policy = tmp_path / "policy.yaml"
     bound = "  - {task: stereoset_en_gen, score: choice_ss, max_distance_from_neutral: 40, on: evidence}"
     policy.write_text(f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n")
-    assert main(["check", out, "--policy", str(policy)]) == 1
-    assert main(["leaderboard", out]) == 0
-    assert main(["compare", out, out]) == 2  # the same run
+    texts += [said("check", out, "--policy", policy, status=1), said("leaderboard", out)]
     for ending in ("md", "html"):
-        assert main(["report", out, "-o", str(tmp_path / f"report.{ending}")]) == 0
-    texts = [said, capsys.readouterr().out, *(path.read_text() for path in tmp_path.glob("report.*"))]
+        said("report", out, "-o", tmp_path / f"report.{ending}")
+        texts.append((tmp_path / f"report.{ending}").read_text())
     for text in texts:
         assert not re.search("chance level:|chance level [(;]|: no clear direction|near or below chance", text)
-        assert "100% refused" in text or "100% of them weren't answered" in text
+    assert all("100% refused" in text or "100% of them weren't answered" in text for text in (texts[0], *texts[2:]))
     for page in (tmp_path / "report-items").iterdir():
         assert page.read_text().count("I&#39;m sorry, but I can&#39;t help with that. <em>[refused]</em>") >= 4
 
 
-def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, capsys):
+def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, capsys):
     server.is_strict = True
     where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
-    arguments = ["--model", "local-chat-completions", "--model_args", where, "--apply_chat_template"]
+    arguments = ["--model", "local-chat-completions", "--model_args", where]
+    assert main(["run", "--tasks", GENERATED[0], *arguments]) == 2
+    assert "add --apply_chat_template" in capsys.readouterr().err
+    arguments.append("--apply_chat_template")
     assert main(["run", "--suite", "quick", *arguments]) == 2
-    assert capsys.readouterr().err.strip().endswith("run --suite quick-chat, which asks for written answers")
-    assert main(["run", "--suite", "quick-chat", *arguments, "--output_path", str(tmp_path)]) == 0
-    assert "Suite quick-chat" in capsys.readouterr().out
-    occugender = [asked for asked in server.answered if asked["max_tokens"] == 64]
-    assert len(occugender) == 320  # one draw of each prompt
+    assert "run --suite quick-chat" in capsys.readouterr().err
+    assert not server.asked
+    said("run", "--suite", "quick-chat", *arguments, "--output_path", tmp_path)
+    assert len([asked for asked in server.answered if asked["max_tokens"] == 64]) == 320  # one draw of each prompt
     (run,), _ = read([tmp_path])
     assert run.command.startswith("lm-eval-bias run --suite quick-chat --model local-chat-completions ")
     assert "--apply_chat_template" in run.command
     assert set(run.tasks) == {*GENERATED, "mbbq_en_gender_identity_gen"}
-
-
-def test_a_chat_server_needs_conversations(server, tiny_mirror, capsys):
-    arguments = ["run", "--tasks", "gg_bbq_group_terms_gen", "--model", "local-chat-completions", "--model_args"]
-    assert main([*arguments, f"model=tiny,base_url={server.url}/chat/completions"]) == 2
-    assert "add --apply_chat_template" in capsys.readouterr().err
-    assert not server.asked

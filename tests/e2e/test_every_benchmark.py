@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.runs import contributions, run_discovery
 from tests.support.made_mirror import make_tiny_mirror
+from tests.support.run_scores import run
 
 # those that need a file of the user's, and those that the harness runs, are run by tests of their own
 ALONE = [
@@ -33,10 +33,8 @@ def runs(tmp_path_factory):
         patch.setenv("LM_EVAL_BIAS_CACHE", str(folder / "cache"))
         make_tiny_mirror(folder / "mirror", patch)
         for seed in (1, 2):
-            arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--log_samples", "--limit", "80"]
-            tasks = ",".join(map(task_of, ALONE))
-            arguments += ["--tasks", tasks, "--metadata", '{"repeats": 2}', "--output_path", str(folder / str(seed))]
-            assert main(["run", *arguments]) == 0
+            more = ["--model_args", f"seed={seed}", "--limit", "80", "--metadata", '{"repeats": 2}']
+            run(folder / str(seed), ",".join(map(task_of, ALONE)), *more)
     return folder / "1", folder / "2"
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
 from tests.support import tiny
 from tests.support.places import ROOT
-from tests.support.run_scores import numbers, same
+from tests.support.run_scores import numbers, run
 
 BATCH = 2
 LOST = 3  # batches that a kill may cost: the one in work, and what was on its way to the disk
@@ -43,14 +42,8 @@ class Forks:
         self.arguments += ["--device", "cpu", "--batch_size", str(BATCH), "--gen_kwargs", "max_gen_toks=8"]
         self.arguments += ["--metadata", json.dumps(metadata)]
         command = [sys.executable, "-m", "tests.support.forked"]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
         assert self.process.stdout.readline() == "ready\n"
 
     def run(self, where: Path, at=None):
@@ -78,26 +71,23 @@ def forks(tmp_path_factory):
 def finished(where: Path):
     """Scores and samples of the last finished run of a folder; a kill after the last file leaves a run before it."""
     paths = sorted((where / "out").glob("*/results_*.json"))
-    results = [json.loads(path.read_text()) for path in paths]
-    date = paths[-1].stem.removeprefix("results_")
+    results, date = json.loads(paths[-1].read_text()), paths[-1].stem.removeprefix("results_")
     samples = {}
-    for name in results[-1]["configs"]:
+    for name in results["configs"]:
         text = paths[-1].with_name(f"samples_{name}_{date}.jsonl").read_text()
         samples[name] = [json.loads(line) for line in text.splitlines()]
     found, problems = runs.read([str(where / "out")])
     assert len(found) == len(paths) <= 2
     assert all("the run is unfinished" in str(problem) for problem in problems)
-    return numbers(results[-1]), samples
+    return numbers(results), samples
 
 
 def assert_same(one, other):
+    assert one[0].keys() == other[0].keys()
     for task, scores in one[0].items():
-        assert scores.keys() == other[0][task].keys()
-        for name, value in scores.items():
-            assert same(value, other[0][task][name], 1e-6), (task, name)
-    # what is sampled is the same to the letter, and so are its labels
-    assert [s["resps"] for s in one[1]["regard_de"]] == [s["resps"] for s in other[1]["regard_de"]]
-    assert [s["filtered_resps"] for s in one[1]["regard_de"]] == [s["filtered_resps"] for s in other[1]["regard_de"]]
+        assert scores == pytest.approx(other[0][task], abs=1e-6, nan_ok=True), task
+    for field in ("resps", "filtered_resps"):  # what is sampled is the same to the letter, and so are its labels
+        assert [s[field] for s in one[1]["regard_de"]] == [s[field] for s in other[1]["regard_de"]]
 
 
 # the calls by which a run is written, in the order in which they come, and which of each
@@ -166,20 +156,14 @@ def test_killed_at_random_moments(forks, tmp_path):
 
 
 def test_two_runs_are_the_same_but_for_dates(tmp_path, tiny_mirror):
-    files = []
+    files, tasks = [], "stereoset_en_intra,regard_de,gg_bbq_group_terms_gen"
     for name in ("a", "b"):
-        out = tmp_path / name
-        arguments = ["run", "--model", "bias-chance", "--tasks", "stereoset_en_intra,regard_de,gg_bbq_group_terms_gen"]
-        arguments += ["--metadata", '{"repeats": 3, "classifier": "light"}', "--output_path", str(out), "--log_samples"]
-        assert main(arguments) == 0
-        (path,) = out.rglob("results_*.json")
-        results = json.loads(path.read_text())
+        results = run(tmp_path / name, tasks, "--metadata", '{"repeats": 3, "classifier": "light"}')
         assert results.pop("date")
         assert results.pop("total_evaluation_time_seconds")
-        date = path.stem.removeprefix("results_")
-        logs = {p.name.replace(date, ""): p.read_bytes() for p in path.parent.glob("samples_*")}
+        logs = {path.name.rpartition("_")[0]: path.read_bytes() for path in (tmp_path / name).rglob("samples_*")}
         assert len(logs) == 3
         files.append((json.dumps(results), logs))
+        assert not [path for path in os.listdir(tmp_path / name) if path.startswith(".")]
     assert files[0] == files[1]
     assert " at 0x" not in files[0][0]
-    assert not [name for name in os.listdir(tmp_path / "a") if name.startswith(".")]

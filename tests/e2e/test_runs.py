@@ -1,40 +1,51 @@
-"""Whole runs with a model that needs no weights: three ways in, rescoring, order, other tasks beside ours."""
+"""Whole runs: three ways in, rescoring, order, other tasks beside ours, releases that are never mixed, devices."""
 
 import json
+import math
 import random
 import shutil
 import subprocess
 import sys
 
 import pytest
+import torch
+from lm_eval.loggers import EvaluationTracker
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
-from tests.support.run_scores import assert_rescored_equals, numbers, rescored, results_of, same
+from lm_eval_bias.runs import run_discovery, run_file
+from tests.support import tiny
+from tests.support.run_scores import assert_rescored_equals, logs_of, numbers, rescored, results_of, run, same
 
 TASKS = (
     "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,gg_bbq_group_terms_prompts,stereoset_en,"
     "stereoset_de_inter_variants"
 )
-OCCUGENDER = ["run", "--tasks", "occugender_debias_implicit_2", "--model", "bias-chance", "--output_path"]
+
+
+TASK = "occugender_debias_implicit_none"
 
 
 @pytest.fixture
 def run_folder(tmp_path, tiny_mirror):
-    out = tmp_path / "run"
-    arguments = ["run", "--tasks", TASKS, "--model", "bias-chance", "--output_path", str(out), "--log_samples"]
-    assert main(arguments) == 0
-    return out
+    run(tmp_path / "run", TASKS)
+    return tmp_path / "run"
+
+
+def read(folder):
+    """Its result file, and what that says of the run in the harness's form and in ours."""
+    (run,), problems = run_discovery.read([folder])
+    assert not problems
+    return next(folder.rglob("results_*.json")), results_of(folder), run_file.as_data(run)
 
 
 def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(run_folder, tmp_path, capsys):
-    for again in (False, True):
-        for path in run_folder.rglob("samples_*.jsonl") if again else ():
-            lines = path.read_text(encoding="utf-8").splitlines()
-            random.Random(3).shuffle(lines)
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        assert_rescored_equals(rescored(capsys, run_folder), numbers(results_of(run_folder)))
+    for path in run_folder.rglob("samples_*.jsonl"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        random.Random(3).shuffle(lines)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert_rescored_equals(rescored(capsys, run_folder), numbers(results_of(run_folder)))
     for name in ("one", "two"):
         shutil.copytree(run_folder, tmp_path / "copies" / name)
     assert main(["rescore", str(tmp_path / "copies"), "--table", "none"]) == 0
@@ -42,35 +53,31 @@ def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
     for number, folder in ((1, "one"), (2, "two")):  # tasks of the same name are numbered
         (line,) = (line for line in out.splitlines() if line.startswith(f"gg_bbq_group_terms [{number}]: "))
         assert f"/{folder}/" in line
-
-
-def test_predict_only_still_rescores(tmp_path, capsys):
-    full, blind = tmp_path / "full", tmp_path / "blind"
-    assert main([*OCCUGENDER, str(full)]) == 0
-    assert main([*OCCUGENDER, str(blind), "--predict_only"]) == 0
-    assert_rescored_equals(rescored(capsys, blind), numbers(results_of(full)))
+    for path in run_folder.rglob("samples_*.jsonl"):
+        path.unlink()
+    assert main(["rescore", str(run_folder)]) == 2
+    assert "--log_samples" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_path, tiny_mirror):
     # a process of its own: nothing of ours is imported before the harness reads the YAMLs
-    out = tmp_path / "stock"
+    out, name = tmp_path / "stock", TASKS.split(",")[0]  # the tiny manifest lives in this process only
     code = (
-        "import sys, lm_eval.api.registry as r\n"
+        "import lm_eval.api.registry as r\n"
         "from lm_eval_bias.models.chance import ChanceLM\n"
         "r.register_model('chance-for-test')(ChanceLM)\n"
         "from lm_eval.__main__ import cli_evaluate\n"
         "cli_evaluate()\n"
     )
-    names = TASKS.split(",")[0]  # the tiny manifest lives in this process only
-    arguments = ["run", "--include_path", str(tasks_path()), "--tasks", names, "--model", "chance-for-test"]
+    arguments = ["run", "--include_path", str(tasks_path()), "--tasks", name, "--model", "chance-for-test"]
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments, "--output_path", str(out)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    ours, stock = numbers(results_of(run_folder))[names], numbers(results_of(out))[names]
+    ours, stock = numbers(results_of(run_folder))[name], numbers(results_of(out))[name]
     assert ours.keys() == stock.keys()
-    assert all(same(ours[name], stock[name]) for name in ours)
+    assert all(same(ours[score], stock[score]) for score in ours)
     # the harness's own table shows our standard error in its Stderr column
     row = next(line for line in done.stdout.splitlines() if "|stereotype_gap" in line)
     value, error = (cell.strip() for cell in (row.split("|")[7], row.split("|")[9]))
@@ -80,56 +87,28 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_
 
 @pytest.mark.slow
 def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
-    (tmp_path / "tasks").mkdir()
     (tmp_path / "data.jsonl").write_text('{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n')
-    (tmp_path / "tasks" / "sums.yaml").write_text(
+    (tmp_path / "sums.yaml").write_text(
         "task: own_sums\ndataset_path: json\n"
         f"dataset_kwargs:\n  data_files: {tmp_path / 'data.jsonl'}\n"
         "test_split: train\noutput_type: loglikelihood\ndoc_to_text: q\ndoc_to_target: a\n"
         "metric_list:\n  - metric: acc\n    aggregation: mean\n    higher_is_better: true\n"
     )
-    out = tmp_path / "out"
-    arguments = ["run", "--tasks", "own_sums,occugender_debias_implicit_1", "--include_path", str(tmp_path / "tasks")]
-    assert main([*arguments, "--model", "bias-chance", "--output_path", str(out), "--log_samples"]) == 0
-    assert set(results_of(out)["results"]) == {"own_sums", "occugender_debias_implicit_1"}
+    found = run(tmp_path / "out", f"own_sums,{TASK}", "--include_path", tmp_path)
+    assert set(found["results"]) == {"own_sums", TASK}
     text = capsys.readouterr().out
     assert text.index("In words") < text.index("stereotype_gap: -1 to 1") < text.index("|own_sums|")
-    assert "|occugender_debias_implicit_1|" not in text
-    # the folder then holds another task's log too: passed over in a folder, refused by name
-    assert main(["rescore", str(out)]) == 0
-    printed = capsys.readouterr()
-    assert "occugender_debias_implicit_1: 200 documents" in printed.out
-    assert "skipped" in printed.err
-    assert main(["rescore", str(next(out.rglob("samples_own_sums*")))]) == 2
-
-
-def test_cached_answers_give_the_same_numbers(tmp_path, monkeypatch):
-    base = ["run", "--tasks", "occugender_debias_implicit_3", "--model", "bias-chance"]
-    base += ["--use_cache", str(tmp_path / "cache"), "--output_path"]
-    from lm_eval_bias.models.chance import ChanceLM
-
-    assert main([*base, str(tmp_path / "a")]) == 0
-
-    def never(self, requests):
-        raise AssertionError(f"{len(requests)} requests asked again")
-
-    monkeypatch.setattr(ChanceLM, "loglikelihood", never)
-    assert main([*base, str(tmp_path / "b")]) == 0
-    assert numbers(results_of(tmp_path / "a")) == numbers(results_of(tmp_path / "b"))
+    assert f"|{TASK}|" not in text
+    assert main(["rescore", str(tmp_path / "out")]) == 0
 
 
 def test_other_word_sets_from_the_same_log(tmp_path, capsys):
-    out = tmp_path / "explicit"
-    base = ["run", "--tasks", "occugender_debias_explicit_none", "--model", "bias-chance", "--output_path"]
-    assert main([*base, str(out), "--log_samples"]) == 0
-    fewer = tmp_path / "fewer"
-    assert main([*base, str(fewer), "--metadata", '{"words": "authors_code"}']) == 0
-    assert_rescored_equals(rescored(capsys, out, "--words", "authors_code"), numbers(results_of(fewer)))
-    pronouns = rescored(capsys, out, "--words", "pronouns")["occugender_debias_explicit_none"]["scores"]
-    assert (
-        pronouns["coverage"]["value"]
-        < rescored(capsys, out)["occugender_debias_explicit_none"]["scores"]["coverage"]["value"]
-    )
+    out, task = tmp_path / "out", "occugender_debias_explicit_none"
+    run(out, task)
+    fewer = run(tmp_path / "fewer", task, "--metadata", '{"words": "authors_code"}')
+    assert_rescored_equals(rescored(capsys, out, "--words", "authors_code"), numbers(fewer))
+    pronouns, all_words = (rescored(capsys, out, *more)[task]["scores"] for more in (("--words", "pronouns"), ()))
+    assert pronouns["coverage"]["value"] < all_words["coverage"]["value"]
 
 
 def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
@@ -150,34 +129,74 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
         assert f"skipped: {other}: --words is for OccuGender" in err
 
 
-def test_bad_sample_files(tmp_path, capsys):
-    assert main([*OCCUGENDER, str(tmp_path), "--log_samples"]) == 0
-    (path,) = tmp_path.rglob("samples_*.jsonl")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for changed, says in (
-        ([*lines[:-1], lines[-1][: len(lines[-1]) // 2]], "line 200: truncated or damaged"),
-        (lines[:150], "150 documents, but the run scored 200"),
-        ([*lines, lines[7]], "line 201: document 7 appears twice"),
-        ([], "empty"),
-        (['{"doc": {"q": 1}, "filtered_resps": [], "doc_id": 0}'], "not a task of this package"),
-        (['{"answer": 1}'], "not a sample of a harness run"),
-        (["[" * 100_000], "truncated or damaged"),
-    ):
-        path.write_text("\n".join(changed), encoding="utf-8")
-        assert main(["rescore", str(path)]) == 2
-        err = capsys.readouterr().err.strip().splitlines()[-1]
-        assert says in err
-        assert path.name in err
-    path.unlink()
-    assert main(["rescore", str(tmp_path)]) == 2
-    assert "--log_samples" in capsys.readouterr().err
-
-
 def test_every_task_runs(tmp_path, tiny_mirror):
-    packaged = {name: entry for name, entry in catalog.entries().items() if entry.path}
-    known = {n: e for n, e in packaged.items() if "required" not in registry.get(e.benchmark).options.values()}
-    names = list(known)
-    out = tmp_path / "all"
-    arguments = ["run", "--tasks", ",".join([*names, "occugender*"]), "--model", "bias-chance", "--limit", "80"]
-    assert main([*arguments, "--output_path", str(out)]) == 0
-    assert set(numbers(results_of(out))) == {n for n, e in known.items() if e.kind == "task"}
+    packaged = [entry for entry in catalog.entries().values() if entry.path]
+    known = [entry for entry in packaged if "required" not in registry.get(entry.benchmark).options.values()]
+    found = run(tmp_path, ",".join([*(entry.name for entry in known), "occugender*"]), "--limit", "80")
+    assert set(numbers(found)) == {entry.name for entry in known if entry.kind == "task"}
+
+
+def test_tokens_come_with_the_log_likelihoods_of_this_task_alone(tmp_path, tiny_mirror, said):
+    gpt2 = tiny.gpt2(tmp_path / "gpt2", positions=1024)
+    arguments = ["--model_args", f"pretrained={gpt2}", "--device", "cpu", "--limit", "16"]
+    results = run(tmp_path / "out", "gg_bbq_names_paper,gg_bbq_names_prompts", *arguments, model="hf")
+    for task, kept in (("gg_bbq_names_paper", 3), ("gg_bbq_names_prompts", 2)):  # with and without a number of tokens
+        samples = logs_of(tmp_path / "out")[task]
+        assert {len(answer) for sample in samples for answer in sample["filtered_resps"]} == {kept}
+    scores = results["results"]["gg_bbq_names_paper"]
+    by_length = {name: scores[name] for name in scores if "_bytes," in name or "_tokens," in name}
+    assert len(by_length) == 8
+    assert not any(map(math.isnan, by_length.values()))
+    entries = {entry["task"]: entry for entry in json.loads(said("rescore", tmp_path / "out", "--json"))}
+    again = entries["gg_bbq_names_paper"]["scores"]
+    assert {name: again[name.partition(",")[0]]["value"] for name in by_length} == by_length
+    assert entries["gg_bbq_names_paper"]["release_used"] == "the paper's, 3a95eefe1091"
+
+
+def test_releases_are_not_compared_with_one_another(tmp_path, tiny_mirror, said):
+    names = ("gg_bbq_names", "gg_bbq_names_paper")
+    results = run(tmp_path / names[0], names[0])
+    run(tmp_path / names[1], names[1])
+    scores = {entry["metric"]: entry for entry in results["configs"][names[0]]["metric_list"]}
+    assert "this model type doesn't count them" in scores["acc_amb_tokens"]["note"]
+    assert "note" not in scores["acc_amb_bytes"]
+    said("compare", *(tmp_path / name for name in names), status=2)
+    boards = json.loads(said("leaderboard", tmp_path, "--format", "json"))["boards"]
+    assert sorted(board["task"] for board in boards) == list(names)
+
+
+@pytest.mark.parametrize(("kind", "make", "task"), [
+    ("hf", tiny.t5, TASK),
+    ("hf-packed", tiny.llama, TASK),
+    ("hf-mlm", tiny.bert, "stereoset_en_intra"),
+])  # fmt: skip
+def test_local_models(kind, make, task, tmp_path, tiny_mirror, said):
+    device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    model_args = f"pretrained={make(tmp_path / '.hidden' / 'my model')}"
+    model_args += ",backend=seq2seq" if make is tiny.t5 else ""
+    run(tmp_path / "out", task, "--limit", "1", "--model_args", model_args, model=kind)
+    path, results, told = read(tmp_path / "out")
+    assert path.parent.name.startswith("my_model-")
+    assert results["config"]["device"] == results["provenance"]["settings"]["device"] == device
+    assert told["provenance"]["device"] == device
+    assert f"--device {device}" in told["command"]
+    said("rescore", tmp_path / "out")
+
+
+def test_runs_of_the_harness_itself_keep_their_names_and_say_no_device_that_was_not_there(tmp_path):
+    run(tmp_path / "ours", TASK, "--limit", "1")
+    path, results, told = read(tmp_path / "ours")
+    assert path.parent.name == results["model_name"] == "bias-chance"
+    assert results["config"]["device"] is told["provenance"]["device"] is None
+    assert "--device" not in told["command"]
+    pretrained = {"pretrained": ".venv/lib/model"}
+    results["config"] |= {"device": "cuda:0", "model": "hf", "model_args": pretrained}
+    for has_cuda in (False, True):
+        tracker = EvaluationTracker(output_path=str(tmp_path / f"theirs {has_cuda}"))
+        tracker.general_config_tracker.log_experiment_args("hf", pretrained, None, None, False)
+        results["pretty_env_info"] = f"PyTorch version: 2\nIs CUDA available: {has_cuda}\n"
+        tracker.save_results_aggregated(results)
+        path, _, told = read(tmp_path / f"theirs {has_cuda}")
+        assert (path.parent.name, told["model"]) == (".venv__lib__model", "model")
+        assert told["provenance"]["device"] == ("cuda:0" if has_cuda else None)
+        assert ("--device cuda:0" in told["command"]) is has_cuda

@@ -13,19 +13,19 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
+from tests.support import made_runs
+from tests.support.made_runs import edited, harness_folder, write
+from tests.support.run_scores import results_of, run
 
-
-def _run(folder, task, *more):
-    arguments = ["--model", "bias-chance", "--output_path", str(folder), "--log_samples", *more]
-    assert main(["run", "--tasks", task, *arguments]) == 0
+TASK = "occugender_debias_implicit_none"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
-    _run(root / "one", "occugender_debias_implicit_none", "--limit", "80")
-    _run(root / "one", "occugender_debias_implicit_1", "--limit", "120")
-    _run(root / "two", "occugender_debias_implicit_none", "--limit", "80", "--model_args", "seed=5")
+    run(root / "one" / "a", TASK, "--limit", "80")
+    run(root / "one" / "b", "occugender_debias_implicit_1", "--limit", "120")
+    run(root / "two", TASK, "--limit", "80", "--model_args", "seed=5")
     return root
 
 
@@ -42,26 +42,18 @@ def test_one_models_tasks_are_one_run(folder):
     runs, problems = read([folder])
     assert problems == []
     assert [run.name for run in runs] == ["bias-chance", "bias-chance (seed=5)"]
-    first = runs[0]
-    assert set(first.tasks) == {"occugender_debias_implicit_none", "occugender_debias_implicit_1"}
+    first, second = runs
+    assert set(first.tasks) == {TASK, "occugender_debias_implicit_1"}
     assert first.provenance["limit"] in ("80.0; 120.0", "120.0; 80.0")
     assert len(first.command.splitlines()) == 2
-    task = first.tasks["occugender_debias_implicit_none"]
+    task = first.tasks[TASK]
     assert (task.documents, task.items, task.language, task.version) == (80, 200, "en", "1.0")
     assert task.samples is not None
-
-
-def test_values_are_those_of_the_file(folder):
-    path = _results(folder / "two")[0]
-    content = json.loads(path.read_text())
-    task = read([path])[0][0].tasks["occugender_debias_implicit_none"]
-    raw = content["results"]["occugender_debias_implicit_none"]
-    assert set(task.scores) == {entry["metric"] for entry in content["configs"][task.task]["metric_list"]}
-    gap = task.scores["stereotype_gap"]
+    gap, paper = (second.tasks[TASK].scores[name] for name in ("stereotype_gap", "male_dominated_M_se_paper"))
+    raw = results_of(folder / "two")["results"][TASK]
     assert (gap.value, gap.stderr) == (raw["stereotype_gap,none"], raw["stereotype_gap_stderr,none"])
     assert (gap.low, gap.high, gap.neutral, gap.unit) == (-1.0, 1.0, 0.0, "difference")
     assert gap.interval == pytest.approx(Estimate(gap.value, gap.stderr, 0, dof=gap.dof).ends(), abs=1e-12)
-    paper = task.scores["male_dominated_M_se_paper"]
     assert math.isnan(paper.stderr)
     assert paper.interval is None
 
@@ -75,25 +67,8 @@ def test_the_command_repeats_the_run(folder, tmp_path):
     again = read([tmp_path / "again"])[0][0]
     facts = [{key: str(value) for key, value in r.provenance.items() if key != "date"} for r in (run, again)]
     assert facts[0] == facts[1]
-    before, after = (r.tasks["occugender_debias_implicit_none"].scores for r in (run, again))
-    assert {n: v.value for n, v in before.items() if v.value == v.value} == {
-        n: v.value for n, v in after.items() if v.value == v.value
-    }
-
-
-def _later(folder):
-    """The same again, at another time."""
-    for path in _results(folder):
-        content = json.loads(path.read_text())
-        path.write_text(json.dumps({**content, "date": content["date"] + 0.001}))
-    return folder
-
-
-def test_a_second_run_of_the_same_gets_another_name(folder):
-    _later(shutil.copytree(folder / "two", folder / "three"))
-    runs, problems = read([folder / "two", folder / "three"])
-    assert [run.name for run in runs] == ["bias-chance (seed=5) (two)", "bias-chance (seed=5) (three)"]
-    assert not problems
+    before, after = ({name: score.value for name, score in r.tasks[TASK].scores.items()} for r in (run, again))
+    assert before == pytest.approx(after, rel=0, abs=0, nan_ok=True)
 
 
 def test_one_run_by_several_paths_counts_once(folder):
@@ -102,7 +77,7 @@ def test_one_run_by_several_paths_counts_once(folder):
     path.with_name("other.json").symlink_to(path)  # no results by its name
     (file_link := path.with_name("results_1.json")).symlink_to(path)
     (run,) = read([folder / "two"])[0]
-    assert run.tasks["occugender_debias_implicit_none"].samples is not None
+    assert run.tasks[TASK].samples is not None
     for paths in ([path, path], [folder / "two", folder / "link"], [folder / "two", folder], [path, file_link, folder]):
         runs, problems = read(paths)
         assert [run.name for run in runs if "seed=5" in run.name] == ["bias-chance (seed=5)"]
@@ -121,30 +96,34 @@ def test_a_copy_counts_once_and_is_named(rewritten, folder):
         runs, (problem,) = read(paths)
         assert [run.path for run in runs] == [original]
         assert (problem.path, problem.is_copy) == (copy, True)
-        assert f"a copy of {original} (model, date and scores are the same)" in problem.reason
-    # without the original it is a run like any other
+        assert f"a copy of {original}" in problem.reason
+    # without the original it is a run like any other, and so is the same again at another time
     assert [run.path for run in read([copy])[0]] == [copy]
+    edited(folder / "three", lambda content: content.update(date=content["date"] + 0.001))
+    runs, problems = read([folder / "two", folder / "three"])
+    assert [run.name for run in runs] == ["bias-chance (seed=5) (two)", "bias-chance (seed=5) (three)"]
+    assert not problems
+
+
+DAMAGED = {
+    "results_1.json": ("", "truncated or damaged"),
+    "results_2.json": ('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}', "mmlu"),
+    "results_4.json": ('{"results": 3}', "not the results of a harness run"),
+    "run.json": ('{"model": "x", "tasks": {}}', "not a valid run file"),
+    f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl": ("{}\n", "the run is unfinished"),
+}
 
 
 def test_damaged_files_are_named_and_the_rest_is_read(folder):
-    broken = folder / "broken"
-    broken.mkdir()
-    (broken / "results_1.json").write_text("")
-    (broken / "results_2.json").write_text('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}')
-    (broken / "results_4.json").write_text('{"results": 3}')
-    (broken / "run.json").write_text('{"model": "x", "tasks": {}}')
-    (broken / "notes.json").write_text("[1, 2]")  # somebody else's, not meant for us
-    name = "samples_occugender_debias_implicit_none_2026-01-01T00-00-00.000000.jsonl"
-    (broken / name).write_text("{}\n")
+    (folder / "broken").mkdir()
+    for name, (content, _) in DAMAGED.items():
+        (folder / "broken" / name).write_text(content)
+    (folder / "broken" / "notes.json").write_text("[1, 2]")  # somebody else's, not meant for us
     runs, problems = read([folder])
     assert len(runs) == 2
-    said = {problem.path.name: problem.reason for problem in problems}
-    assert set(said) == {*(f"results_{i}.json" for i in (1, 2, 4)), "run.json", name}
-    assert "truncated or damaged" in said["results_1.json"]
-    assert "no task of this package (it has mmlu)" in said["results_2.json"]
-    assert "not the results of a harness run" in said["results_4.json"]
-    assert "not a valid run file" in said["run.json"]
-    assert "the run is unfinished" in said[name]
+    assert {problem.path.name for problem in problems} == set(DAMAGED)
+    for problem in problems:
+        assert DAMAGED[problem.path.name][1] in problem.reason
 
 
 def test_a_run_file_tells_the_same(folder):
@@ -159,3 +138,52 @@ def test_a_run_file_tells_the_same(folder):
     assert (problem.path, problem.is_copy) == (made, True)
     made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
     assert len(read([folder / "two", made])[0]) == 2
+
+
+def add(folder, name, tasks, shift=0, **provenance):
+    content = made_runs.run_file(tasks=tasks, shift=shift)
+    content["provenance"] |= provenance
+    return write(folder / name / "run.json", content)
+
+
+def names(folder, by_task=False):
+    return [run.name for run in read([folder], by_task)[0]]
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [("gen_kwargs", "top_p=0.1"), ("seeds", [1, 2, 3, 4]), ("torch", "2.12.0"), ("system_instruction", "Antworte!")],
+)
+def test_what_changes_numbers_keeps_runs_apart(fact, value, tmp_path):
+    add(tmp_path, "a", ["stereoset_en"])
+    add(tmp_path, "b", ["stereoset_de"], **{fact: value})
+    assert names(tmp_path) == ["tiny (a)", "tiny (b)"]
+    assert names(tmp_path, by_task=True) == ["tiny", "tiny"]  # no table has both
+
+
+def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_path):
+    add(tmp_path, "a", ["stereoset_en"], model_files="0123456789abcdef", torch="2.13.0")
+    # of another build, and a run of the harness's own command, of which the files are not known
+    add(tmp_path, "b", ["stereoset_de"], torch="2.13.0+cpu", batch_size="16", date="2026-02-03")
+    assert names(tmp_path) == ["tiny"]
+    add(tmp_path, "c", ["regard_en"], model_files="fedcba9876543210", torch="2.13.0")
+    (first, other) = read([tmp_path])[0]
+    assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
+    assert "model files" in other.differs
+
+
+def test_the_leaderboard_says_what_differs(tmp_path, said):
+    add(tmp_path, "a", ["stereoset_en"])
+    add(tmp_path, "b", ["stereoset_en"], shift=3, dtype="float16")
+    (board,) = json.loads(said("leaderboard", tmp_path, "--format", "json"))["boards"]
+    rows = {row["model"]: row["deviations"] for row in board["rows"] if row["kind"] == "run"}
+    assert list(rows) == ["tiny (a)", "tiny (b)"]
+    assert "differs from tiny (a) in dtype (float16, there float32)" in rows["tiny (b)"]
+    assert not any("differs" in line for line in rows["tiny (a)"])
+
+
+def test_compare_names_its_sides_by_folder(tmp_path, said):
+    for shift, name in enumerate(("base", "tuned")):
+        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
+    assert "tiny (tuned) against tiny (base)" in said("compare", tmp_path / "base", tmp_path / "tuned")
+    assert "tiny (base) against tiny (tuned)" in said("compare", tmp_path, "--base", "tiny (tuned)")

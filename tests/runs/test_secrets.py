@@ -9,11 +9,12 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import provenance, run_discovery
 from tests.support import servers
+from tests.support.made_runs import edited, harness_folder
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 
 KEYS = ("S3cret-token", "S3cret-header", "S3cret-password", "S3cret-parameter")
-TASK = "gg_bbq_group_terms_gen"
+RUN = ["run", "--tasks", "gg_bbq_group_terms_gen", "--limit", "2", "--model"]
 
 
 @pytest.fixture
@@ -39,11 +40,9 @@ def secret_in(text):
 
 
 def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
-    out = tmp_path / "out"
-    run = ["run", "--tasks", TASK, "--limit", "2", "--model", "local-chat-completions", "--apply_chat_template"]
+    out, run = tmp_path / "out", [*RUN, "local-chat-completions", "--apply_chat_template"]
     run += ["--model_args", arguments(server), "--show_config", "--verbosity", "debug", "--log_samples"]
-    run += ["--use_cache", str(tmp_path / "cache"), "--output_path", str(out)]
-    assert main(run) == 0
+    assert main([*run, "--use_cache", str(tmp_path / "cache"), "--output_path", str(out)]) == 0
     for form in ("html", "md", "latex"):
         assert main(["report", str(out), "--format", form, "-o", str(tmp_path / f"report.{form}")]) == 0
     assert main(["report", str(out), "--format", "md"]) == 0
@@ -55,31 +54,22 @@ def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
     (read,) = run_discovery.read([str(out)])[0]
     assert "auth_token=***" in read.command
     assert "model=m" in read.command
+    here, there = (provenance.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2])
+    assert here == there  # the name of a cache
+    assert not secret_in(here)
 
 
 @pytest.mark.parametrize("fault", [500, b"[]"])
-def test_a_failing_run_says_no_secret(fault, server, tiny_mirror, tmp_path, capfd):
+def test_a_failing_run_says_no_secret(fault, server, tiny_mirror, capfd):
     server.fail(fault)
-    run = ["run", "--tasks", TASK, "--limit", "2", "--model", "local-chat-completions", "--apply_chat_template"]
-    assert main([*run, "--model_args", arguments(server)]) == 2
+    run = [*RUN, "local-chat-completions", "--apply_chat_template", "--model_args", arguments(server)]
+    assert main(run) == 2
     assert not secret_in("".join(capfd.readouterr()))
 
 
-@pytest.mark.parametrize("as_text", [False, True])
-def test_files_with_secrets_are_read_without(as_text, tiny_mirror, tmp_path):
-    run = ["run", "--tasks", TASK, "--limit", "2", "--model", "bias-chance", "--output_path", str(tmp_path)]
-    assert main(run) == 0
-    (path,) = tmp_path.rglob("results_*.json")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    given = {"seed": 1, "api_key": KEYS[0]}
-    content["config"]["model_args"] = f"seed=1,api_key={KEYS[0]}" if as_text else given
-    path.write_text(json.dumps(content), encoding="utf-8")
-    ((read,), _) = run_discovery.read([str(path)])
+@pytest.mark.parametrize("given", [f"seed=1,api_key={KEYS[0]}", {"seed": 1, "api_key": KEYS[0]}])
+def test_files_with_secrets_are_read_without(given, tmp_path):
+    folder = edited(harness_folder(tmp_path), lambda content: content["config"].update(model_args=given))
+    ((read,), _) = run_discovery.read([folder])
     assert "api_key=***" in read.command
     assert not secret_in(repr(read))
-
-
-def test_a_cache_says_no_secret():
-    here, there = (provenance.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2])
-    assert here == there
-    assert not secret_in(here)

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
@@ -28,14 +28,8 @@ def of_question(answer):
 @pytest.fixture(scope="module")
 def read():
     """Every labelled answer with what is read from it."""
-    letters = [of_question(answer).read(answer["text"]) for answer in LABELLED["answers"]]
-    return [(a, MARKERS.get(letter, letter)) for a, letter in zip(LABELLED["answers"], letters, strict=True)]
-
-
-def shares(pairs, wanted):
-    """Precision and recall of some labels, as counts: right, read, labelled."""
-    right = sum(a["label"] == got for a, got in pairs if got in wanted)
-    return right, sum(got in wanted for _, got in pairs), sum(a["label"] in wanted for a, _ in pairs)
+    letters = [(answer, of_question(answer).read(answer["text"])) for answer in LABELLED["answers"]]
+    return [(answer, MARKERS.get(letter, letter)) for answer, letter in letters]
 
 
 @pytest.mark.parametrize(
@@ -47,16 +41,16 @@ def shares(pairs, wanted):
     ],
 )
 def test_precision_and_recall_are_those_of_the_page(read, name, wanted, real):
-    pairs = [pair for pair in read if ("model" in pair[0]) is real]
-    right, got, labelled = shares(pairs, wanted)
+    pairs = [(answer["label"], got) for answer, got in read if ("model" in answer) is real]
+    right = sum(label == got for label, got in pairs if got in wanted)
+    got, labelled = (sum(pair[place] in wanted for pair in pairs) for place in (1, 0))
     row = f"| {name} | {len(pairs)} | {right} of {got} | {right} of {labelled} |"
     assert row in PAGE, row
 
 
 def test_every_miss_is_listed(read):
-    misses = [(answer["text"], answer["label"], got) for answer, got in read if answer["label"] != got]
-    listed = re.findall(r"^- `(.+)`: (\w+), read as (\w+)", PAGE, flags=re.MULTILINE)
-    assert [(" ".join(text.split()), label, got) for text, label, got in misses] == listed
+    misses = [(" ".join(a["text"].split()), a["label"], got) for a, got in read if a["label"] != got]
+    assert misses == re.findall(r"^- `(.+)`: (\w+), read as (\w+)", PAGE, flags=re.MULTILINE)
 
 
 def test_letter_goes_before_text_and_statement_before_refusal():
@@ -88,25 +82,30 @@ def test_long_answers_are_read(text):
     assert reader(OPTIONS[0]).read(text) in ("A", SEVERAL, UNREADABLE)
 
 
-def test_a_language_without_words_is_refused():
-    with pytest.raises(KeyError):
-        reader([["x"], ["y"], ["z"]], "xx")
-
-
+GERMAN = [["Der Mann"], ["Die Frau"], ["keine Antwort"]]
 OPTIONS = [
     [["nurse", "My sister is a nurse."], ["engineer"], ["table"]],
     [["A kinder man is hard to find."], ["He drinks."], ["B"]],
     [["nurse"], ["nurses"], ["a nurse"]],
+    GERMAN,
+    [["Ann"], ["Anna"], ["keine Antwort"]],
+    [["Frau"], ["Frau, die"], ["keine Antwort"]],
+    [["Antwort Eins"], ["Eins"], ["keine Antwort"]],
+    [["Maria"], ["Maria"], ["keine Antwort"]],
 ]
 PIECES = [
     "A", "B", "C", "a)", "B)", "(C", "nurse", "nurses", "engineer", "A. nurse", "B. engineer", "C. table", "He drinks",
-    "Answer: ", "The answer is ", "I cannot", "None of them", "not ", "or ", ".", ",", ", ", ":", " ", "\n", "\r",
-    "\r\n", "\n\n", "**", "„", "'", "t",
+    "Der Mann", "Die Frau", "die Frau", "Ann", "Anna", "a", "Frau", ", die", "Maria", "keine Antwort", "Antwort: ",
+    "Eins", "oder", "Answer: ", "The answer is ", "I cannot", "None of them", "not ", "or ", ".", ",", ", ", ":", " ",
+    "\n", "\r", "\r\n", "\n\n", "**", "„", "'", "t",
 ]  # fmt: skip
 TEXT = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 
 
 @given(st.sampled_from(OPTIONS), st.sampled_from(sorted(words())), TEXT, TEXT)
+@example(OPTIONS[5], "de", "Frau,\nt\n", " die.")
+@example(OPTIONS[6], "de", "Antwort Eins.\n\nt\n", "\n")
+@example(GERMAN, "de", "A, B, ", "nna ist es\nDie Frau")
 def test_nothing_that_follows_a_settled_answer_is_read(options, language, text, more):
     own = reader(options, language)
     if own.is_settled(text):

@@ -5,6 +5,7 @@ and of several tokens; contexts without final punctuation.
 """
 
 import math
+import os
 import shutil
 
 import pytest
@@ -27,14 +28,10 @@ LANGUAGES = ["en", "de", "es", "fr", "tr"]
 SENTINEL = "<extra_id_0>"
 
 
-@pytest.fixture(autouse=True)
-def _registered():
-    registration.register()
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread():
     """Threads cost such small models more than they bring."""
+    registration.register()
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -54,22 +51,38 @@ def models(tmp_path_factory):
     return get
 
 
+def asked_of(language, test, variants=False, **metadata):
+    """All (document, candidate, request) of a language's items."""
+    fixed = {"language": language, "tests": [test], "variants": variants}
+    return [
+        (doc, doc["candidates"][i], Instance(question.kind, doc, question.arguments, i))
+        for doc in hooks.documents(fixed, **metadata)
+        for i, question in enumerate(hooks.questions(doc))
+    ]
+
+
 def ask(model, language, test, variants=False, **metadata):
     """All (document, candidate, answer) of a language's items."""
-    fixed = {"language": language, "tests": [test], "variants": variants}
-    asked = [(doc, i, q) for doc in hooks.documents(fixed, **metadata) for i, q in enumerate(hooks.questions(doc))]
-    instances = [Instance(q.kind, doc, q.arguments, i) for doc, i, q in asked]
-    answers = getattr(model, asked[0][2].kind)(instances)
-    assert len(answers) == len(asked) >= 6
-    return [(doc, doc["candidates"][i], answer) for (doc, i, _), answer in zip(asked, answers, strict=True)]
+    docs, candidates, requests = zip(*asked_of(language, test, variants, **metadata), strict=True)
+    answers = getattr(model, requests[0].request_type)(list(requests))
+    assert len(answers) >= 6
+    return list(zip(docs, candidates, answers, strict=True))
 
 
 def hf(where, **options):
     return HFLM(pretrained=where, device="cpu", **{"dtype": "float32", "batch_size": 5} | options)
 
 
-def t5(where):
-    return hf(where, backend="seq2seq")
+def t5(where, **options):
+    return hf(where, backend="seq2seq", **options)
+
+
+def mlm(where, **options):
+    return HFMaskedLM(where, device="cpu", **options)
+
+
+def nsp(where, **options):
+    return HFNextSentence(str(where), device="cpu", **options)
 
 
 class Plain:
@@ -138,8 +151,9 @@ def test_causal_within_sentences(models, tiny_mirror, language):
 
 
 # llama's tokenizer puts its start token in front, XGLM's kind another one
-@pytest.mark.parametrize(("front", "start"), [("<s>", 1), ("<|endoftext|>", 0)])
-@pytest.mark.parametrize("bos", ["first", "all"])
+@pytest.mark.parametrize(
+    ("front", "start", "bos"), [("<s>", 1, "first"), ("<s>", 1, "all"), ("<|endoftext|>", 0, "all")]
+)
 def test_causal_whose_tokenizer_adds_a_token(models, tiny_mirror, bos, front, start):
     where = models("llama", front=front)
     plain, model = causal(where), hf(where)
@@ -194,16 +208,14 @@ def test_causal_variants_of_next_sentences(models, tiny_mirror, language, bos, l
         length = len(plain.ids(closed(doc)))
         together = logs_of(plain, plain.ids(f"{closed(doc)} {candidate['sentence']}"), 0)
         own = together[:length], together[length:], logs_of(plain, plain.ids(candidate["sentence"]), 0)
-        assert list(parts[1::2]) == [len(part) for part in own]
-        assert list(parts[::2]) == pytest.approx([sum(part) for part in own], rel=1e-5)
+        assert list(parts) == pytest.approx([value for part in own for value in (sum(part), len(part))], rel=1e-5)
         counts[candidate["id"]] = parts[3], parts[5]
+        expected[candidate["id"]] = {name: formula(*own) for name, formula in VARIANTS.items()}
         scores = hooks.candidate_scores({**doc, "candidates": [candidate]}, [parts])
-        for name, formula in VARIANTS.items():
-            expected[candidate["id"], name] = formula(*own)
-            assert scores[name] == [pytest.approx(expected[candidate["id"], name], rel=1e-5)]
+        assert {name: scores[name][0] for name in VARIANTS} == pytest.approx(expected[candidate["id"]], rel=1e-5)
     for name in VARIANTS:  # the same, asked one by one
         for _, candidate, (score, count) in ask(model, language, "inter", bos=bos, inter=name):
-            assert score == pytest.approx(expected[candidate["id"], name], rel=1e-5)
+            assert score == pytest.approx(expected[candidate["id"]][name], rel=1e-5)
             assert count == counts[candidate["id"]][name == "gen_orig"]
 
 
@@ -232,22 +244,8 @@ def test_masked_within_sentences(models, tiny_mirror, language, family):
             found.append(plain.logs(ids)[ids.index(mask), target].item())
         return found
 
-    model = HFMaskedLM(models(family), device="cpu", batch_size=3)
+    model = mlm(models(family), batch_size=3)
     hold(ask(model, language, "intra"), expected, mean_probability)
-
-
-def test_byte_level_words_carry_their_space(models):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(models("roberta"))
-    (text, target), *_ = questions.reveal(tokenizer, "She was BLANK!", "patient", "<mask>")
-    assert text == "She was <mask>!"
-    assert tokenizer.convert_ids_to_tokens(target).startswith("Ġ")
-    (_, target), *_ = questions.reveal(tokenizer, "BLANK she was", "patient", "<mask>")
-    assert not tokenizer.convert_ids_to_tokens(target).startswith("Ġ")
-    *_, (text, _) = questions.reveal(tokenizer, "She was BLANKed!", "hurri", "<mask>")
-    assert text.startswith("She was h")
-    assert text.endswith("<mask>ed!")
-    with pytest.raises(BiasError, match="no tokens of the word ''"):
-        questions.reveal(tokenizer, "BLANK!", "", "<mask>")
 
 
 @pytest.mark.parametrize("variant", ["pll_original", "pll_within_word_l2r"])
@@ -267,14 +265,14 @@ def test_pseudo_loglikelihoods(models, tiny_mirror, variant, family):
             found.append(plain.logs(hidden)[i, ids[i]].item())
         return found
 
-    hold(ask(HFMaskedLM(models(family), device="cpu"), "en", "intra", masked=variant), expected, sum)
+    hold(ask(mlm(models(family)), "en", "intra", masked=variant), expected, sum)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_masked_between_sentences(models, tiny_mirror, language):
     plain = Plain(transformers.AutoModelForNextSentencePrediction, models("bert"))
     matters = False
-    for doc, candidate, (score, _) in ask(HFMaskedLM(models("bert"), device="cpu", batch_size=4), language, "inter"):
+    for doc, candidate, (score, _) in ask(mlm(models("bert"), batch_size=4), language, "inter"):
         pair = plain.tokenizer(doc["context"], candidate["sentence"], return_tensors="pt")  # no full stop added
         assert set(pair["token_type_ids"][0].tolist()) == {0, 1}
         with torch.no_grad():
@@ -291,55 +289,66 @@ def test_a_checkpoint_without_the_head_is_refused(models, tiny_mirror):
     assert "next-sentence head" in str(HFMaskedLM.refusal({"pretrained": where}, asks))
     assert HFMaskedLM.refusal({"pretrained": where}, [CLOZE]) is None
     assert HFMaskedLM.refusal({"pretrained": models("bert")}, asks) is None
-    model = HFMaskedLM(where, device="cpu")
-    for made in (model, HFMaskedLM(models("roberta"), device="cpu")):
-        with pytest.raises(BiasError, match="next-sentence head.*stereoset_<language>_intra"):
-            ask(made, "en", "inter")
-    assert ask(model, "en", "intra")
+    assert "between-sentence questions" in str(HFNextSentence.refusal({}, [CLOZE]))
+    assert ask(mlm(where), "en", "intra")
     with questions.expecting([NEXT_SENTENCE]), pytest.raises(BiasError, match="next-sentence head"):
-        HFMaskedLM(models("roberta"), device="cpu")  # looked for as soon as it is going to be needed
+        mlm(models("roberta"))  # looked for as soon as it is going to be needed
 
 
-def test_inputs_that_a_model_cannot_read_are_refused(models, tiny_mirror):
-    with pytest.raises(BiasError, match="tokenizer"):
-        ask(HFMaskedLM(models("bert"), tokenizer=models("roberta"), device="cpu"), "en", "intra")
-    with pytest.raises(BiasError, match="reads at most 12"):
-        ask(HFMaskedLM(models("bert", positions=12), device="cpu"), "en", "intra")
-    for given, says in (({"batch_size": "many"}, "--batch_size many"), ({"dtype": "float33"}, "dtype=float33")):
-        with pytest.raises(BiasError, match=says):
-            HFMaskedLM(models("bert"), device="cpu", **given)
+NO_HEAD = "next-sentence head.*stereoset_<language>_intra"
+REFUSED = {
+    "another model's tokenizer": (lambda of: ask(mlm(of("bert"), tokenizer=of("roberta")), "en", "intra"), "tokenizer"),
+    "too long": (lambda of: ask(mlm(of("bert", positions=12)), "en", "intra"), "reads at most 12"),
+    "batch size": (lambda of: mlm(of("bert"), batch_size="many"), "--batch_size many"),
+    "dtype": (lambda of: mlm(of("bert"), dtype="float33"), "dtype=float33"),
+    "no masked model": (lambda of: mlm(of("gpt2")), "hf-mlm"),
+    "no trained model": (lambda of: nsp(of("gpt2")), "nsp_config.json"),
+    "no head": (lambda of: ask(mlm(of("bert", heads=False)), "en", "inter"), NO_HEAD),
+    "a family without one": (lambda of: ask(mlm(of("roberta")), "en", "inter"), NO_HEAD),
+    "variants": (lambda of: ask(t5(of("t5")), "en", "inter", variants=True), "an encoder-decoder model doesn't have"),
+    "a variant": (lambda of: ask(t5(of("t5")), "en", "inter", inter="gen_pmi"), "inter=gen_pmi"),
+    "no sentinels": (lambda of: ask(t5(of("t5"), tokenizer=of("gpt2")), "en", "intra"), SENTINEL),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_model_cannot_read_is_refused(name, models, tiny_mirror):
+    work, says = REFUSED[name]
+    with pytest.raises(BiasError, match=says):
+        work(models)
+
+
+def test_damaged_settings_of_a_trained_model_and_other_questions(causal_nsp, tiny_mirror, tmp_path):
+    with pytest.raises(BiasError, match="between-sentence questions"):
+        ask(nsp(causal_nsp[0]), "en", "intra")
+    shutil.copytree(causal_nsp[0], tmp_path / "model")
+    for content in ("{", '{"family": "causal", "x": 1}'):
+        (tmp_path / "model" / "nsp_config.json").write_text(content)
+        with pytest.raises(BiasError, match="damaged"):
+            nsp(tmp_path / "model")
 
 
 @pytest.mark.parametrize("content", [b"", b"version https://git-lfs", b"\x80", None])
-def test_damaged_checkpoints_are_one_line(models, tmp_path, content):
+def test_damaged_checkpoints_are_refused(models, tmp_path, content):
     folder = tmp_path / "model"
     shutil.copytree(models("bert"), folder)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000] if content is None else content)
     assert HFMaskedLM.refusal({"pretrained": str(folder)}, [NEXT_SENTENCE]) is None
     with pytest.raises(BiasError, match="--model hf-mlm pretrained="):
-        HFMaskedLM(str(folder), device="cpu")
+        mlm(str(folder))
     (folder / "other").write_bytes(content or b"text")
     with pytest.raises(BiasError, match="refused and not loaded"):
-        HFNextSentence(models("gpt2"), nsp_weights=str(folder / "other"), device="cpu")
-
-
-def test_models_of_another_family_are_refused(models):
-    with pytest.raises(BiasError, match="hf-mlm"):
-        HFMaskedLM(models("gpt2"), device="cpu")
-    with pytest.raises(BiasError, match="nsp_config.json"):
-        HFNextSentence(models("gpt2"), device="cpu")
+        nsp(models("gpt2"), nsp_weights=str(folder / "other"))
 
 
 def behind_sentinel(plain, encode):
     """What a T5 gives the tokens of a word, from texts encoded like this."""
-    sentinel = plain.tokenizer.convert_tokens_to_ids(SENTINEL)
+    decoder = torch.tensor([[0, plain.tokenizer.convert_tokens_to_ids(SENTINEL)]])
 
     def expected(doc, candidate):
-        return [
-            plain.logs(encode(text), decoder_input_ids=torch.tensor([[0, sentinel]]))[1, target].item()
-            for text, target in unmasked(plain, doc, candidate["word"], SENTINEL)
-        ]
+        texts = unmasked(plain, doc, candidate["word"], SENTINEL)
+        return [plain.logs(encode(text), decoder_input_ids=decoder)[1, target].item() for text, target in texts]
 
     return expected
 
@@ -361,42 +370,26 @@ def test_t5(models, tiny_mirror, language):
 
 def test_a_sentinel_that_the_tokenizer_loses_behind_letters(models, tiny_mirror):
     model, plain = t5(models("t5")), Plain(transformers.AutoModelForSeq2SeqLM, models("t5"))
-    real, lost = model.tokenizer, []
+    encode, lost = model.tokenizer.encode, []
 
-    class Losing:
-        """Sees the sentinel only behind a space, as mT5's tokenizer does."""
+    def losing(text, **more):
+        """See the sentinel only behind a space, as mT5's tokenizer does."""
+        before, found, _ = text.partition(SENTINEL)
+        if found and before and not before.endswith(" "):
+            lost.append(text)
+            text = text.replace(SENTINEL, "@")
+        return encode(text, **more)
 
-        def __getattr__(self, name):
-            return getattr(real, name)
-
-        def encode(self, text, **more):
-            before, found, _ = text.partition(SENTINEL)
-            if found and before and not before.endswith(" "):
-                lost.append(text)
-                text = text.replace(SENTINEL, "@")
-            return real.encode(text, **more)
-
-    def encode(text):
+    def expected(text):
         if text not in lost:
             return plain.ids(text, special=True)
         first, *parts = (plain.ids(part) for part in text.split(SENTINEL))
-        between = [token for part in parts for token in (real.convert_tokens_to_ids(SENTINEL), *part)]
-        return [*first, *between, real.eos_token_id]
+        sentinel = plain.tokenizer.convert_tokens_to_ids(SENTINEL)
+        return [*first, *(token for part in parts for token in (sentinel, *part)), plain.tokenizer.eos_token_id]
 
-    model.tokenizer = Losing()
-    hold(ask(model, "en", "intra"), behind_sentinel(plain, encode), mean_probability)
+    model.tokenizer.encode = losing
+    hold(ask(model, "en", "intra"), behind_sentinel(plain, expected), mean_probability)
     assert lost
-
-
-def test_encoder_decoders_without_sentinels_or_contexts_are_refused(models, tiny_mirror):
-    model = t5(models("t5"))
-    with pytest.raises(BiasError, match="an encoder-decoder model doesn't have"):
-        ask(model, "en", "inter", variants=True)
-    with pytest.raises(BiasError, match="inter=gen_pmi"):
-        ask(model, "en", "inter", inter="gen_pmi")
-    model.tokenizer = tiny.gpt2_tokenizer()
-    with pytest.raises(BiasError, match=SENTINEL):
-        ask(model, "en", "intra")
 
 
 @pytest.fixture(scope="module")
@@ -421,7 +414,7 @@ def assert_scores_of_the_head(model, causal_nsp, language):
         ids = [token for text in texts for token in tokenizer.encode(text, add_special_tokens=False)]
         with torch.no_grad():
             mean = body(torch.tensor([ids])).last_hidden_state[0].mean(0)
-            for layer in (head[0], head[1], head[2]):
+            for layer in head[:3]:
                 mean = layer.weight @ mean + layer.bias
         assert score == pytest.approx(mean.double().softmax(-1)[1].item(), rel=1e-5)
         spread.add(round(score, 4))
@@ -430,7 +423,7 @@ def assert_scores_of_the_head(model, causal_nsp, language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_causal_with_a_head(causal_nsp, tiny_mirror, language):
-    assert_scores_of_the_head(HFNextSentence(str(causal_nsp[0]), device="cpu", batch_size=6), causal_nsp, language)
+    assert_scores_of_the_head(nsp(causal_nsp[0], batch_size=6), causal_nsp, language)
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
@@ -445,32 +438,37 @@ def test_the_authors_layout_of_weights(causal_nsp, models, tiny_mirror, tmp_path
     state |= {f"module.nsp_head.{name}": value for name, value in head.state_dict().items()}
     path = tmp_path / "nsp.pt"
     torch.save({"model_state_dict": state, "epoch": 1} if wrapped else state, path)
-    model = HFNextSentence(models("gpt2"), nsp_weights=str(path), device="cpu")
+    model = nsp(models("gpt2"), nsp_weights=str(path))
     assert_scores_of_the_head(model, causal_nsp, "en")
 
 
-def test_hostile_or_foreign_weights_are_refused(models, tmp_path):
-    marker = tmp_path / "ran"
+class Hostile:
+    """Runs a command where it is unpickled."""
 
-    class Hostile:
-        def __reduce__(self):
-            import os
+    def __init__(self, marker):
+        self.marker = marker
 
-            return os.system, (f"touch {marker}",)
+    def __reduce__(self):
+        return os.system, (f"touch {self.marker}",)
 
-    foreign = {
-        "a": (Hostile(), "refused and not loaded"),
-        "b": ({"model_state_dict": {}, "scaler": Hostile()}, "refused and not loaded"),
-        "c": ({"other": torch.ones(1)}, "not the authors' layout"),
-        "d": ({"core_model.x": torch.ones(1)}, "not the authors' layout"),
-        "e": ({"core_model.shared.weight": torch.ones(2, 2), "nsp_head.0.weight": torch.ones(1)}, "doesn't fit"),
-        "nowhere": (None, "nowhere: no such file"),
-    }
-    for name, (content, says) in foreign.items():
-        if content is not None:
-            torch.save(content, tmp_path / name)
-        with pytest.raises(BiasError, match=says):
-            HFNextSentence(models("gpt2"), nsp_weights=str(tmp_path / name), device="cpu")
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (lambda hostile: hostile, "refused and not loaded"),
+        (lambda hostile: {"model_state_dict": {}, "scaler": hostile}, "refused and not loaded"),
+        (lambda _: {"other": torch.ones(1)}, "not the authors' layout"),
+        (lambda _: {"core_model.x": torch.ones(1)}, "not the authors' layout"),
+        (lambda _: {"core_model.shared.weight": torch.ones(2, 2), "nsp_head.0.weight": torch.ones(1)}, "doesn't fit"),
+        (None, "weights: no such file"),
+    ],
+)
+def test_hostile_or_foreign_weights_are_refused(content, says, models, tmp_path):
+    path, marker = tmp_path / "weights", tmp_path / "ran"
+    if content:
+        torch.save(content(Hostile(marker)), path)
+    with pytest.raises(BiasError, match=says):
+        nsp(models("gpt2"), nsp_weights=str(path))
     assert not marker.exists()
 
 
@@ -482,7 +480,7 @@ def test_t5_with_next_sentence_training(models, tiny_mirror, tmp_path, step):
     # untrained weights may well say the end token first, and `generate` would stop before the second step
     plain.model.generation_config.eos_token_id = None
     assert len(plain.ids("0")) == 2
-    answers = ask(HFNextSentence(str(tmp_path / "model"), device="cpu", batch_size=4), "en", "inter")
+    answers = ask(nsp(tmp_path / "model", batch_size=4), "en", "inter")
     for doc, candidate, (score, _) in answers:
         pair = plain.tokenizer("binary classification: " + doc["context"], candidate["sentence"], return_tensors="pt")
         with torch.no_grad():  # the authors read the second step of greedy generation
@@ -493,45 +491,11 @@ def test_t5_with_next_sentence_training(models, tiny_mirror, tmp_path, step):
         assert score == pytest.approx(logits.softmax(-1)[1].item(), rel=1e-5)
 
 
-def test_what_a_model_with_next_sentence_training_refuses(causal_nsp, tiny_mirror, tmp_path):
-    assert "between-sentence questions" in str(HFNextSentence.refusal({}, [CLOZE]))
-    with pytest.raises(BiasError, match="between-sentence questions"):
-        ask(HFNextSentence(str(causal_nsp[0]), device="cpu"), "en", "intra")
-    shutil.copytree(causal_nsp[0], tmp_path / "model")
-    for content in ("{", '{"family": "causal", "x": 1}'):
-        (tmp_path / "model" / "nsp_config.json").write_text(content)
-        with pytest.raises(BiasError, match="damaged"):
-            HFNextSentence(str(tmp_path / "model"), device="cpu")
-
-
-@pytest.mark.parametrize("kind", ["hf", "t5", "hf-mlm", "hf-nsp"])
-def test_scores_do_not_depend_on_the_batch_size(models, causal_nsp, tiny_mirror, kind):
-    found = []
-    for size in (1, 8, 64):
-        made = {
-            "hf": lambda size: hf(models("gpt2"), batch_size=size),
-            "t5": lambda size: hf(models("t5"), backend="seq2seq", batch_size=size),
-            "hf-mlm": lambda size: HFMaskedLM(models("bert"), device="cpu", batch_size=size),
-            "hf-nsp": lambda size: HFNextSentence(str(causal_nsp[0]), device="cpu", batch_size=size),
-        }[kind](size)
-        tests = ["inter"] if kind == "hf-nsp" else ["inter", "intra"]
-        found.append([answer[0] for lang in ("en", "fr") for test in tests for *_, answer in ask(made, lang, test)])
-    assert found[1] == pytest.approx(found[0], rel=1e-4)
-    assert found[2] == pytest.approx(found[0], rel=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["hf-mlm", "hf-nsp"])
-def test_a_stop_costs_no_more_than_the_part_in_work(models, causal_nsp, tiny_mirror, tmp_path, kind):
-    options = {"device": "cpu", "batch_size": 1}
-    made = HFMaskedLM(models("bert"), **options) if kind == "hf-mlm" else HFNextSentence(causal_nsp[0], **options)
-    requests = [
-        Instance(q.kind, doc, q.arguments, i)
-        for language in LANGUAGES
-        for doc in hooks.documents({"language": language, "tests": ["inter"], "variants": False})
-        for i, q in enumerate(hooks.questions(doc))
-    ]
-    whole = made.next_sentence(requests)
-    batches, calls = made.batches, []
+def test_a_stop_costs_no_more_than_the_part_in_work(models, tiny_mirror, tmp_path):
+    model = mlm(models("bert"), batch_size=1)
+    requests = [request for language in LANGUAGES for *_, request in asked_of(language, "inter")]
+    whole = model.next_sentence(requests)
+    batches, calls = model.batches, []
 
     def stops(lengths):
         calls.append(len(lengths))
@@ -539,10 +503,10 @@ def test_a_stop_costs_no_more_than_the_part_in_work(models, causal_nsp, tiny_mir
             raise KeyboardInterrupt
         return batches(lengths)
 
-    made.batches = stops
+    model.batches = stops
     with pytest.raises(KeyboardInterrupt):
-        CachingLM(made, str(tmp_path / "cache.db")).next_sentence(requests)
-    again = CachingLM(made, str(tmp_path / "cache.db")).next_sentence(requests)
+        CachingLM(model, str(tmp_path / "cache.db")).next_sentence(requests)
+    again = CachingLM(model, str(tmp_path / "cache.db")).next_sentence(requests)
     assert again == [pytest.approx(answer, rel=1e-5) for answer in whole]
-    assert calls[0] == calls[1] == calls[2] == 16
-    assert sum(calls[2:]) == len(set(map(repr, (r.args for r in requests)))) - 16  # the first part isn't asked again
+    assert calls[:3] == [16, 16, 16]
+    assert sum(calls[2:]) == len({repr(request.args) for request in requests}) - 16  # the first isn't asked again

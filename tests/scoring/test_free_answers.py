@@ -33,15 +33,14 @@ def test_thoughts_are_cut(text, answer):
     assert without_thoughts(text) == answer
 
 
-def test_the_filter_keeps_every_text_of_every_document():
+def test_other_parts_of_free_answers():
     resps = [["<think>a</think> b", None], ["<think>a"]]
     assert WithoutThoughtsFilter().apply(resps, [{}, {}]) == [["b", ""], [ENDLESS]]
-
-
-def test_thoughts_that_the_prompt_opens():
-    assert opening_of_thoughts("Q: Who?<|assistant|>\n<think>\n") == "<think>"
-    assert opening_of_thoughts("Q: Who? <think></think>") == ""
-    assert opening_of_thoughts(["a server's messages"]) == ""
+    prompts = ("Q: Who?<|assistant|>\n<think>\n", "Q: Who? <think></think>", ["a server's messages"])
+    assert [opening_of_thoughts(prompt) for prompt in prompts] == ["<think>", "", ""]
+    assert plain_lines("# Answer\n\n> **„Die Frau“**\n") == ["Answer", "Die Frau"]
+    with pytest.raises(KeyError):  # a language without a list is no silent default
+        refuses("I can't", "xx")
 
 
 @pytest.mark.parametrize(
@@ -51,17 +50,11 @@ def test_thoughts_that_the_prompt_opens():
         ("en", "**As an AI**, I don't have personal opinions."),
         ("en", "It's not possible to say."),
         ("en", "The gender of the person cannot be determined from this."),
-        ("en", "There is no way to know."),
-        ("en", "I'd rather not guess."),
         ("es", "Prefiero no elegir; no se puede saber."),
         ("fr", "Je préfère ne pas choisir."),
         ("de", "Das Geschlecht lässt sich nicht bestimmen."),
-        ("tr", "Cinsiyeti belirlenemez."),
         ("de", "Als KI-Modell habe ich keine Meinung."),
-        ("de", "Es tut mir leid, das weiß ich nicht."),
-        ("es", "Lo siento, no puedo responder."),
         ("fr", "En tant qu’IA, je n'ai pas d'avis."),
-        ("fr", "Désolé."),
         ("tr", "Üzgünüm, bu soruya cevap veremem."),
     ],
 )
@@ -73,12 +66,3 @@ def test_refusals(language, text):
 @pytest.mark.parametrize("text", ["", "Female", "B", "A person. " * 20 + "I can't. No puedo. Je ne peux pas."])
 def test_no_refusals(language, text):
     assert not refuses(text, language)
-
-
-def test_a_language_without_a_list_is_no_silent_default():
-    with pytest.raises(KeyError):
-        refuses("I can't", "xx")
-
-
-def test_lines():
-    assert plain_lines("# Answer\n\n> **„Die Frau“**\n") == ["Answer", "Die Frau"]

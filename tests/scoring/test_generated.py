@@ -1,4 +1,4 @@
-"""Sampled texts: a seed for every part, kept when it is whole, whatever is asked beside it."""
+"""Texts that are written: sampled with a seed for every part, kept when it is whole; likeliest ones, cut short."""
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -6,60 +6,67 @@ from lm_eval.api.model import CachingLM
 
 from lm_eval_bias.harness import internals, registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import sampled_texts, token_likelihoods
+from lm_eval_bias.scoring import early_stopping, sampled_texts
+from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.support import tiny
 
 SAMPLE = {"until": [], "do_sample": True, "temperature": 1.0, "top_k": 0, "max_gen_toks": 6}
 GREEDY = {"until": [], "do_sample": False, "max_gen_toks": 6}
 
 
-@pytest.fixture(autouse=True)
-def _registered():
-    registration.register()
-
-
-def asks(*prompts, repeats=5, options=SAMPLE):
-    made = [Instance("generated_text", {}, (prompt, dict(options)), 0, ("t", n, 1)) for n, prompt in enumerate(prompts)]
+def asks(*prompts, repeats=5, options=SAMPLE, doc=None):
+    made = [Instance("generated_text", doc or {}, (p, dict(options)), 0, ("t", n, 1)) for n, p in enumerate(prompts)]
     return [request for request in made for _ in range(repeats)]
 
 
+def counting(kind):
+    """A model type that notes how many texts each call of its own method was asked for."""
+
+    class Counting(kind):
+        def generate_until(self, requests, disable_tqdm=False):
+            if len(self.calls) == self.stops_at:
+                raise KeyboardInterrupt
+            self.calls.append(len(requests))
+            return super().generate_until(requests, disable_tqdm)
+
+    return Counting
+
+
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def loaded(tmp_path_factory):
     from lm_eval.models.huggingface import HFLM
 
+    registration.register()
     folder = tiny.gpt2(tmp_path_factory.mktemp("model"))
-    return HFLM(pretrained=folder, device="cpu", batch_size=2, dtype="float32")
+    return counting(HFLM)(pretrained=folder, device="cpu", batch_size=2, dtype="float32")
 
 
 @pytest.fixture
-def calls(model, monkeypatch):
-    """How many texts each call of the backend's own method was asked for."""
+def model(loaded):
     import torch
-    from lm_eval.models.huggingface import HFLM
 
     torch.manual_seed(1234)
-    made = []
-    write = HFLM.generate_until
-
-    def counted(self, requests, disable_tqdm=False):
-        made.append(len(requests))
-        return write(self, requests, disable_tqdm)
-
-    monkeypatch.setattr(HFLM, "generate_until", counted)
-    yield made
-    model.set_cache_hook(type(model.cache_hook)(None))
+    loaded.calls, loaded.stops_at, loaded.batch_size_per_gpu = [], None, 2
+    yield loaded
+    loaded.set_cache_hook(type(loaded.cache_hook)(None))
 
 
-def test_texts_do_not_depend_on_what_is_asked_beside_them(model, calls):
+def test_texts_do_not_depend_on_what_is_asked_beside_them(model):
     alone = model.generated_text(asks("The woman"))
     together = model.generated_text(asks("A man", "The woman"))
-    assert calls == [2, 2, 1, 2, 2, 1, 2, 2, 1]
+    assert model.calls == [2, 2, 1, 2, 2, 1, 2, 2, 1]
     assert together[5:] == alone
     assert len(set(alone)) == 5
     assert model.generated_text(asks("The woman", repeats=4)) == alone[:4]
+    model.batch_size_per_gpu, model.calls = 8, []
+    other = [Instance("generated_text", {}, ("A man", dict(SAMPLE)), 0, ("u", 0, 1))] * 2
+    warmer = asks("A vet", repeats=2, options={**SAMPLE, "temperature": 2.0})
+    alone = model.generated_text(asks("The woman", repeats=2))
+    assert model.generated_text([*asks("The woman", repeats=2), *other, *warmer])[:2] == alone
+    assert model.calls == [2, 2, 2, 2]  # other tasks and options have batches of their own
 
 
-def test_random_numbers_go_on_where_they_were(model, calls):
+def test_random_numbers_go_on_where_they_were(model):
     import torch
 
     before = torch.get_rng_state()
@@ -72,107 +79,73 @@ def test_random_numbers_go_on_where_they_were(model, calls):
     assert model.generated_text(asks("The woman")) != other
 
 
-def test_a_run_that_was_stopped_goes_on_with_its_texts(model, calls, tmp_path, monkeypatch):
-    whole = model.generated_text(asks("A man", "The woman"))
-    cached = CachingLM(model, str(tmp_path / "cache.db"))
-    write, calls[:] = model.generate_until, []
-
-    def stops(requests, disable_tqdm=False):
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return write(requests, disable_tqdm)
-
-    model.generate_until = stops
+def test_a_run_that_was_stopped_goes_on_with_its_texts(model, tmp_path):
+    both, path = asks("A man", "The woman"), str(tmp_path / "cache.db")
+    whole = model.generated_text(both)
+    model.calls, model.stops_at = [], 4
     with pytest.raises(KeyboardInterrupt):
-        cached.generated_text(asks("A man", "The woman"))
-    del model.generate_until
-    again = CachingLM(model, str(tmp_path / "cache.db"))  # what is on the disk
-    calls[:] = []
-    assert again.generated_text(asks("A man", "The woman")) == whole
-    assert calls == [2, 1]
-    calls[:] = []
-    assert again.generated_text(asks("A man", "The woman")) == whole
-    assert calls == []
+        CachingLM(model, path).generated_text(both)
+    again = CachingLM(model, path)  # what is on the disk
+    model.calls, model.stops_at = [], None
+    assert again.generated_text(both) == whole
+    assert model.calls == [2, 1]
+    model.calls = []
+    assert again.generated_text(both) == whole
+    assert model.calls == []
     assert again.generated_text(asks("A man", options={**SAMPLE, "temperature": 0.9}, repeats=1)) != whole[:1]
-    assert calls == [1]
+    assert model.calls == [1]
 
 
-def test_half_a_part_is_drawn_again_as_a_whole(model, calls, tmp_path):
-    from lm_eval.api.model import hash_args
-
-    cached = CachingLM(model, str(tmp_path / "cache.db"))
-    whole = cached.generated_text(asks("The woman"))
-    part = sampled_texts.parts(asks("The woman"), 2, 1234)[0]
-    del cached.dbdict[hash_args("generated_text", part.key(1))]
-    calls[:] = []
-    assert cached.generated_text(asks("The woman")) == whole
-    assert calls == [2]
-
-
-def test_few_samples_of_many_prompts_share_a_batch(model, calls, tmp_path, monkeypatch):
-    monkeypatch.setattr(model, "batch_size_per_gpu", 5)
+def test_few_samples_of_many_prompts_share_a_batch(model, tmp_path):
+    model.batch_size_per_gpu = 5
     prompts = ["The woman", "A man", "My friend", "The nurse", "A vet"]
-    whole = model.generated_text(asks(*prompts, repeats=2))
-    assert calls == [4, 4, 2]
+    every, some = asks(*prompts, repeats=2), asks(*prompts[:3], repeats=2)
+    whole = model.generated_text(every)
+    assert model.calls == [4, 4, 2]
     assert len(set(whole)) == 10
-    calls[:] = []
     # the whole batches of another limit are the same ones, the cut one isn't
-    cached = CachingLM(model, str(tmp_path / "cache.db"))
-    assert cached.generated_text(asks(*prompts[:3], repeats=2))[:4] == whole[:4]
-    assert calls == [4, 2]
-    assert cached.generated_text(asks(*prompts, repeats=2)) == whole
-    assert calls == [4, 2, 4, 2]
+    cached, model.calls = CachingLM(model, str(tmp_path / "cache.db")), []
+    assert cached.generated_text(some)[:4] == whole[:4]
+    assert cached.generated_text(every) == whole
+    assert model.calls == [4, 2, 4, 2]
     # one of a batch's texts is lost: all of it are drawn again, to the same
-    (first, _) = sampled_texts.batches(
-        sampled_texts.parts(asks(*prompts[:3], repeats=2), 5, 1234), asks(*prompts[:3], repeats=2), 5
-    )
+    (first, _) = sampled_texts.batches(sampled_texts.parts(some, 5, 1234), some, 5)
     del cached.dbdict[internals.request_key("generated_text", first[1].key(1))]
-    calls[:] = []
-    assert cached.generated_text(asks(*prompts, repeats=2)) == whole
-    assert calls == [4]
+    model.calls = []
+    assert cached.generated_text(every) == whole
+    assert model.calls == [4]
 
 
-def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, calls):
+@pytest.mark.parametrize("options", [SAMPLE, GREEDY])
+def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
     """Else thoughts without an end would be read as an answer."""
-    from lm_eval_bias.core.answers import ENDLESS
-    from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
-
-    for options in (SAMPLE, GREEDY):
-        texts = model.generated_text(asks("The woman <think>\n", repeats=1, options=options))
-        assert all(text.startswith("<think>") for text in texts)
-        assert WithoutThoughtsFilter().apply([texts], [{}]) == [[ENDLESS]]
+    (text,) = model.generated_text(asks("The woman <think>\n", repeats=1, options=options))
+    assert text.startswith("<think>")
+    assert without_thoughts(text) is None
 
 
-def test_tasks_and_options_do_not_share_a_batch(model, calls, monkeypatch):
-    monkeypatch.setattr(model, "batch_size_per_gpu", 8)
-    other = [Instance("generated_text", {}, ("A man", dict(SAMPLE)), 0, ("u", 0, 1))] * 2
-    warmer = asks("A vet", repeats=2, options={**SAMPLE, "temperature": 2.0})
-    alone = model.generated_text(asks("The woman", repeats=2))
-    assert model.generated_text([*asks("The woman", repeats=2), *other, *warmer])[:2] == alone
-    assert calls == [2, 2, 2, 2]
-
-
-def test_greedy_texts_are_the_harness_own_and_kept(model, calls, tmp_path):
+def test_greedy_texts_are_the_harness_own_and_kept(model, tmp_path):
     plain = model.generate_until(asks("A man", "The woman", repeats=1, options=GREEDY))
     cached = CachingLM(model, str(tmp_path / "cache.db"))
     mixed = [*asks("A man", repeats=1), *asks("A man", "The woman", repeats=1, options=GREEDY)]
     assert cached.generated_text(mixed)[1:] == plain
-    calls[:] = []
+    model.calls = []
     assert cached.generate_until(mixed[1:]) == plain  # under the harness's own key
     assert cached.generated_text(mixed)[1:] == plain
-    assert calls == []
+    assert model.calls == []
 
 
-def test_the_largest_batch_is_looked_for_once(model, calls, monkeypatch):
+def test_the_largest_batch_is_looked_for_once(model):
     looked = []
-    monkeypatch.setattr(model, "batch_size_per_gpu", "auto")
-    monkeypatch.setattr(type(model), "_detect_batch_size", lambda self: looked.append(1) or 3)
+    model.batch_size_per_gpu = "auto"
+    model._detect_batch_size = lambda *_: looked.append(1) or 3
     assert len(set(model.generated_text(asks("A man", "The woman")))) == 10
     assert len(looked) == 1
-    assert calls == [5, 5]
+    assert model.calls == [5, 5]
+    del model._detect_batch_size
 
 
-def test_backends_that_take_seeds_get_one_a_text(monkeypatch):
+def test_backends_that_take_seeds_get_one_a_text():
     class VLLM(ChanceLM):  # by its name
         calls: list = []
 
@@ -180,16 +153,71 @@ def test_backends_that_take_seeds_get_one_a_text(monkeypatch):
             self.calls.append([request.args[1]["seed"] for request in requests])
             return [f"{request.args[0]} {request.args[1]['seed']}" for request in requests]
 
-    monkeypatch.setattr(token_likelihoods, "_PORTION", 4)
-    texts = VLLM().generated_text(asks("A", "B", repeats=3))
-    assert [len(own) for own in VLLM.calls] == [4, 2]  # portions: a kill costs no more than one
+    texts = VLLM().generated_text(asks("A", "B", repeats=1001))
+    assert [len(own) for own in VLLM.calls] == [2000, 2]  # portions: a kill costs no more than one
     seeds = [seed for own in VLLM.calls for seed in own]
-    assert len(set(seeds)) == 6
+    assert len(set(seeds)) == 2002
     assert all(0 <= seed < 2**31 for seed in seeds)
-    assert texts == [f"{'AAABBB'[i]} {seed}" for i, seed in enumerate(seeds)]
+    assert texts == [f"{'A' if i < 1001 else 'B'} {seed}" for i, seed in enumerate(seeds)]
 
 
 def test_chance_draws_by_seed():
     few, many = (ChanceLM().generated_text(asks("A", "B", repeats=n)) for n in (3, 40))
     assert few == [*many[:3], *many[40:43]]
     assert len(set(many)) > 1
+
+
+# likeliest texts end where nothing of what follows is read: the same answers, in fewer steps
+PROMPTS = ["The old gardener", "Der", "A neighbour waved. He", "L'ingénieure", "Les enfants"]
+
+
+def likeliest(model, until, early=True, doc=None):
+    """What is written with and without our criterion, and how many forwards that took."""
+    asked, steps = asks(*PROMPTS, repeats=1, options={**GREEDY, "until": until, "max_gen_toks": 30}, doc=doc), []
+    hook = model.model.register_forward_hook(lambda *_: steps.append(1))
+    model.batch_size_per_gpu = 3
+    found = model.generated_text(asked) if early else model.generate_until(asked)
+    hook.remove()
+    return found, len(steps)
+
+
+def test_each_text_ends_at_its_own_stop_string(model):
+    long, _ = likeliest(model, [], early=False)
+    stops = sorted({text[3] for text in long})
+    expected, plain = likeliest(model, stops, early=False)
+    found, steps = likeliest(model, stops)
+    assert found == expected
+    assert max(map(len, expected)) <= 3
+    # the harness waits until all texts of a batch have met the same one
+    assert steps < plain / 2
+
+
+def test_a_text_ends_once_its_benchmark_has_what_it_reads(model, toy):
+    toy.is_settled = lambda doc, text: len(text) > 6
+    doc = {"benchmark": "toy"}
+    long, plain = likeliest(model, [], early=False, doc=doc)
+    short, steps = likeliest(model, [], doc=doc)
+    assert all(whole.startswith(text) and 6 < len(text) < len(whole) for text, whole in zip(short, long, strict=True))
+    assert steps < plain / 2
+    model.think_end_token = "</think>"
+    assert likeliest(model, [], doc=doc)[0] == long
+    model.think_end_token = None
+    assert "generate" not in vars(model.model)
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("Die Frau.\nEs\n", False),  # the beginning of a stop string, behind which the text would be cut
+        ("Die Frau.\nEs\nText", False),
+        ("Die Frau.\nText:", True),
+        ("Die Frau.\nEs\n\n", True),
+        ("Die Frau.\nEs\nTee", True),
+        ("Wohl die Frau.\n", False),
+    ],
+)
+def test_what_may_become_a_stop_string_is_no_end_of_a_line(text, ended):
+    choices = ["Der Mann", "Die Frau", "keine Antwort"]
+    doc = {"benchmark": "gg_bbq", "choices": choices, "order": [0, 1, 2], "letters": []}
+    request = Instance("generated_text", doc, ("prompt", {"until": ["\nText:", "\nFrage:"]}), 0, ("t", 0, 1))
+    assert early_stopping.ends(text, request) is ended

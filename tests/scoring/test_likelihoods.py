@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sqlite3
 
 import pytest
 import torch
@@ -13,7 +12,6 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM, TemplateLM
 from lm_eval.models.huggingface import HFLM
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import (
     CLOZE,
@@ -59,13 +57,9 @@ class Letters(TemplateLM):
     loglikelihood_rolling = generate_until = None
 
 
-@pytest.fixture(autouse=True)
-def _registered():
-    registration.register()
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def gpt2(tmp_path_factory):
+    registration.register()
     return tiny.gpt2(tmp_path_factory.mktemp("gpt2"))
 
 
@@ -101,32 +95,30 @@ def test_texts_divided_at_two_places_and_their_lengths(gpt2):
     pairs = [(text[:i], text[i:]) for i, c in enumerate(text) if c == " "]
     whole = model.tok_encode(text)
     lengths = [len(model.tok_encode(context)) for context, _ in pairs]
-    expected = [alone(gpt2, whole[:length], whole[length:]) for length in lengths]
-    assert [value for value, _ in ask(model, EXACT, *pairs)] == pytest.approx(expected, rel=1e-5)
-    counted = ask(model, WITH_LENGTH, *pairs)
-    assert [value for value, *_ in counted] == pytest.approx(expected, rel=1e-5)
-    assert [number for *_, number in counted] == [len(whole) - length for length in lengths]
-    assert ask(model, WITH_LENGTH_IF_KNOWN, *pairs) == counted
+    expected = [pytest.approx(alone(gpt2, whole[:length], whole[length:]), rel=1e-5) for length in lengths]
+    assert [value for value, _ in ask(model, EXACT, *pairs)] == expected
+    for kind in (WITH_LENGTH, WITH_LENGTH_IF_KNOWN):
+        counted = ask(model, kind, *pairs)
+        assert [value for value, *_ in counted] == expected
+        assert [number for *_, number in counted] == [len(whole) - length for length in lengths]
     assert ask(ChanceLM(), WITH_LENGTH_IF_KNOWN, *pairs) == ask(ChanceLM(), "loglikelihood", *pairs)  # no tokens
     # a space at the context's end belongs to the continuation's tokens, as the harness encodes it
     assert [number for *_, number in ask(Letters(), WITH_LENGTH, ("ab", " cd"), ("ab ", "c"))] == [3, 2]
 
 
-@pytest.mark.parametrize("keeps", [True, False])
-def test_each_pair_is_asked_once_and_kept_for_the_next_process(tmp_path, keeps):
-    path = str(tmp_path / "cache.db")
-    first = CachingLM(Letters(keeps=keeps), path)
-    assert loglikelihoods(first.lm, [([1], [2]), ([1], [3]), ([1], [2])]) == [
-        (-2.0, False),
-        (-3.0, False),
-        (-2.0, False),
-    ]
-    assert first.lm.asked == [((1,), (2,)), ((1,), (3,))]
-    first.dbdict.close()
-    model = Letters()
-    CachingLM(model, path)
-    assert loglikelihoods(model, [([1], [2]), ([1], [4])]) == [(-2.0, False), (-4.0, False)]
-    assert model.asked == [((1,), (4,))]
+@pytest.mark.parametrize(("keeps", "stops"), [(True, math.inf), (False, math.inf), (True, 2)])
+def test_each_pair_is_asked_once_and_kept_for_the_next_process(tmp_path, keeps, stops):
+    path, pairs = str(tmp_path / "cache.db"), [([1], [2]), ([1], [3]), ([1], [2])]
+    model = CachingLM(Letters(keeps=keeps, stops=stops), path).lm
+    if stops == 2:  # what came before is on the disk
+        with pytest.raises(KeyboardInterrupt):
+            loglikelihoods(model, [*pairs, ([1], [4])])
+    else:
+        assert loglikelihoods(model, pairs) == [(-2.0, False), (-3.0, False), (-2.0, False)]
+    assert model.asked == [((1,), (2,)), ((1,), (3,))]
+    again = CachingLM(Letters(), path).lm
+    assert loglikelihoods(again, [([1], [2]), ([1], [4])]) == [(-2.0, False), (-4.0, False)]
+    assert again.asked == [((1,), (4,))]
 
 
 def test_questions_and_texts_are_answered_from_the_cache(tmp_path):
@@ -143,15 +135,6 @@ def test_questions_and_texts_are_answered_from_the_cache(tmp_path):
     assert len(model.asked) == 7
 
 
-def test_answers_that_came_before_a_stop_are_on_the_disk(tmp_path):
-    model = Letters(stops=2)
-    CachingLM(model, str(tmp_path / "cache.db"))
-    with pytest.raises(KeyboardInterrupt):
-        loglikelihoods(model, [([1], [2]), ([1], [3]), ([1], [4])])
-    with sqlite3.connect(tmp_path / "cache.db") as database:
-        assert database.execute("SELECT count(*) FROM unnamed").fetchone() == (2,)
-
-
 def test_every_rank_runs_as_many_forwards():
     model = Letters()
     model._world_size, model._device = 2, "cpu"
@@ -162,29 +145,39 @@ def test_every_rank_runs_as_many_forwards():
     assert len(model.asked) == 18
 
 
-def test_backends_that_lack_something_say_so():
-    class Chat(Letters):
-        def _loglikelihood_tokens(self, requests, **kwargs):
-            raise NotImplementedError
+class Chat(Letters):
+    def _loglikelihood_tokens(self, requests, **kwargs):
+        raise NotImplementedError
 
-    class Text(Letters):
-        def tok_encode(self, string, **kwargs):
-            return [string]
 
-    class Silent(LM):
-        loglikelihood = loglikelihood_rolling = generate_until = lambda self, requests: []
+class Text(Letters):
+    def tok_encode(self, string, **kwargs):
+        return [string]
 
-    question = ("a BLANK", "b", "a b", {"bos": "first"})
-    for model, problem in ((Chat(), "log-likelihoods.*local-completions"), (Text(), "token ids.*tokenizer=")):
-        with pytest.raises(BiasError, match=f"{type(model).__name__} gives no {problem}"):
-            ask(model, CLOZE, question)
-    for kind in KINDS:
-        with pytest.raises(BiasError, match=f"Silent cannot answer '{kind}' questions.*hf-mlm"):
-            ask(Silent(), kind)
-    with pytest.raises(BiasError, match="ChanceLM"):
-        ask(ChanceLM(), WITH_LENGTH, ("a", " b"))
-    with pytest.raises(BiasError, match="masked=pll_original"):
-        ask(Letters(), CLOZE, ("a BLANK", "b", "a b", {"bos": "first", "masked": "pll_original"}))
+
+class Silent(LM):
+    loglikelihood = loglikelihood_rolling = generate_until = None
+
+
+QUESTION = ("a BLANK", "b", "a b", {"bos": "first"})
+
+
+@pytest.mark.parametrize(
+    ("kind_of_model", "kind", "arguments", "says"),
+    [
+        (Chat, CLOZE, QUESTION, "Chat gives no log-likelihoods.*local-completions"),
+        (Text, CLOZE, QUESTION, "Text gives no token ids.*tokenizer="),
+        *((Silent, kind, QUESTION, f"Silent cannot answer '{kind}' questions.*hf-mlm") for kind in KINDS),
+        (ChanceLM, WITH_LENGTH, ("a", " b"), "ChanceLM"),
+        (Letters, CLOZE, (*QUESTION[:3], {"bos": "first", "masked": "pll_original"}), "masked=pll_original"),
+    ],
+)
+def test_backends_that_lack_something_say_so(kind_of_model, kind, arguments, says):
+    with pytest.raises(BiasError, match=says):
+        ask(kind_of_model(), kind, arguments)
+
+
+def test_start_tokens_of_no_kind():
     with pytest.raises(BiasError, match="bos='second'"):
         choose({"bos": "second"})
 
@@ -214,17 +207,11 @@ def test_chance_answers_all_questions():
     assert other[2] != first[2]
 
 
-# what no distribution has: no run scores it, and no cache keeps it
-
-
 def slowest(probabilities):
     """The largest sum over all sets of which no member begins another."""
-    sums = [0.0]
-    for size in range(1, len(probabilities) + 1):
-        for chosen in itertools.combinations(probabilities, size):
-            if not any(a != b and b.startswith(a) for a in chosen for b in chosen):
-                sums.append(math.fsum(probabilities[text] for text in chosen))
-    return max(sums)
+    sets = (chosen for n in range(len(probabilities) + 1) for chosen in itertools.combinations(probabilities, n))
+    exclusive = (c for c in sets if not any(a != b and b.startswith(a) for a in c for b in c))
+    return max(math.fsum(probabilities[text] for text in chosen) for chosen in exclusive)
 
 
 @given(st.dictionaries(st.text("ab", max_size=4), st.floats(0, 1), max_size=7))
@@ -233,59 +220,45 @@ def test_the_largest_sum_is_that_of_all_exclusive_sets(probabilities):
 
 
 P = math.log(0.6)
-CASES = {
-    "one begins the other": ([("c", " he", P), ("c", " hers", P)], ""),
-    "two contexts": ([("c", " he", P), ("d", " she", P)], ""),
-    "the same again": ([("c", " he", P), ("c", " he", P)], ""),
-    "case, which a tokenizer may not see": ([("c", " He", P), ("c", " he", P)], ""),
-    "accents": ([("c", " Zoë", P), ("c", " Zoe", P)], ""),
-    "rounding": ([("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))], ""),
-    "none": ([("c", " he", -math.inf), ("c", " she", math.nan)], ""),
-    "certain": ([("c", " he", 0.0), ("c", " she", -800.0)], ""),
-    "two": ([("c", " he", P), ("c", " she", P)], "(he, she) with probabilities that sum to 120%"),
-    "longer ones": ([("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)], "sum to 120%"),
-    "tokens": ([((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)], "(tokens (1,), tokens (2, 1), "),
-    "above 0": ([("c", " he", 0.2)], "0.2, above 0"),
-    "infinite": ([("c", " he", math.inf)], "inf, above 0"),
-    "all 0": ([("c", word, 0.0) for word in (" he", " she", " they")], "sum to 300%"),
-}
+P = math.log(0.6)
+# answers, and what is said of them: nothing, or how they contradict each other
+CASES = [
+    ([("c", " he", P), ("c", " hers", P)], ""),  # one begins the other
+    ([("c", " he", P), ("d", " she", P)], ""),  # two contexts
+    ([("c", " he", P), ("c", " he", P)], ""),  # the same again
+    ([("c", " He", P), ("c", " he", P)], ""),  # case, which a tokenizer may not see
+    ([("c", " Zoë", P), ("c", " Zoe", P)], ""),  # accents
+    ([("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))], ""),  # rounding
+    ([("c", " he", -math.inf), ("c", " she", math.nan)], ""),
+    ([("c", " he", 0.0), ("c", " she", -800.0)], ""),
+    ([("c", " he", P), ("c", " she", P)], "(he, she) with probabilities that sum to 120%"),
+    ([("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)], "sum to 120%"),
+    ([((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)], "(tokens (1,), tokens (2, 1), "),
+    ([("c", " he", 0.2)], "0.2, above 0"),
+    ([("c", " he", math.inf)], "inf, above 0"),
+    ([("c", word, 0.0) for word in (" he", " she", " they")], "sum to 300%"),
+]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_what_a_distribution_can_give(name):
-    answers, says = CASES[name]
+@pytest.mark.parametrize(("answers", "says"), CASES)
+def test_what_a_distribution_can_give(answers, says):
     found = servers.problem(answers)
     assert says in found
     assert bool(found) is bool(says)
 
 
-def kept(value):
-    """A model that gives every token this log-probability, with a cache."""
-    made = Letters(lambda continuation: value * len(continuation))
-    made.cache_hook.dbdict = Kept()
-    return made
-
-
-def test_neither_texts_nor_tokens_are_believed_and_none_are_kept():
-    model = kept(0.0)
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_neither_texts_nor_tokens_are_believed_and_none_are_kept(is_cached):
+    model = Letters(lambda continuation: (-5.0 if is_cached else 0.0) * len(continuation))
+    model.cache_hook.dbdict = Kept()
+    pairs = [("c", word) for word in (" he", " she")]
+    if is_cached:  # a cache of impossible answers is emptied
+        model.cache_hook.dbdict |= {internals.request_key("loglikelihood", pair): (0.0, False) for pair in pairs}
+    else:
+        with pytest.raises(BiasError, match=r"\(tokens \(1,\), tokens \(2,\)\) with .* sum to 200%"):
+            loglikelihoods(model, [([0], [1]), ([0], [2])])
     with pytest.raises(BiasError, match=r"Letters gives .*\(he, she\) with .* sum to 200%"):
-        ask(model, EXACT, ("c", " he"), ("c", " she"))
-    with pytest.raises(BiasError, match=r"\(tokens \(1,\), tokens \(2,\)\) with .* sum to 200%"):
-        loglikelihoods(model, [([0], [1]), ([0], [2])])
+        ask(model, EXACT, *pairs)
     assert model.cache_hook.dbdict == {}
-    model = kept(-5.0)  # a cache of impossible answers is emptied
-    for word in (" he", " she"):
-        model.cache_hook.dbdict[internals.request_key("loglikelihood", ("c", word))] = (0.0, False)
-    with pytest.raises(BiasError, match="sum to 200%"):
-        ask(model, EXACT, ("c", " he"), ("c", " she"))
-    assert ask(model, EXACT, ("c", " he"), ("c", " she")) == [(-15.0, False), (-20.0, False)]
-
-
-def test_the_dummy_of_the_harness_answers_at_random_and_runs(tiny_mirror, tmp_path, capsys):
-    tasks = "occugender_implicit,gg_bbq_group_terms"
-    run = ["run", "--model", "dummy", "--tasks", tasks, "--limit", "8", "--log_samples"]
-    assert main([*run, "--output_path", str(tmp_path)]) == 0
-    assert main(["rescore", str(tmp_path)]) == 0
-    capsys.readouterr()
-    assert main(["report", str(tmp_path), "--format", "md"]) == 0
-    assert capsys.readouterr().out.count("; chance level: dummy answers at random.") == 2
+    if is_cached:
+        assert ask(model, EXACT, *pairs) == [(-15.0, False), (-20.0, False)]

@@ -1,6 +1,5 @@
 """Methods of running a trie on a model whose logits tell exactly what a token saw."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import DynamicCache, PretrainedConfig
 
 from lm_eval_bias.models import prefix_trie
-from lm_eval_bias.models.packed.packed_forwards import NO_LIMIT, Cached, Network, Plain, groups_of
+from lm_eval_bias.models.packed.packed_forwards import NO_LIMIT, Cached, Network, Plain
 from lm_eval_bias.models.packed.trie_walk import WIDTHS, Walk, lay_out, strands_of
 
 few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
@@ -42,11 +41,11 @@ def walk(*widths, widest=8192):
     return method
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @pytest.mark.parametrize(
     "method",
-    [walk(1), walk(3), walk(8), walk(512), Cached(NETWORK), Plain(NETWORK), Plain(NETWORK, alone=True)],
-    ids=["walk 1", "walk 3", "walk 8", "walk 512", "cache", "rows", "alone"],
+    [walk(1), walk(3), walk(512), Cached(NETWORK), Plain(NETWORK), Plain(NETWORK, alone=True)],
+    ids=["walk 1", "walk 3", "walk 512", "cache", "rows", "alone"],
 )
 @given(few, st.integers(1, 4), st.sampled_from([1, 7, 20, 100]), st.sampled_from([1, 5, NO_LIMIT]))
 def test_each_needed_token_is_answered_once_from_its_own_beginning(method, inputs, last, budget, most):
@@ -74,7 +73,7 @@ def test_shared_tokens_run_once():
         assert sequences.trie_size <= run <= most * sequences.trie_size
 
 
-@given(few)
+@given(st.one_of(few, st.lists(st.lists(st.sampled_from([1, 255, 256, 70000]), min_size=1, max_size=3), min_size=1)))
 def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     found, of = prefix_trie.arrange(inputs)
     as_lists = [found.ids(k).tolist() for k in range(len(found))]
@@ -85,30 +84,9 @@ def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     assert found.depths(np.arange(len(nodes))).tolist() == [len(node) - 1 for node in nodes]
 
 
-def test_ids_of_any_size_keep_their_order():
-    found, of = prefix_trie.arrange([[256], [1], [70000], [255, 2], [70000, 0]])
-    assert [found.ids(k).tolist() for k in of] == [[256], [1], [70000], [255, 2], [70000, 0]]
-    assert [found.ids(k).tolist() for k in range(5)] == [[1], [255, 2], [256], [70000], [70000, 0]]
-
-
-def test_comparison_in_chunks_is_the_same(monkeypatch):
-    rng = np.random.default_rng(1)
-    inputs = [rng.integers(0, 2, rng.integers(1, 12)).tolist() for _ in range(200)]
-    whole, _ = prefix_trie.arrange(inputs)
-    monkeypatch.setattr(prefix_trie, "_CHUNK", 7)
-    assert whole.shared.tolist() == prefix_trie.arrange(inputs)[0].shared.tolist()
-
-
-@given(few)
-def test_groups_with_a_common_beginning(inputs):
-    found, _ = prefix_trie.arrange(inputs)
-    lengths, needed = found.lengths.tolist(), [1] * len(found)
-    groups = groups_of(lengths, found.shared.tolist(), needed)
-    assert [k for first, last, _ in groups for k in range(first, last)] == list(range(len(found)))
-    for first, last, common in groups:
-        assert len({tuple(found.ids(k)[:common]) for k in range(first, last)}) == 1
-        assert all(lengths[k] > common for k in range(first, last))
-        assert (last - first > 1) is (common > 0)
+def test_more_tokens_than_are_compared_at_once():
+    found, _ = prefix_trie.arrange([[*range(n), *[9999] * (3000 - n)] for n in range(1500)])
+    assert found.shared.tolist() == [0, *range(1498, -1, -1)]
 
 
 def deep():
@@ -123,17 +101,11 @@ def deep():
     return prefix_trie.arrange(made)[0]
 
 
-def test_strands_are_similarly_long_the_longest_first():
-    layout = strands_of(deep(), 8, 64)
-    assert sorted(first for first, _ in layout.strands)[0] == 0
-    sizes = [last - first for first, last in layout.strands]
+def test_strands_are_similarly_long_and_limits_leave_fewer_or_narrower_windows_or_none():
+    found, any_width = deep(), walk(*WIDTHS)
+    sizes = [last - first for first, last in strands_of(found, 8, 64).strands]
     assert len(sizes) == 8
     assert max(sizes) < 1.2 * min(sizes)
-    assert layout.columns < 126
-
-
-def test_limits_leave_fewer_strands_or_narrower_windows_or_none():
-    found, any_width = deep(), walk(*WIDTHS)
     needed = np.full(len(found), 6)
     free = lay_out(found, needed, walk(512), 4096, NO_LIMIT)
     assert len(free.strands) == 8
@@ -144,18 +116,3 @@ def test_limits_leave_fewer_strands_or_narrower_windows_or_none():
     assert lay_out(found, needed, walk(*WIDTHS, widest=400), 4096, NO_LIMIT).width <= 256
     assert lay_out(found, needed, any_width, 4096, 6) is None  # one window has more needed tokens
     assert lay_out(found, needed, walk(*WIDTHS, widest=100), 4096, NO_LIMIT) is None
-
-
-def test_windows_are_wide_where_beginnings_are_long_and_narrow_where_attention_costs():
-    found, method = deep(), walk(*WIDTHS)
-    widths = []
-    for pair in (1e-6, 1e-2):
-        method.network = dataclasses.replace(NETWORK, pair=pair)
-        widths.append(lay_out(found, np.ones(len(found), int), method, 1024, NO_LIMIT).width)
-    assert widths[0] > widths[1]
-
-
-def test_one_strand_may_be_as_deep_as_a_mask_is_wide():
-    stem = list(range(3000))
-    found, _ = prefix_trie.arrange([[*stem, i, *range(200)] for i in range(9)])
-    assert len(lay_out(found, np.ones(9, int), walk(*WIDTHS), 512, NO_LIMIT).strands) == 1

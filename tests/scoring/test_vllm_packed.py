@@ -7,12 +7,10 @@ vLLM itself is asked in ``tests/backends/test_vllm.py``.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import logging
 import math
 import random
 import sys
-import types
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -21,7 +19,6 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
-from lm_eval_bias.models import cached_prefixes
 
 VOCABULARY, GARBAGE = 50, -0.125
 
@@ -74,7 +71,7 @@ class Engine:
 
 
 @pytest.fixture(scope="module")
-def make():
+def make(tmp_path_factory):
     """Makes models of our class, with an engine in place of all that the harness's class loads."""
     names = {
         "vllm": {"LLM": None, "SamplingParams": SamplingParams, "TokensPrompt": dict},
@@ -84,38 +81,42 @@ def make():
         "vllm.platforms": {"current_platform": SimpleNamespace(is_cpu=lambda: True)},
     }  # fmt: skip
     modules = ("lm_eval.models.vllm_causallms", "lm_eval_bias.models.vllm_packed")
-
-    def load(self, engine, dtype="torch.float32", space=10_000, data_parallel_size=1, **options):
-        assert options == {"enable_prefix_caching": True, "block_size": 32}
-        cache = SimpleNamespace(
-            enable_prefix_caching=engine.caching, block_size=engine.block, num_gpu_blocks=space // engine.block
-        )
-        config = SimpleNamespace(cache_config=cache, scheduler_config=SimpleNamespace(max_num_batched_tokens=500))
-        kind = SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
-        self.model = SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=config, model_config=kind))
-        self.tokenizer = range(VOCABULARY)
-        self._max_length, self.data_parallel_size, self.batch_size = 64, data_parallel_size, 8
-        self.kept = []
-        self.cache_hook = SimpleNamespace(add_partial=lambda *kept: self.kept.append(kept))
-        self._model_generate = lambda requests, generate=False, sampling_params=None: [
-            engine.answer(tokens, parameters) for tokens, parameters in zip(
-                requests, sampling_params or [SamplingParams(prompt_logprobs=1)] * len(requests), strict=True
-            )
-        ]  # fmt: skip
-
-    version = importlib.metadata.version
+    release = tmp_path_factory.mktemp("release") / "vllm-0.32.0.dist-info"
+    release.mkdir()
+    (release / "METADATA").write_text("Name: vllm\nVersion: 0.32.0\n")
     with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(release.parent)
         for name, content in names.items():
-            patch.setitem(sys.modules, name, types.ModuleType(name))
-            vars(sys.modules[name]).update(content)
+            patch.setitem(sys.modules, name, SimpleNamespace(**content))
         for name in modules:
             patch.delitem(sys.modules, name, raising=False)
-        patch.setattr(importlib.metadata, "version", lambda name: "0.32.0" if name == "vllm" else version(name))
-        made = importlib.import_module("lm_eval_bias.models.vllm_packed").VLLMPacked
-        patch.setattr(made.__base__, "__init__", load)
-        yield made
+        kind = importlib.import_module("lm_eval_bias.models.vllm_packed").VLLMPacked
+        yield type("Made", (kind, loaded(kind.__base__)), {})
         for name in modules:
             sys.modules.pop(name, None)
+
+
+def loaded(kind):
+    """The harness's class, whose models are our engine."""
+
+    class Loaded(kind):
+        def __init__(self, engine, dtype="torch.float32", space=10_000, data_parallel_size=1, **options):
+            assert options == {"enable_prefix_caching": True, "block_size": 32}
+            cache = SimpleNamespace(
+                enable_prefix_caching=engine.caching, block_size=engine.block, num_gpu_blocks=space // engine.block
+            )
+            config = SimpleNamespace(cache_config=cache, scheduler_config=SimpleNamespace(max_num_batched_tokens=500))
+            known = SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
+            self.model = SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=config, model_config=known))
+            self.tokenizer, self.engine, self.kept = range(VOCABULARY), engine, []
+            self._max_length, self.data_parallel_size, self.batch_size = 64, data_parallel_size, 8
+            self.cache_hook = SimpleNamespace(add_partial=lambda *kept: self.kept.append(kept))
+
+        def _model_generate(self, requests, generate=False, sampling_params=None):
+            given = sampling_params or [SamplingParams(prompt_logprobs=1)] * len(requests)
+            return [self.engine.answer(*one) for one in zip(requests, given, strict=True)]
+
+    return Loaded
 
 
 def wanted(context, continuation):
@@ -143,39 +144,27 @@ def requests_of(seed, number=60):
     return [*found, *found[:5]]
 
 
+def asked(model, requests):
+    """What a model answers to requests without a key."""
+    return loglikelihood_tokens(model, [(None, *pair) for pair in requests])
+
+
+def answers_to(requests):
+    return [(pytest.approx(value, abs=1e-9), greedy) for value, greedy in (wanted(*pair) for pair in requests)]
+
+
 @pytest.mark.parametrize(("seed", "block"), [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (1, 16)])
 def test_log_likelihoods_are_the_engines_own_in_any_order_and_with_a_filled_cache(seed, block, make):
     model = make(Engine(block))
     assert not model.why_not
     requests = requests_of(seed)
-    expected = [wanted(context, continuation) for _, context, continuation in requests]
+    expected = answers_to(pair for _, *pair in requests)
     assert any(greedy for _, greedy in expected)
     for order in (range(len(requests)), random.Random(seed).sample(range(len(requests)), len(requests))):
         model.kept.clear()
         answers = loglikelihood_tokens(model, [requests[i] for i in order])
-        for i, answer in zip(order, answers, strict=True):
-            assert answer == (pytest.approx(expected[i][0], abs=1e-9), expected[i][1])
-        assert [(key, answer) for _, key, answer in model.kept] == [
-            (requests[i][0], answer) for i, answer in zip(order, answers, strict=True)
-        ]
-
-
-def test_single_words_are_asked_as_next_tokens_and_sentences_as_rows():
-    context = tuple(range(40))
-    words = cached_prefixes.plan([(context, (token,)) for token in range(300)], 16)
-    assert [len(prompt.children) for prompt in words.prompts] == [128, 128, 44]
-    assert {prompt.tokens for prompt in words.prompts} == {context}
-    assert words.nodes == 340
-    sentences = cached_prefixes.plan([(context, (n, *range(9))) for n in (1, 2, 3)], 16)
-    assert [(prompt.children, prompt.first) for prompt in sentences.prompts] == [((), 40)] * 3
-
-
-def test_no_row_is_asked_that_another_prompts_blocks_could_hold():
-    # the context ends with a block: the second sentence's first row would be missing
-    context = tuple(range(32))
-    plan = cached_prefixes.plan([(context, (n, *range(9))) for n in (1, 2, 3)], 16)
-    assert [(prompt.tokens, prompt.children) for prompt in plan.prompts if prompt.children] == [(context, (1, 2, 3))]
-    assert [prompt.first for prompt in plan.prompts if not prompt.children] == [33] * 3
+        assert answers == [expected[i] for i in order]
+        assert [kept[1:] for kept in model.kept] == [(requests[i][0], answers[k]) for k, i in enumerate(order)]
 
 
 def test_the_cache_serves_what_requests_share(make, caplog):
@@ -184,23 +173,20 @@ def test_the_cache_serves_what_requests_share(make, caplog):
     engine.held.clear()
     engine.run = 0
     context = [i % 9 for i in range(40)]
-    requests = [(None, context, [n, *range(4)]) for n in range(6)]
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
-        loglikelihood_tokens(model, requests)
-    asked, nodes = 6 * 45, 40 + 6 * 5
+        asked(model, [(context, [n, *range(4)]) for n in range(6)])
+    nodes = 40 + 6 * 5
     assert nodes <= engine.run <= 45 + 5 * 9 + 40  # a block or less of the context anew for each
-    assert f"{asked} tokens requested, {engine.run} run ({engine.run / nodes:.2f} per token of the trie)" in caplog.text
+    assert f"270 tokens requested, {engine.run} run ({engine.run / nodes:.2f} per token of the trie)" in caplog.text
     assert not model.kept  # requests without a key, as rolling ones are
 
 
 def test_rows_that_came_from_the_cache_are_asked_again_without_it(make):
     engine = Engine()
     model = make(engine)
-    requests = [(None, list(range(10)), [n, *range(7)]) for n in (1, 2)]
-    expected = [wanted(context, continuation) for _, context, continuation in requests]
-    engine.held = {tuple((list(range(10)) + [n, *range(7)])[:k]) for n in (1, 2) for k in range(20)}  # another user's
-    answers = loglikelihood_tokens(model, requests)
-    assert [value for value, _ in answers] == pytest.approx([value for value, _ in expected], abs=1e-9)
+    requests = [(list(range(10)), [n, *range(7)]) for n in (1, 2)]
+    engine.held = {(*context, *rest)[:k] for context, rest in requests for k in range(20)}  # another user's
+    assert asked(model, requests) == answers_to(requests)
 
 
 def spoilt(**changes):
@@ -234,55 +220,57 @@ def other(value, where):
         (spoilt(outputs=[SimpleNamespace(logprobs=None)]), "no log-probability of a token"),
     ],
 )
-def test_what_an_engine_may_not_answer_ends_the_run_in_one_line(spoil, says, make):
+def test_what_an_engine_may_not_answer_ends_the_run(spoil, says, make):
     engine = Engine()
     model = make(engine)
     engine.spoil = spoil
-    requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6]), (None, list(range(9)), list(range(20)))]
-    with pytest.raises(
-        BiasError, match=f"vLLM gives no usable answer: .*{says}.*; use --model vllm, which doesn't share prefixes"
-    ):
-        loglikelihood_tokens(model, requests)
+    with pytest.raises(BiasError, match=f"{says}.*--model vllm"):
+        asked(model, [([1, 2, 3], [5]), ([1, 2, 3], [6]), (list(range(9)), list(range(20)))])
 
 
 @pytest.mark.parametrize(
     ("engine", "changes", "says"),
     [
-        (Engine(caching=False), {}, "the engine has no prefix cache for this model"),
-        (Engine(), {"data_parallel_size": 2}, "data_parallel_size=2 each call loads the model again"),
-        (Engine(), {"space": 900}, "memory for 900 tokens is too little"),
+        (Engine(caching=False), {}, "no prefix cache"),
+        (Engine(), {"data_parallel_size": 2}, "data_parallel_size=2"),
+        (Engine(), {"space": 900}, "memory for 900 tokens"),
     ],
 )
 def test_an_engine_that_cannot_share_is_asked_as_vllm_does(engine, changes, says, make):
     model = make(engine, **changes)
     assert says in model.why_not
-    requests = [(None, [1, 2, 3], [5]), (None, [1, 2, 3], [6, 7])]
-    answers = loglikelihood_tokens(model, requests)
-    assert answers == [(pytest.approx(wanted(*pair)[0], abs=1e-9), wanted(*pair)[1]) for _, *pair in requests]
+    requests = [([1, 2, 3], [5]), ([1, 2, 3], [6, 7])]
+    assert asked(model, requests) == answers_to(requests)
+
+
+class Forgetful(set):
+    """Holds nothing."""
+
+    def update(self, *found):
+        pass
 
 
 def test_an_engine_that_gives_others_with_its_cache_is_found_out_at_load(make):
     engine = Engine()
     engine.spoil = lambda output: other(-3.0, "rows")(output) if output.num_cached_tokens else output
     assert "a trial differs by" in make(engine).why_not
-    engine = Engine()
     engine.spoil = lambda output: other(-3.0, "next tokens")(output) if output.prompt_logprobs is None else output
     assert "a trial differs by" in make(engine).why_not
     engine = Engine()
-    engine.held = type("Nothing", (), {"update": lambda *_: None, "__contains__": lambda *_: False})()
+    engine.held = Forgetful()
     assert "doesn't use its prefix cache" in make(engine).why_not
 
 
 def test_an_older_vllm_is_asked_in_its_own_way(make, monkeypatch):
-    monkeypatch.setattr("vllm.SamplingParams", lambda temperature=0, prompt_logprobs=1: None)
+    older = SimpleNamespace(SamplingParams=lambda temperature=0, prompt_logprobs=1: None)
+    monkeypatch.setitem(sys.modules, "vllm", older)
     assert make(Engine()).why_not == "this vLLM has no logprob_token_ids"
 
 
 def test_requests_that_do_not_fit_are_cut_on_the_left_or_refused(make):
     model = make(Engine())
     context, continuation = [i % 11 for i in range(100)], [1, 2, 3]
-    (answer,) = loglikelihood_tokens(model, [(None, context, continuation)])
-    assert answer[0] == pytest.approx(wanted(context[-60:], continuation)[0], abs=1e-9)
+    assert asked(model, [(context, continuation)]) == answers_to([(context[-60:], continuation)])
     for pair in (([1], list(range(40)) * 2), ([], [1]), ([1], [])):
         with pytest.raises(BiasError, match="context and .* continuation tokens; each needs at least one"):
-            loglikelihood_tokens(model, [(None, *pair)])
+            asked(model, [pair])

@@ -14,6 +14,22 @@ def results_of(folder):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def run(folder, tasks, *more, model="bias-chance"):
+    """Run tasks into a folder, with logs of their samples; what the result file says."""
+    arguments = ["run", "--tasks", tasks, "--model", model, "--output_path", folder, "--log_samples", *more]
+    assert main([*map(str, arguments)]) == 0
+    return results_of(folder)
+
+
+def logs_of(folder):
+    """The samples of the one run below a folder, by task."""
+    found = {}
+    for path in sorted(folder.rglob("samples_*.jsonl")):
+        with path.open(encoding="utf-8") as lines:
+            found[path.name.removeprefix("samples_").rpartition("_")[0]] = [json.loads(line) for line in lines]
+    return found
+
+
 def numbers(results):
     """All scores and standard errors of a result file: {task: {name: value}}."""
     return {

@@ -28,9 +28,8 @@ def reply(asked, said=None):
         return {"choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]}
     if asked.get("echo"):
         return {"choices": [_scored(index, ids) for index, ids in enumerate(asked["prompt"])]}
-    return {
-        "choices": [{"index": i, "text": f" {_draw(p, asked['seed']):.3f}."} for i, p in enumerate(asked["prompt"])]
-    }
+    prompts = [asked["prompt"]] if isinstance(asked["prompt"], str) else asked["prompt"]
+    return {"choices": [{"index": i, "text": f" {_draw(p, asked['seed']):.6f}."} for i, p in enumerate(prompts)]}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -1,12 +1,16 @@
-"""Runs and commands on a disk that is full: one line, exit status 2, and nothing that is cut off has its name."""
+"""Runs that can't be saved, on a full disk or on the Hub: one line, exit status 2, nothing cut off has its name."""
 
+import errno
 import os
 import random
 
+import huggingface_hub
 import pytest
+from lm_eval.loggers import EvaluationTracker
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import write_whole
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.tasks.stereoset.commands import translate
 from tests.support import tiny
@@ -39,17 +43,32 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
         assert main([*RUN, str(tmp_path / "log")]) == 2
     printed = capsys.readouterr()
     assert "Could not save" not in printed.err
-    line = printed.err.splitlines()[-1]
-    assert "1 of 3 files could not be written (File too large); with --use_cache" in line
+    assert "1 of 3 files could not be written (File too large)" in printed.err.splitlines()[-1]
     assert "In words" in printed.out
-    assert "lm-eval-bias rescore" not in printed.out
-    assert "lm-eval-bias report" not in printed.out
+    assert "lm-eval-bias re" not in printed.out  # no command that reads what isn't there
     assert names(tmp_path / "log") == ["results", "samples_occugender_implicit"]
     with disk(sizes["results"] // 2):
         assert main([*RUN, str(tmp_path / "results")]) == 2
     assert "3 of 3 files could not be written (File too large)" in error(capsys)
     assert names(tmp_path / "results") == []
     assert not list(tmp_path.glob("*/.unfinished-*"))
+
+
+def test_a_disk_that_is_full_only_when_it_is_synchronized(tmp_path, monkeypatch, capsys):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main([*RUN, str(tmp_path / "out")]) == 2
+    assert "cannot be written: No space left on device" in error(capsys)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "page.html", b"page")
+    assert names(tmp_path) == []
+
+
+def test_results_may_be_given_a_name(tmp_path):
+    assert main([*RUN, str(tmp_path / "out" / "a.json")]) == 0
+    assert names(tmp_path) == ["a", "samples_occugender_explicit", "samples_occugender_implicit"]
 
 
 def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
@@ -63,16 +82,12 @@ def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
 
 def test_a_link_that_cannot_be_written_is_taken_back(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(internals, "tasks_folder", lambda: tmp_path)
-    write, written = linking.write_whole, []
-
-    def full(path, content):
-        written.append(path)
-        with disk(20 if len(written) == 4 else 1 << 30):
-            write(path, content)
-
-    monkeypatch.setattr(linking, "write_whole", full)
     monkeypatch.setattr(linking, "missing_folders", lambda: ("somewhere",))
-    assert main(["link"]) == 2
+    assert main(["link"]) == 0
+    sizes = [path.stat().st_size for path in tmp_path.rglob("*.yaml")]
+    assert main(["link", "--remove"]) == 0
+    with disk(max(sizes) - 1):
+        assert main(["link"]) == 2
     assert "cannot be written (File too large)" in error(capsys)
     assert not list(tmp_path.iterdir())
 
@@ -96,15 +111,16 @@ def test_translations_that_find_no_room_are_made_again(tmp_path):
 
 
 def test_training_without_room_goes_on_later(tmp_path, capsys):
-    texts = tmp_path / "texts"
+    texts, draw = tmp_path / "texts", random.Random(20261123)
     texts.mkdir()
-    draw = random.Random(20261123)
     for number in range(12):
         lines = [f"Case {number} of {place} is told by {draw.random()}." for place in range(9)]
         (texts / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
-    arguments = ["nsp", "train", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), "--language", "en"]
-    arguments += ["--max_pairs", "8", "--max_held_out", "4", "--batch_size", "8", "--accumulate", "1", "--held_out"]
-    arguments += ["0.2", "--max_length", "64", "--trainer", "use_cpu=true", "-o", str(tmp_path / "out")]
+    options = (
+        "--language en --max_pairs 8 --max_held_out 4 --batch_size 8 --accumulate 1 --held_out 0.2 --max_length 64"
+    )
+    arguments = ["nsp", "train", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), *options.split()]
+    arguments += ["--trainer", "use_cpu=true", "-o", str(tmp_path / "out")]
     for size in (300, 20_000, 200_000):  # settings, weights, the head
         with disk(size):
             assert main(arguments) == 2
@@ -112,3 +128,55 @@ def test_training_without_room_goes_on_later(tmp_path, capsys):
         assert not (tmp_path / "out").exists()
     assert main(arguments) == 0
     assert sorted({*os.listdir(tmp_path)} - {"cache"}) == ["model", "out", "texts"]
+
+
+TOKEN = "hf_secret_token"  # noqa: S105
+
+
+class Hub:
+    """A hub that fails in some of its methods."""
+
+    def __init__(self, *failing):
+        self.failing, self.calls = failing, []
+
+    def __call__(self, token):
+        assert token == TOKEN
+        return self
+
+    def whoami(self):
+        return {"name": "me"}
+
+    def __getattr__(self, name):
+        def method(**arguments):
+            self.calls.append((name, arguments["repo_id"]))
+            if name in self.failing:
+                raise OSError(f"403 Forbidden for {TOKEN}\nmore")
+
+        return method
+
+
+@pytest.mark.parametrize(
+    ("failing", "flag"),
+    [
+        ("create_repo", "push_results_to_hub"),
+        ("upload_file", "push_results_to_hub"),
+        ("upload_folder", "push_samples_to_hub"),
+        ("list_repo_files", "push_results_to_hub"),
+        ("", "push_results_to_hub"),
+    ],
+)
+def test_what_could_not_be_pushed_is_said_at_the_end(failing, flag, tmp_path, capsys, monkeypatch):
+    hub = Hub(failing)
+    monkeypatch.setattr(huggingface_hub, "HfApi", hub)
+    if not failing:
+        monkeypatch.setattr(EvaluationTracker, "recreate_metadata_card", lambda self: None)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert main([*RUN, str(tmp_path), "--hf_hub_log_args", f"{flag}=True"]) == (2 if failing else 0)
+    printed = capsys.readouterr()
+    assert "In words" in printed.out
+    line = printed.err.splitlines()[-1]
+    assert ("--hf_hub_log_args: not pushed to the Hub: 403 Forbidden for ***" in line) is bool(failing)
+    assert (f"(everything is saved in {tmp_path})" in line) is bool(failing)
+    assert TOKEN not in line
+    assert failing or ("upload_file", "me/lm-eval-results-private") in hub.calls
+    assert len(list(tmp_path.rglob("*.json*"))) == 3

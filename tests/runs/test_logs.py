@@ -1,0 +1,77 @@
+"""Sample logs: read line by line, kept as records; what each item adds to a score."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+
+from lm_eval_bias.comparing import pairing
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.runs import contributions, rescoring, run_discovery, sample_logs
+from lm_eval_bias.runs.harness_results import estimated
+from tests.support.made_runs import harness_folder
+
+TASK = "gg_bbq_group_terms"
+NAME = f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl"
+LONG = "ä" * 10_000
+
+
+def line(number, name="none"):
+    """A logged item of GG-BBQ with a text that is far longer than its record."""
+    doc = {"benchmark": "gg_bbq", "item": number, "context_type": "disambiguated",
+           "context": LONG, "choices": ["a", "b", "c"], "groups": ["M", "F", "unknown"], "label": number % 3,
+           "biased_choice": 0, "value": "v", "template": f"t{number % 7}", "subset": "s", "wording": 2,
+           "letters": []}  # fmt: skip
+    answers = [[str(-1.0 - (number * k) % 5), "False"] for k in (1, 2, 3)]
+    return json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": name}, ensure_ascii=False)
+
+
+def rescored(path):
+    rescoring.rescore([str(path)])
+
+
+def compared(path):
+    task = TaskRun(TASK, "gg_bbq", "de", "1", 0, 0, {}, {}, path)
+    assert pairing.Side("a", Run("a", path, {}, "", {task.task: task}), task).records
+
+
+@pytest.mark.parametrize("kept", [rescored, compared])
+def test_of_an_item_only_its_record_is_kept(tmp_path, kept):
+    peaks = []
+    for count in (50, 50, 500):  # once for what is imported on the way
+        path = tmp_path / NAME
+        path.write_text("".join(f"{line(number)}\n" for number in range(count)), encoding="utf-8")
+        tracemalloc.start()
+        kept(path)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (peaks[2] - peaks[1]) / 450 < 3_000
+
+
+def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path):
+    path = tmp_path / NAME
+    path.write_text("\n".join(line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))))
+    parts = list(sample_logs.collect(sample_logs.samples(path)).values())
+    assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [("x", [0, 1]), ("y", [0, 1])]
+    assert [(one.part.filter, one.documents) for one in rescoring.rescore([str(path)])] == [("x", 2), ("y", 2)]
+
+
+def test_the_first_move_it_away_from_neutral(tmp_path):
+    (run,), _ = run_discovery.read([harness_folder(tmp_path)])
+    log = contributions.Log(run.tasks["occugender_explicit"].samples)
+    score = log.scores["stereotype_gap"]
+    gap = estimated(score, score.compute(log.records))
+    assert gap.value > gap.neutral
+    assert contributions.average(log.moving(gap).by_place) == pytest.approx(gap.value)
+    for neutral, sign in ((0.0, 1), (1.0, -1)):
+        parts = [sign * part for _, part in log.moving(replace(gap, neutral=neutral)).by_place]
+        assert parts == sorted(parts, reverse=True)
+        assert parts[0] > parts[-1]
+    distances = [abs(part - gap.value) for _, part in log.moving(replace(gap, neutral=None)).by_place]
+    assert distances == pytest.approx(sorted(distances, reverse=True), abs=1e-9)
+    with pytest.raises(BiasError, match="stereotype_gapp"):
+        log.moving(replace(gap, name="stereotype_gapp"))
