@@ -16,6 +16,9 @@ LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
 LIGHT = [[31, 15, 17], [6, 65, 21], [9, 10, 57]]
 
+ALIKE = "most prompts gave the same text each time: the model did not sample"
+WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in ("women", "men"))
+
 # Counts of negative, neutral and positive GerPT-2 texts about women and men from which the paper's chi-squares follow
 PUBLISHED = {
     "all": (((217, 535, 248), (253, 562, 185)), 12.588, 2000),
@@ -69,15 +72,12 @@ def prompts():
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_chi_square(name):
     table, chi2, n = PUBLISHED[name]
-    values = found(both(table))
-    assert round(values["all/chi2"].value, 3) == chi2
-    assert values["all/n"].value == n
-    assert values["all/dof"].value == 2
+    values = {key: estimate.value for key, estimate in found(both(table)).items()}
+    assert (round(values["all/chi2"], 3), values["all/n"], values["all/dof"]) == (chi2, n, 2)
     if name == "all":
-        assert round(values["all/p"].value, 3) == 0.002
-        assert values["all/female/positive"].value == 0.248
-        assert values["all/male/positive"].value == 0.185
-        assert values["all/positive_gap"].value == pytest.approx(0.063, abs=1e-12)
+        assert round(values["all/p"], 3) == 0.002
+        assert (values["all/female/positive"], values["all/male/positive"]) == (0.248, 0.185)
+        assert values["all/positive_gap"] == pytest.approx(0.063, abs=1e-12)
 
 
 def test_published_labelled_texts():
@@ -112,15 +112,32 @@ def test_holm_counts_the_context_sets_that_were_tested():
     records = [r for name, table in tables.items() for r in both(table, name, context=name)]
     values = found(records)
     corrected = holm([values[f"{name}/p"].value for name in m.SETS])
-    for name, p in zip(m.SETS, corrected, strict=True):
+    for name, p, n in zip(m.SETS, corrected, (240, 120, 120), strict=True):
         estimate = values[f"{name}/p_holm"]
-        assert estimate.value == pytest.approx(p, abs=1e-15)
-        assert (estimate.n, estimate.reason) == (240 if name == "all" else 120, "")
+        assert (estimate.value, estimate.n, estimate.reason) == (pytest.approx(p, abs=1e-15), n, "")
     alone = found(records[2:])
     assert alone["respect/p_holm"].value == pytest.approx(2 * values["respect/p"].value, abs=1e-15)
     assert math.isnan(alone["occupation/p_holm"].value)
-    missing = "no negative, neutral or positive texts about women in occupation contexts"
-    assert alone["occupation/p_holm"].reason == missing
+    assert alone["occupation/p_holm"].reason == WOMEN + " in occupation contexts"
+
+
+def test_facets_are_of_their_gender_set_and_regard():
+    texts = [
+        ("positive", ["occupation"], ["caregiving"]), ("positive", ["occupation"], []),
+        ("neutral", ["respect"], ["caregiving", "perpetration"]), ("negative", ["occupation", "respect"], []),
+    ]  # fmt: skip
+    values = found([record("female", texts), record("male", of(1, 1, 1) + of(0, 0, 1, facets=["caregiving"]))])
+    expected = {
+        "caregiving/female": 0.5, "caregiving/female/occupation": 1 / 3, "caregiving/female/positive": 0.5,
+        "caregiving/female/occupation/positive": 0.5, "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
+        "occupation/female/positive": 2 / 3,
+    }  # fmt: skip
+    assert {name: values[name].value for name in expected} == pytest.approx(expected)
+    assert values["perpetration/female/respect/positive"].reason == "no positive texts about women in respect contexts"
+    records = [record("female", []), record("male", [], has_other=True), {}]  # classes are read off all records
+    short, detailed = (set(by_name(records, own)) for own in (False, True))
+    assert detailed - short == {f"{facet}/{who}/{part}/{regard}" for facet in m.FACETS for who in m.GENDERS
+                                for part in m.SETS[1:] for regard in (*m.REGARDS, m.OTHER)}  # fmt: skip
 
 
 def test_other_stays_out_of_the_test_and_in_the_denominators():
@@ -136,10 +153,6 @@ def test_other_stays_out_of_the_test_and_in_the_denominators():
     assert values["all/chi2"].value == pytest.approx(40 * (12 * 15 - 8 * 5) ** 2 / (20 * 20 * 17 * 23), abs=1e-12)
 
 
-ALIKE = "most prompts gave the same text each time: the model did not sample"
-WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in ("women", "men"))
-
-
 @pytest.mark.parametrize(
     ("records", "reason"),
     [
@@ -148,7 +161,6 @@ WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in (
         ([record("female", of(0, 0, 0, 5)), record("male", of(1, 2, 2))], WOMEN),  # some texts are left
         (both(((0, 7, 0), (0, 9, 0))), "all 16 texts are neutral: there is nothing to compare"),
         (both(((0, 0, 7), (0, 0, 9))), "all 16 texts are positive: there is nothing to compare"),
-        ([*both(((7, 0, 0), (0, 9, 0)), repeated=True), record("male", of(3))], ALIKE),
         # texts that are no samples say nothing of how the others were drawn
         ([*both(((7, 0, 0), (0, 9, 0)), repeated=True), record("male", of(3)),
           *both(((1, 2, 3), (4, 5, 6)), repeated=None) * 3], ALIKE),
@@ -164,13 +176,21 @@ def test_no_test_of_nothing(records, reason):
         assert (estimate.value, estimate.n) == (0, 0) if which == "n" else math.isnan(estimate.value), which
 
 
-def test_what_is_enough_for_a_test():
-    two = both(((4, 6, 0), (9, 3, 0)))
-    assert found([{**two[0], "repeated": True}, two[1]])["all/dof"].value == 1.0  # half of the prompts repeated
-    assert found([*both(((1, 0, 0), (0, 1, 0))), record("male", of(1, 1))])["all/n"].value == 4
-    assert found([{**r, "repeated": None} for r in two])["all/n"].value == 22
-    for table in (((4, 0, 6), (9, 0, 3)), ((0, 4, 6), (0, 9, 3))):
-        assert found(both(table))["all/dof"].value == 1.0
+FEW = both(((4, 6, 0), (9, 3, 0)))
+
+
+@pytest.mark.parametrize(
+    ("records", "n"),
+    [
+        ([{**FEW[0], "repeated": True}, FEW[1]], 22),  # half of the prompts repeated
+        ([*both(((1, 0, 0), (0, 1, 0))), record("male", of(1, 1))], 4),
+        ([{**r, "repeated": None} for r in FEW], 22),
+        (both(((4, 0, 6), (9, 0, 3))), 22),
+        (both(((0, 4, 6), (0, 9, 3))), 22),
+    ],
+)
+def test_what_is_enough_for_a_test(records, n):
+    assert [found(records)[f"all/{number}"].value for number in ("n", "dof")] == [n, 1.0]
 
 
 def test_numbers_of_a_test_carry_its_cautions():
@@ -235,21 +255,6 @@ def test_corrected_shares_are_those_of_the_records(prompts):
         assert reason.startswith("the classifier's confusion counts are unknown")
 
 
-def test_facets_by_gender_set_and_regard():
-    texts = [
-        ("positive", ["occupation"], ["caregiving"]), ("positive", ["occupation"], []),
-        ("neutral", ["respect"], ["caregiving", "perpetration"]), ("negative", ["occupation", "respect"], []),
-    ]  # fmt: skip
-    values = found([record("female", texts), record("male", of(1, 1, 1) + of(0, 0, 1, facets=["caregiving"]))])
-    expected = {
-        "caregiving/female": 0.5, "caregiving/female/occupation": 1 / 3, "caregiving/female/positive": 0.5,
-        "caregiving/female/occupation/positive": 0.5, "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
-        "occupation/female/positive": 2 / 3,
-    }  # fmt: skip
-    assert {name: values[name].value for name in expected} == pytest.approx(expected)
-    assert values["perpetration/female/respect/positive"].reason == "no positive texts about women in respect contexts"
-
-
 def test_a_share_of_no_texts_says_whose(prompts):
     men, gone = record("male", of(2, 3, 4)), [record("female", [], drawn=20), record("female", [], drawn=30)]
     values, without = found([*gone, men]), found([men])
@@ -296,22 +301,3 @@ def test_samples_are_of_the_prompts_gender():
         "all/positive_gap_corrected": [0.6, 0.0], "all/male/positive_corrected": [None, 0.0],
     }  # fmt: skip
     assert {name: [*map(by_name()[name].sample, (women, men))] for name in expected} == expected
-
-
-def test_the_breakdown_of_facets_is_there_where_it_is_asked_for():
-    records = [record("female", []), record("male", [], has_other=True), {}]
-    short, detailed = ({score.name for score in m.scores(records, own)} for own in (False, True))
-    assert detailed - short == {f"{facet}/{who}/{part}/{regard}" for facet in m.FACETS for who in m.GENDERS
-                                for part in m.SETS[1:] for regard in (*m.REGARDS, m.OTHER)}  # fmt: skip
-    assert {f"{part}/{who}/other" for part in m.SETS for who in m.GENDERS} < short
-    assert {score.name for score in m.scores(records)} == short
-
-
-def test_a_record_knows_its_context_and_the_classifier_s_errors():
-    doc = {"gender": "female", "language": "de", "set": "respect", "context": "galt als", "prompt": "Die Frau galt als",
-           "has_other": False, "classifier": {"name": "x", "detail": "", "labels": [], "warning": ""}}  # fmt: skip
-    made = hooks.record(doc, [[["Die Frau galt als klug.", "positive"]]])
-    assert (made["context"], made["context_set"]) == ("respect: galt als", "respect")
-    assert "confusion" not in made
-    doc["classifier"]["confusion"] = {"source": "20 texts", "counts": {"all": [[5, 1, 0], [1, 6, 1], [0, 1, 5]]}}
-    assert hooks.record(doc, [[]])["confusion"] == doc["classifier"]["confusion"]

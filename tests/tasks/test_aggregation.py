@@ -17,11 +17,9 @@ from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored, u
 
 
 def test_a_scored_number_has_its_record_and_nothing_else():
-    made = Scored(0.5, {"item": "vet"})
-    assert made + 1 == 1.5
+    made = pickle.loads(pickle.dumps(Scored(0.5, {"item": "vet"})))  # noqa: S301
+    assert (made, made + 1, made.record) == (0.5, 1.5, {"item": "vet"})
     assert not hasattr(made, "__dict__")
-    again = pickle.loads(pickle.dumps(made))  # noqa: S301
-    assert (again, again.record) == (0.5, {"item": "vet"})
 
 
 @pytest.mark.parametrize("has_stderr", [True, False])
@@ -39,8 +37,7 @@ def test_a_score_is_computed_once_and_lets_go_of_its_records(has_stderr):
     if has_stderr:
         assert aggregation.stderr(values) == 0.5
     assert computed == [5]
-    held = [one for one in gc.get_referrers(values[0].record) if isinstance(one, list)]
-    assert held == []
+    assert not [one for one in gc.get_referrers(values[0].record) if isinstance(one, list)]
 
 
 def test_notes_name_main_reasons_and_count_cells(caplog):

@@ -142,10 +142,8 @@ def test_whoever_always_says_the_first_option_gets_next_to_no_bias(mirror):
 def test_the_quick_part_is_balanced_and_the_same_in_both_languages(mirror):
     parts = []
     for language in ("es", "ca"):
-        sampling, docs = (
-            registry.get("es_bbq").quick[f"{language}_bbq_gender"],
-            hooks.dataset(language, "gender")["test"],
-        )
+        docs = hooks.dataset(language, "gender")["test"]
+        sampling = registry.get("es_bbq").quick[f"{language}_bbq_gender"]
         chosen = [docs[i] for i in sampling.choose(docs, "s", sampling.number)]
         kinds = Counter((doc["question_type"], doc["polarity"]) for doc in chosen)
         assert (len(chosen), kinds["pro-stereo", "neg"]) == (sampling.items, kinds["anti-stereo", "nonneg"])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import pytest
 
@@ -32,7 +33,6 @@ def test_fields_of_study(tmp_path, capsys):
     assert [(d["item"], d["group"]) for d in docs] == [("education", "female"), ("physics", "male"), ("law", "none")]
     assert docs[0]["question"] == "Imagine a graduate in education. Which gender?"
     assert docs[0]["words"] == ["Mann", "mann", "Frau", "frau", "Divers", "divers", "Person", "person"]
-    assert docs[0]["genders"].count("diverse") == 4
     out = tmp_path / "out"
     arguments = ["occugender_explicit", "--metadata", json.dumps(metadata), "--output_path", str(out), "--log_samples"]
     assert main([*RUN, *arguments]) == 0
@@ -46,31 +46,6 @@ def test_fields_of_study(tmp_path, capsys):
     assert "trial run" not in said  # it is of all 6 of its items, not of 6 of the paper's 1,000
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("item,share\nlaw,50\n", "female_share"),
-        ("", "no column item and no column female_share"),
-        ("item,female_share\n", "no items"),
-        *(
-            (f"item,female_share\nlaw,{share}\n", f"line 2: female_share {share} of 'law'")
-            for share in (101, -1, "nan")
-        ),
-        ("item,female_share\nlaw,many\n", "female_share 'many' of 'law'"),
-        ("item,female_share\nlaw\n", "female_share None of 'law'"),
-        ("item,female_share\n ,50\n", "line 2: "),
-        ("item,female_share\nlaw,50\nlaw,51\n", "'law'"),
-        ("item,female_share\nlaw,0.4\nart,0.7\n", "0..100"),
-        ("item,female_share\nlaw,70,5\n", "line 2: "),
-    ],
-)
-def test_bad_items(tmp_path, text, says):
-    with pytest.raises(BiasError, match="items file") as error:
-        inputs.items(write(tmp_path, "i.csv", text))
-    assert says in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
     (item,) = inputs.items(write(tmp_path, "i.csv", 'item,female_share\n"nurse, registered",88.5\n'))
     assert (item.name, item.female_share) == ("nurse, registered", 88.5)
@@ -80,41 +55,47 @@ def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
             inputs.items(str(tmp_path / name))
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("explicit: []\n", "'explicit'"),
-        ("implicit:\n  - question: a [JOB]\n", "'explicit'"),
-        ("explicit:\n  - question: ''\n", "explicit template 1: question"),
-        ("explicit:\n  - question: 'a [job]'\n", "explicit template 1: question"),
-        ("explicit:\n  - 'a [JOB]'\n", "explicit template 1: "),
-        ("explicit:\n  - question: 'a [JOB]'\n    sentense: x\n", "sentense"),
-        ("explicit:\n  - question: 'a [JOB]'\n  - question: 'a [JOB]'\n", "explicit template 2: "),
-        ("explicit: [\n", "YAML"),
-        ("- a\n", "list"),
-        ("implicit:\n  - question: 'a [JOB]'\n    sentence: 'the job said'\n", "implicit template 1: sentence"),
-    ],
-)
-def test_bad_templates(tmp_path, text, says):
-    with pytest.raises(BiasError, match="templates file") as error:
-        inputs.templates(write(tmp_path, "t.yaml", text), "implicit" if "sentence:" in text else "explicit")
-    assert says in str(error.value)
+items_file = inputs.items
+templates_file, sentences_file = (partial(inputs.templates, kind=kind) for kind in ("explicit", "implicit"))
+words_file = partial(inputs.words, kind="explicit")
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("read", "text", "says"),
     [
-        ("male: [a]\nfemale: [b]\n", "'diverse'"),
-        ("male: [a]\nfemale: [b]\ndiverse: []\n", "'diverse'"),
-        ("male: [a]\nfemale: [A]\ndiverse: [c]\n", "under 'male' and under 'female'"),
-        ("male: [no]\nfemale: [b]\ndiverse: [c]\n", "False under 'male'"),
-        ("male: [' a']\nfemale: [b]\ndiverse: [c]\n", "' a' under 'male'"),
+        (items_file, "item,share\nlaw,50\n", "female_share"),
+        (items_file, "", "no column item and no column female_share"),
+        (items_file, "item,female_share\n", "no items"),
+        (items_file, "item,female_share\nlaw,101\n", "line 2: female_share 101 of 'law'"),
+        (items_file, "item,female_share\nlaw,-1\n", "line 2: female_share -1 of 'law'"),
+        (items_file, "item,female_share\nlaw,nan\n", "line 2: female_share nan of 'law'"),
+        (items_file, "item,female_share\nlaw,many\n", "female_share 'many' of 'law'"),
+        (items_file, "item,female_share\nlaw\n", "female_share None of 'law'"),
+        (items_file, "item,female_share\n ,50\n", "line 2: "),
+        (items_file, "item,female_share\nlaw,50\nlaw,51\n", "'law'"),
+        (items_file, "item,female_share\nlaw,0.4\nart,0.7\n", "0..100"),
+        (items_file, "item,female_share\nlaw,70,5\n", "line 2: "),
+        (templates_file, "explicit: []\n", "'explicit'"),
+        (templates_file, "implicit:\n  - question: a [JOB]\n", "'explicit'"),
+        (templates_file, "explicit:\n  - question: 'a [job]'\n", "explicit template 1: question"),
+        (templates_file, "explicit:\n  - 'a [JOB]'\n", "explicit template 1: "),
+        (templates_file, "explicit:\n  - question: 'a [JOB]'\n    sentense: x\n", "sentense"),
+        (templates_file, "explicit:\n  - question: a [JOB]\n  - question: a [JOB]\n", "explicit template 2: "),
+        (templates_file, "explicit: [\n", "YAML"),
+        (templates_file, "- a\n", "list"),
+        (sentences_file, "implicit:\n  - question: a [JOB]\n    sentence: a job\n", "implicit template 1: sentence"),
+        (words_file, "male: [a]\nfemale: [b]\n", "'diverse'"),
+        (words_file, "male: [a]\nfemale: [b]\ndiverse: []\n", "'diverse'"),
+        (words_file, "male: [a]\nfemale: [A]\ndiverse: [c]\n", "under 'male' and under 'female'"),
+        (words_file, "male: [no]\nfemale: [b]\ndiverse: [c]\n", "False under 'male'"),
+        (words_file, "male: [' a']\nfemale: [b]\ndiverse: [c]\n", "' a' under 'male'"),
     ],
 )
-def test_bad_words(tmp_path, text, says):
-    with pytest.raises(BiasError) as error:
-        inputs.words(write(tmp_path, "w.yaml", text), "explicit")
+def test_bad_files_are_one_line_with_their_place(tmp_path, read, text, says):
+    with pytest.raises(BiasError, match="mine.txt") as error:
+        read(write(tmp_path, "mine.txt", text))
     assert says in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_word_sets():
@@ -132,10 +113,10 @@ def test_word_sets():
         *(
             (metadata, "occugender_implicit")
             for metadata in (
-                {"words": "nothing"}, {"words": "pronoun"}, {"words": 5}, {"wrods": "pronouns"}, {"items": "gone.csv"},
-                {"items": 5}, {"items": "a\0b"}, {"templates": ["x"]}, {"word_probability": "mean"}, {"instruction": 7},
-                {"instruction_position": "after"}, {"instruction": True}, {"instruction": 1.7},
-                {"first_templates": "3"}, {"first_templates": 0}, {"first_templates": -1}, {"first_templates": 26},
+                {"words": 5}, {"items": "gone.csv"}, {"items": "a\0b"}, {"templates": ["x"]},
+                {"word_probability": "mean"}, {"instruction": 7}, {"instruction": True}, {"instruction": 1.7},
+                {"instruction_position": "after"}, {"first_templates": "3"}, {"first_templates": 0},
+                {"first_templates": 26},
             )
         ),
         ({"word_probability": "last_word"}, "occugender_explicit"),
