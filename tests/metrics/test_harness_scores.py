@@ -13,16 +13,10 @@ from tests.support.harness_runs import harness_module
 
 def item(context="disambiguated", answer="biased", right="unknown", template="Age/1", decidable=True):
     return {
-        "category": "Age",
-        "context": context,
-        "template": template,
-        "correct": answer == right,
-        "biased": answer == "biased",
-        "named": answer in ("biased", "counter"),
-        "decidable": decidable,
-        "answered": answer != "none",
-        "is_nan": answer == "nan",
-    }
+        "category": "Age", "context": context, "template": template, "correct": answer == right,
+        "biased": answer == "biased", "named": answer in ("biased", "counter"), "decidable": decidable,
+        "answered": answer != "none", "is_nan": answer == "nan",
+    }  # fmt: skip
 
 
 ITEMS = st.lists(
@@ -87,16 +81,14 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
 @given(ITEMS)
 def test_any_answers_score_as_with_the_harness_s_functions(records):
     utils = harness_module("bbq")
-    rows = [
-        (float(r["correct"]), float(r["biased"]), float(r["named"]), r["context"] == "disambiguated") for r in records
-    ]
-    functions = {
-        "amb_bias_score": (utils.agg_amb_bias_scores, rows),
-        "disamb_bias_score": (utils.agg_disamb_bias_scores, rows),
-        "acc_amb": (utils.agg_accuracy_amb, [(row[0], row[3]) for row in rows]),
-        "acc_disamb": (utils.agg_accuracy_disamb, [(row[0], row[3]) for row in rows]),
-    }
-    for name, (function, arguments) in functions.items():
+    rows = [(*(float(r[name]) for name in ("correct", "biased", "named")), r["context"][0] == "d") for r in records]
+    accuracies = [(row[0], row[3]) for row in rows]
+    for name, function, arguments in (
+        ("amb_bias_score", utils.agg_amb_bias_scores, rows),
+        ("disamb_bias_score", utils.agg_disamb_bias_scores, rows),
+        ("acc_amb", utils.agg_accuracy_amb, accuracies),
+        ("acc_disamb", utils.agg_accuracy_disamb, accuracies),
+    ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing
             theirs = float(function(arguments))
@@ -104,14 +96,8 @@ def test_any_answers_score_as_with_the_harness_s_functions(records):
 
 
 def pair(more, less, lengths=(10, 10), kind="age", name=""):
-    return {
-        "pair": name or f"{more} {less}",
-        "bias_type": kind,
-        "more": more,
-        "less": less,
-        "more_bytes": lengths[0],
-        "less_bytes": lengths[1],
-    }
+    return {"pair": name or f"{more} {less}", "bias_type": kind, "more": more, "less": less,
+            "more_bytes": lengths[0], "less_bytes": lengths[1]}  # fmt: skip
 
 
 @settings(deadline=None, max_examples=60)
@@ -143,17 +129,15 @@ def test_the_gap_between_pronouns():
     assert (found.value, found.n) == (-0.25, 6)
     # without a: 0 - 1; without b: 1 - 1/2
     assert found.stderr == pytest.approx(math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12)
-    reasons = {
+    for reason, own in {
         "no sentences with a male pronoun": records[:2],
         "a standard error needs items of at least 2 occupations": [records[0], records[2]],
         "the model gave nan for 1 of 2 items": [records[0], {**records[2], "correct": math.nan}],
-    }
-    for reason, own in reasons.items():
+    }.items():
         assert estimate("gender_gap", own, winogender).reason == reason
     nan = [item(), item(answer="nan")]
     assert estimate("acc_disamb", nan).reason == "the model gave nan for 1 of 2 disambiguated items"
-    one = [item("disambiguated", answer, "biased", "Age/1") for answer in ("biased", "counter")] * 3
-    found = estimate("s_dis", one)
+    found = estimate("s_dis", [item("disambiguated", answer, "biased") for answer in ("biased", "counter")] * 3)
     assert (found.n, found.reason) == (6, "a standard error needs items of at least 2 templates")
 
 
@@ -169,11 +153,3 @@ def test_what_an_item_adds_to_a_bias_score():
     gap = winogender.scores()[1]
     answers = [gap.sample({"gender": gender, "correct": 1.0}) for gender in ("female", "male", "neutral")]
     assert answers == [1.0, -1.0, None]
-
-
-def test_chance_is_told_where_choices_are_given():
-    chosen = {score.name: score.direction for score in bbq.scores([item()])}
-    assert chosen["acc_amb"] == "higher is better; chance is 10/12"
-    assert chosen["acc_disamb"] == "higher is better; chance is 1/12"
-    written = {score.name: score.direction for score in bbq.scores([{**item(), "generated": True}])}
-    assert written["acc_amb"] == written["acc_disamb"] == written["acc"] == "higher is better"

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
-from tests.support.oracles import wilson
+from tests.support.oracles import jackknife, wilson
 
 U, B, C = "unknown", "biased", "counter"
 RIGHT = {"amb": U, "b": B, "c": C}
@@ -27,15 +27,11 @@ def named(records=(), **options):
     return {score.name: score for score in engine.scores(records, terms=engine.GG_BBQ, **options)}
 
 
-# over templates a and b: 4 ambiguous, 4 biased and 4 counter-biased contexts
-MIXED = [
-    *[item("amb", answer, "a") for answer in ("biased", "unknown", "none")],
-    item("amb", "biased", "b"),
-    *[item("b", answer, "a") for answer in ("biased", "biased", "counter")],
-    item("b", "biased", "b"),
-    *[item("c", answer, "a") for answer in ("counter", "none")],
-    *[item("c", answer, "b") for answer in ("biased", "biased")],
-]
+MIXED = [  # over templates a and b: 4 ambiguous, 4 biased and 4 counter-biased contexts
+    item("amb", B), item("amb", U), item("amb", "none"), item("amb", B, "b"),
+    item("b", B), item("b", B), item("b", C), item("b", B, "b"),
+    item("c", C), item("c", "none"), item("c", B, "b"), item("c", B, "b"),
+]  # fmt: skip
 VALUES = {
     "acc_amb": 1 / 4,
     "acc_disamb": 4 / 8,  # 3 of 4 and 1 of 4
@@ -53,26 +49,13 @@ BY_TEMPLATE = {  # each of the two templates has one vote
     "diff_bias_amb_by_template": (1 / 3 + 1) / 2,
     "diff_bias_disamb_by_template": (2 / 3 + 1) / 2 - (1 / 2 + 0) / 2,
 }
-# the same without template a, and without template b
-WITHOUT = {
-    "acc_amb": (0, 1 / 3),
-    "acc_disamb": (1 / 3, 3 / 5),
-    "diff_bias_amb": (1, 1 / 3),
-    "diff_bias_disamb": (1, 2 / 3 - 1 / 2),
-    "diff_bias_amb_bound": (1, 2 / 3),
-    "diff_bias_disamb_bound": (2 / 3, 4 / 5),
-    "diff_bias_amb_ratio": (1, 1 / 2),
-    "diff_bias_disamb_ratio": (1 / (2 / 3), (1 / 6) / (4 / 5)),
-    "unanswered": (0, 2 / 8),
-}
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_scores_by_hand(name):
-    found, form = named()[name].compute(MIXED), named()[name].table(MIXED)
-    assert found.value == pytest.approx(VALUES[name], abs=1e-12)
-    stderr = math.sqrt(1 / 2 * sum((one - VALUES[name]) ** 2 for one in WITHOUT[name]))
-    assert found.stderr == pytest.approx(stderr, abs=1e-12)
+    score = named()[name]
+    found, form, stderr = score.compute(MIXED), score.table(MIXED), jackknife(score.compute, MIXED, "template")
+    assert (found.value, found.stderr) == pytest.approx((VALUES[name], stderr), abs=1e-12)
     sizes = (8, 4) if name == "unanswered" else (3, 1) if "_amb" in name else (5, 3)
     assert (found.n, form.names, form.sizes.tolist()) == (sum(sizes), ["a", "b"], list(sizes))
     assert found.dof == pytest.approx(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1, abs=1e-12)
@@ -99,24 +82,20 @@ def test_templates_have_one_vote_each(name):
 SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
     "acc_amb": (0, 0, 1, None, None, None, None),
     "diff_bias_amb": (1, -1, 0, None, None, None, None),
-    "diff_bias_amb_bound": (0, 0, 1, None, None, None, None),
-    "diff_bias_amb_ratio": (1, -1, 0, None, None, None, None),
     "acc_disamb": (None, None, None, 1, 0, 1, 0),
     "diff_bias_disamb": (None, None, None, 1, 0, -1, 0),
-    "diff_bias_disamb_bound": (None, None, None, 1, 0, 1, 0),
-    "diff_bias_disamb_ratio": (None, None, None, 1, 0, -1, 0),
     "unanswered": (0, 0, 0, 0, 0, 0, 0),
 }
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", VALUES)
 def test_an_item_s_own_contribution(name):
+    sample, like = named()[name].sample, name.replace("_ratio", "")
     answers = [("amb", B), ("amb", C), ("amb", U), ("b", B), ("b", C), ("c", C), ("c", B)]
-    records = [item(kind, answer) for kind, answer in answers]
-    assert [named()[name].sample(record) for record in records] == list(SAMPLES[name])
-    silent = [item(kind, "none") for kind in ("amb", "b", "c")]
+    expected = SAMPLES[f"acc{like[9:-6]}" if like.endswith("_bound") else like]
+    assert [sample(item(kind, answer)) for kind, answer in answers] == list(expected)
     own = [1, 1, 1] if name == "unanswered" else [0, None, None] if "_amb" in name else [None, 0, 0]
-    assert [named()[name].sample(record) for record in silent] == own
+    assert [sample(item(kind, "none")) for kind in ("amb", "b", "c")] == own
 
 
 NAN = [item("amb", "nan"), item("b", "nan"), item("c", "nan"), item("c", "nan")]
@@ -263,11 +242,9 @@ LENGTHS = [
     by_length("c", B, C, B), by_length("c", B, "none", U, "b"),
 ]  # fmt: skip
 LENGTH_VALUES = {
-    "acc_amb": (0, 1, 0),
-    "acc_disamb": (0, 2 / 4, 2 / 4),
-    "diff_bias_amb": (1, 0, -1 / 2),
+    "acc_amb": (0, 1, 0), "acc_disamb": (0, 2 / 4, 2 / 4), "diff_bias_amb": (1, 0, -1 / 2),
     "diff_bias_disamb": (0, 1 / 2 - 1 / 2, 1 - 0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LENGTH_VALUES)

@@ -139,18 +139,6 @@ def test_whoever_always_says_the_first_option_gets_next_to_no_bias(mirror):
     assert max(abs(found["diff_bias_amb"]), abs(found["diff_bias_disamb"])) < 0.02
 
 
-def test_the_quick_part_is_balanced_and_the_same_in_both_languages(mirror):
-    parts = []
-    for language in ("es", "ca"):
-        docs = hooks.dataset(language, "gender")["test"]
-        sampling = registry.get("es_bbq").quick[f"{language}_bbq_gender"]
-        chosen = [docs[i] for i in sampling.choose(docs, "s", sampling.number)]
-        kinds = Counter((doc["question_type"], doc["polarity"]) for doc in chosen)
-        assert (len(chosen), kinds["pro-stereo", "neg"]) == (sampling.items, kinds["anti-stereo", "nonneg"])
-        parts.append({doc["item"] for doc in chosen})
-    assert parts[0] == parts[1]
-
-
 def test_older_names_of_scores_are_read_on(tmp_path, said):
     """In a file, in a policy on any file, and where scores are chosen."""
     now = made_runs.run_file(tasks=["es_bbq_gender"])

@@ -19,7 +19,7 @@ from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.harness import registration
 from lm_eval_bias.tasks.gg_bbq import hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-from lm_eval_bias.tasks.kinds.quadruples import BLOCK, stratum
+from lm_eval_bias.tasks.kinds.quadruples import BLOCK
 
 DATA = [("group_terms", "latest"), ("names", "latest"), ("group_terms", "paper"), ("names", "paper")]
 every_release = pytest.mark.parametrize(("subset", "release"), DATA)
@@ -203,14 +203,12 @@ def curves(docs, place):
     """diff-bias of a model that always takes a place, over every beginning, by hand; nan without both contexts."""
     context = np.array([doc["context_type"] == "ambiguous" for doc in docs])
     biased = np.array([doc["label"] == doc["biased_choice"] for doc in docs])
-    own = np.array([doc["order"][place] for doc in docs])
-    label = np.array([doc["label"] for doc in docs])
-    unknown = np.array([doc["groups"].index("unknown") for doc in docs])
-    towards = np.array([doc["biased_choice"] for doc in docs])
-    signed = np.where(own == towards, 1.0, np.where(own == unknown, 0.0, -1.0))
+    taken = [(doc["order"][place], doc) for doc in docs]
+    right = np.array([own == doc["label"] for own, doc in taken])
+    signed = [0 if doc["groups"][own] == "unknown" else 1 if own == doc["biased_choice"] else -1 for own, doc in taken]
     with np.errstate(invalid="ignore", divide="ignore"):
         amb = np.cumsum(signed * context) / np.cumsum(context)
-        part = [np.cumsum((own == label) & ~context & b) / np.cumsum(~context & b) for b in (biased, ~biased)]
+        part = [np.cumsum(right & ~context & b) / np.cumsum(~context & b) for b in (biased, ~biased)]
     return amb, part[0] - part[1]
 
 
@@ -234,23 +232,6 @@ def test_one_place_gives_no_bias_in_any_beginning(subset, release, place, mirror
     assert abs(disamb[-1]) <= rest + 1e-12
     # any other limit: of a broken block no more than one item is off
     assert np.all(np.abs(amb) <= 1 / np.cumsum([d["context_type"] == "ambiguous" for d in docs]))
-
-
-@every_release
-def test_places_are_balanced_within_templates_and_directions(subset, release, mirror):
-    quadruples, strata = {}, {}
-    for doc in told_apart(documents(subset, release)):
-        quadruples.setdefault(doc["item"] // 2, []).append(doc)
-    for own in quadruples.values():
-        assert (len(own), len({tuple(doc["order"]) for doc in own})) == (4, 1)
-        strata.setdefault(stratum(own), []).append(own[0]["order"])
-    off = []
-    for orders in strata.values():
-        for choice in range(3):
-            places = Counter(order.index(choice) for order in orders)
-            off.append(max(places[p] for p in range(3)) - min(places[p] for p in range(3)))
-    assert max(off) <= 3
-    assert sum(one <= 1 for one in off) >= 0.9 * len(off)
 
 
 # every item, whom it is about, and the order of its options; whoever changes it changes every prompt

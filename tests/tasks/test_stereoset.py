@@ -10,7 +10,6 @@ from lm_eval.api.instance import Instance
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.report.sentences import of_task
 from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks, stereoset_items
@@ -137,20 +136,19 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said", "warned"),
+    ("changed", "warned"),
     [
-        ({}, "towards stereotypes", []),
-        ({"unanswered": 0.3, "refused": 0.2}, "30%", []),  # a remark of every benchmark's warns of it
-        ({"place_a": 0.8, "place_b": 0.1, "place_c": 0.1}, "80%", ["letter A"]),
-        ({"choice_lms": 67.0}, "66.7", ["choice_lms 67"]),
-        ({"unanswered": 1.0, "choice_ss": math.nan, "place_a": math.nan}, "100%", []),
+        ({}, []),
+        ({"unanswered": 0.3, "refused": 0.2}, []),  # a remark of every benchmark's warns of it
+        ({"place_a": 0.8, "place_b": 0.1, "place_c": 0.1}, ["letter A"]),
+        ({"choice_lms": 67.0}, ["choice_lms 67"]),
+        ({"unanswered": 1.0, "choice_ss": math.nan, "place_a": math.nan}, []),
     ],
 )
-def test_what_is_said_of_choices(changed, said, warned):
+def test_what_is_warned_of_in_choices(changed, warned):
     values = {"choice_lms": 90.0, "choice_ss": 60.0, "choice_ss_meaningful": 61.0, "unanswered": 0.0, "refused": 0.0}
     values |= {"place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | changed
     made = {name: Value(name, number, 1.0, (number - 2, number + 2)) for name, number in values.items()}
     task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
-    assert said in " ".join(of_task(task))
-    cautions = list(registry.get("stereoset_choices").cautions(task))
+    cautions = registry.get("stereoset_choices").cautions(task)
     assert [name in text for name, text in zip(warned, cautions, strict=True)] == [True] * len(warned)
