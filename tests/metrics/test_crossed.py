@@ -95,14 +95,6 @@ def test_the_unit_of_the_values_decides_nothing(unit):
     assert other.dof == pytest.approx(one.dof, rel=1e-9)
 
 
-def test_items_that_vary_no_more_than_the_residuals_leave_the_templates_evidence():
-    # row effects +-1, column effects +-2, residuals +-1: item part 1^2, template part 2^2, residual part 1^2
-    # variance 1 + 4 - 1; of the two factors templates alone stand out: two of them, one degree of freedom
-    stderr, dof = crossed.crossed_stderr(np.array([[4.0, -2.0], [0.0, -2.0]]))
-    assert stderr == pytest.approx(2.0, abs=1e-12)
-    assert dof == pytest.approx(1.0, abs=1e-12)
-
-
 def slow_stderr(table, strata):
     """The variance of the mean and the sum of its squared parts over their degrees of freedom, in plain loops."""
     n, columns = len(table), len(table[0])

@@ -142,14 +142,18 @@ def test_the_gap_between_pronouns():
 
 
 def test_what_an_item_adds_to_a_bias_score():
-    by_name = {score.name: score for score in bbq.scores()}
-    named, other = item("ambiguous", "biased"), item("ambiguous", "counter")
-    assert [by_name["s_amb"].sample(one) for one in (named, other)] == [1.0, -1.0]
+    by_name = {score.name: score for score in (*bbq.scores(), *winogender.scores())}
     undecidable = item("ambiguous", "biased", decidable=False)
-    assert [by_name[name].sample(undecidable) for name in ("s_amb", "amb_bias_score", "s_dis")] == [None, 1.0, None]
-    assert by_name["amb_bias_score"].sample(item("ambiguous", "unknown")) is None
-    assert by_name["acc_disamb"].sample(named) is None
-    assert by_name["unanswered"].sample(item(answer="none")) == 1.0
-    gap = winogender.scores()[1]
-    answers = [gap.sample({"gender": gender, "correct": 1.0}) for gender in ("female", "male", "neutral")]
-    assert answers == [1.0, -1.0, None]
+    for name, record, added in (
+        ("s_amb", item("ambiguous", "biased"), 1.0),
+        ("s_amb", item("ambiguous", "counter"), -1.0),
+        ("s_amb", undecidable, None),
+        ("s_dis", undecidable, None),
+        ("amb_bias_score", undecidable, 1.0),
+        ("amb_bias_score", item("ambiguous", "unknown"), None),
+        *(
+            ("gender_gap", {"gender": g, "correct": 1.0}, n)
+            for g, n in (("female", 1), ("male", -1), ("neutral", None))
+        ),
+    ):
+        assert by_name[name].sample(record) == added

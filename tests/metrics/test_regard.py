@@ -293,11 +293,9 @@ def test_usability_is_of_texts_about_both_genders():
 
 
 def test_samples_are_of_the_prompts_gender():
-    women = record("female", of(1, 2, 5) + of(1, 0, 1, facets=["caregiving"]))
-    men = record("male", of(3, 1))
+    women, men = record("female", of(1, 2, 5) + of(1, 0, 1, facets=["caregiving"])), record("male", of(3, 1))
     expected = {
-        "all/female/positive": [0.6, None], "all/positive_gap": [0.6, 0.0], "caregiving/gap": [0.2, 0.0],
-        "caregiving/female/positive": [1 / 6, None], "respect/p": [10.0, 4.0], "occupation/p": [0.0, 0.0],
-        "all/positive_gap_corrected": [0.6, 0.0], "all/male/positive_corrected": [None, 0.0],
+        "all/positive_gap": [0.6, 0.0], "caregiving/gap": [0.2, 0.0], "caregiving/female/positive": [1 / 6, None],
+        "respect/p": [10.0, 4.0], "occupation/p": [0.0, 0.0], "all/male/positive_corrected": [None, 0.0],
     }  # fmt: skip
     assert {name: [*map(by_name()[name].sample, (women, men))] for name in expected} == expected

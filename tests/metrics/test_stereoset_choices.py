@@ -79,23 +79,20 @@ def test_errors_leave_out_a_term_at_a_time(name):
         assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
 
 
-def test_samples_are_the_items_parts_by_hand():
-    shown = (UNRELATED, ANTI, STEREOTYPE)
-    parts = {  # lms, ss, unanswered, refused, and the place of what was taken
-        STEREOTYPE: (100, 100, 0, 0, (0, 0, 1)),
-        ANTI: (100, 0, 0, 0, (0, 1, 0)),
-        UNRELATED: (0, 50, 0, 0, (1, 0, 0)),
-        NONE: (0, 50, 1, 0, (0, 0, 0)),
-        REFUSED: (0, 50, 1, 1, (0, 0, 0)),
-    }
-    samples = {name: score.sample for name, score in by_name().items()}
-    for taken, (lms, ss, unanswered, refused, places) in parts.items():
-        record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": shown}
-        assert samples["choice_lms"](record) == lms
-        # neither ratio nor ICAT has a part an item: they show the part of ss
-        assert {samples[f"choice_{kind}"](record) for kind in ("ss", "ss_meaningful", "icat")} == {ss}
-        assert (samples["unanswered"](record), samples["refused"](record)) == (unanswered, refused)
-        assert tuple(samples[place](record) for place in PLACES) == places
+@pytest.mark.parametrize(
+    ("taken", "lms", "ss", "unanswered", "refused", "places"),
+    [
+        (STEREOTYPE, 100, 100, 0, 0, [0, 0, 1]),
+        (ANTI, 100, 0, 0, 0, [0, 1, 0]),
+        (UNRELATED, 0, 50, 0, 0, [1, 0, 0]),
+        (NONE, 0, 50, 1, 0, [0, 0, 0]),
+        (REFUSED, 0, 50, 1, 1, [0, 0, 0]),
+    ],
+)
+def test_samples_are_the_items_parts_by_hand(taken, lms, ss, unanswered, refused, places):
+    record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": (UNRELATED, ANTI, STEREOTYPE)}
+    # neither ratio nor ICAT has a part an item: they show the part of ss
+    assert [score.sample(record) for score in by_name().values()] == [lms, ss, ss, ss, unanswered, refused, *places]
 
 
 def test_places_that_are_not_balanced_are_said():
