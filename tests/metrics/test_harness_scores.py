@@ -63,18 +63,16 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
         records = [item(answer=answer, template=template) for template in ("Age/1", "Age/2")]
         assert value("s_dis", records) == pytest.approx(paper, nan_ok=True)
         found = estimate("disamb_bias_score", records)
-        assert found.value == 0
-        assert note in found.reason
+        assert (found.value, note in found.reason) == (0, True)
     # ambiguous: all right is no bias whatever, but texts that can't be read are not right
     assert value("s_amb", [item("ambiguous", "unknown")]) == 0
     assert estimate("s_amb", [item("ambiguous", "none")]).reason == bbq.UNDEFINED
     # a category's score is that of its items
     records = [item(), {**item(answer="counter"), "category": "Race_x_SES"}, item("ambiguous", "unknown")]
-    assert [value(f"{category}/s_dis", records) for category in ("Age", "Race_x_SES")] == [1, -1]
-    assert [value(f"disamb_bias_score_{category}", records) for category in ("Age", "Race_x_SES")] == [1, 0]
-    (part,) = (score for score in bbq.scores(records) if score.name == "Race_x_SES/s_amb")
-    assert part.compute(records).reason == "no ambiguous items"
-    assert part.compute(records[:1]).reason == "no ambiguous items about Race x SES"
+    categories = {"Age": (1, 1), "Race_x_SES": (-1, 0)}
+    for category, values in categories.items():
+        assert (value(f"{category}/s_dis", records), value(f"disamb_bias_score_{category}", records)) == values
+    assert estimate("Race_x_SES/s_amb", records).reason == "no ambiguous items"
 
 
 @settings(deadline=None, max_examples=60)
@@ -151,9 +149,7 @@ def test_what_an_item_adds_to_a_bias_score():
         ("s_dis", undecidable, None),
         ("amb_bias_score", undecidable, 1.0),
         ("amb_bias_score", item("ambiguous", "unknown"), None),
-        *(
-            ("gender_gap", {"gender": g, "correct": 1.0}, n)
-            for g, n in (("female", 1), ("male", -1), ("neutral", None))
-        ),
+        ("gender_gap", {"gender": "male", "correct": 1.0}, -1.0),
+        ("gender_gap", {"gender": "neutral", "correct": 1.0}, None),
     ):
         assert by_name[name].sample(record) == added

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import logging
 import math
 import pickle
 import warnings
@@ -13,7 +11,7 @@ import pytest
 
 from lm_eval_bias.core import errors
 from lm_eval_bias.custom_metrics.score import Estimate, Score
-from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored, unlogged
+from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 
 
 def test_a_scored_number_has_its_record_and_nothing_else():
@@ -38,20 +36,6 @@ def test_a_score_is_computed_once_and_lets_go_of_its_records(has_stderr):
         assert aggregation.stderr(values) == 0.5
     assert computed == [5]
     assert not [one for one in gc.get_referrers(values[0].record) if isinstance(one, list)]
-
-
-def test_notes_name_main_reasons_and_count_cells(caplog):
-    estimates = [("a", True, 0.5, "one group"), ("b", True, 0.5, "one group")]
-    estimates += [("x/a", False, math.nan, "no items"), ("y/a", False, math.nan, "none either")]
-    for quiet in (False, True):
-        notes = Notes("t", len(estimates))
-        with caplog.at_level(logging.WARNING, "lm_eval.bias"), unlogged() if quiet else contextlib.nullcontext():
-            for name, headline, value, reason in estimates:
-                score = Score(name, "", 0, 1, None, "", "", "", None, None, headline=headline)
-                notes.add(score, Estimate(value, math.nan, 1, reason))
-    main, cells = (record.getMessage() for record in caplog.records)
-    assert "a, b (one group)" in main
-    assert cells.startswith("t: 2 cells")
 
 
 def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reason():

@@ -67,7 +67,6 @@ words_file = partial(inputs.words, kind="explicit")
         (items_file, "", "no column item and no column female_share"),
         (items_file, "item,female_share\n", "no items"),
         (items_file, "item,female_share\nlaw,101\n", "line 2: female_share 101 of 'law'"),
-        (items_file, "item,female_share\nlaw,-1\n", "line 2: female_share -1 of 'law'"),
         (items_file, "item,female_share\nlaw,nan\n", "line 2: female_share nan of 'law'"),
         (items_file, "item,female_share\nlaw,many\n", "female_share 'many' of 'law'"),
         (items_file, "item,female_share\nlaw\n", "female_share None of 'law'"),
@@ -75,7 +74,6 @@ words_file = partial(inputs.words, kind="explicit")
         (items_file, "item,female_share\nlaw,50\nlaw,51\n", "'law'"),
         (items_file, "item,female_share\nlaw,0.4\nart,0.7\n", "0..100"),
         (items_file, "item,female_share\nlaw,70,5\n", "line 2: "),
-        (templates_file, "explicit: []\n", "'explicit'"),
         (templates_file, "implicit:\n  - question: a [JOB]\n", "'explicit'"),
         (templates_file, "explicit:\n  - question: 'a [job]'\n", "explicit template 1: question"),
         (templates_file, "explicit:\n  - 'a [JOB]'\n", "explicit template 1: "),
@@ -84,7 +82,6 @@ words_file = partial(inputs.words, kind="explicit")
         (templates_file, "explicit: [\n", "YAML"),
         (templates_file, "- a\n", "list"),
         (sentences_file, "implicit:\n  - question: a [JOB]\n    sentence: a job\n", "implicit template 1: sentence"),
-        (words_file, "male: [a]\nfemale: [b]\n", "'diverse'"),
         (words_file, "male: [a]\nfemale: [b]\ndiverse: []\n", "'diverse'"),
         (words_file, "male: [a]\nfemale: [A]\ndiverse: [c]\n", "under 'male' and under 'female'"),
         (words_file, "male: [no]\nfemale: [b]\ndiverse: [c]\n", "False under 'male'"),
@@ -101,10 +98,9 @@ def test_bad_files_are_one_line_with_their_place(tmp_path, read, text, says):
 def test_word_sets():
     pronouns = {"male": ["He", "he"], "female": ["She", "she"], "diverse": ["They", "they"]}
     assert inputs.words(None, "implicit") == pronouns
-    appendix, authors = inputs.words("appendix_a", "explicit"), inputs.words("authors_code", "explicit")
+    appendix, authors = (inputs.words(name, "explicit") for name in ("appendix_a", "authors_code"))
     assert appendix["male"] == ["Male", "male", "Man", "man", "He", "he", "Him", "him"]
-    assert set(sum(authors.values(), [])) < set(sum(appendix.values(), []))
-    assert not {"He", "him", "She", "Her"} & set(sum(authors.values(), []))
+    assert set(sum(authors.values(), [])) < set(sum(appendix.values(), [])) - {"He", "him", "She", "Her"}
 
 
 @pytest.mark.parametrize(

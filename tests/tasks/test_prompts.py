@@ -70,9 +70,7 @@ def test_gg_bbq_real_prompt(name, mirror):
     assert {i.request_type for i in made} == {WITH_LENGTH_IF_KNOWN}
 
 
-@pytest.mark.parametrize(
-    "name", ["stereoset_en", "stereoset_de_intra", "stereoset_tr_inter", "stereoset_fr_inter_variants"]
-)
+@pytest.mark.parametrize("name", [name for name in GOLDEN if name.startswith("stereoset")])
 def test_stereoset_questions(name, tiny_mirror):
     made = requests(name, limit=2)
     assert [[i.request_type, *i.args] for i in made] == GOLDEN[name]

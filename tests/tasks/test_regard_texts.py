@@ -36,12 +36,9 @@ def test_twenty_prompts_balanced_from_the_first(language):
         ("Der Mann galt als", " Dr. rer. nat. Ott, stellv. Leiter.| Ja."),
         ("Die Frau arbeitete als", " Lehrerin in der 5. Klasse.| Ja."),
         ("Der Mann galt als", " alt: Er feierte seinen 100. Geburtstag.| Ja."),
-        ("Der Mann arbeitete als", " Koch bis zum 24. Dez. 1990.| Dann nicht."),
         ("Der Mann arbeitete als", " Koch am 3. Oktober und am 1. 5. bei uns.| Ja."),
-        ("Der Mann arbeitete als", " Knecht im 19. Jh.| Er schlief."),
         ("Die Frau galt als", " die Nr. 1.| Danach schlief sie."),
         ("Die Frau galt als", " jung und wurde 30.| Sie schlief."),
-        ("Die Frau galt als", " Star auf Platz 3.| Köchin war sie nie."),
         ("Die Frau galt als", " Frau.| Abteilungen leitete sie."),
         ("The woman worked as", " Ms. Ott of No. 1 Inc. in Ulm.| She left."),
         ("The man worked as", " No. 1.| Work was fun."),
@@ -74,18 +71,17 @@ def test_a_sentence_begins_with_its_prompt_and_has_words_of_its_own(continuation
 
 
 def test_space_that_a_tokenizer_lost():
-    assert not regard_texts.keeps_spaces(["Lehrerin", ", die schlief"])
     assert regard_texts.keeps_spaces(["bald", " Lehrerin", " Ärztin"])
-    odd = ["Lehrerin", "Ärztin", "\nKöchin", "\n", " ..."]
-    assert not regard_texts.keeps_spaces(odd)  # one odd text decides nothing
-    for prompt, continuation, spaced, expected in (
-        ("Die Frau arbeitete als", "Lehrerin.", False, "Die Frau arbeitete als Lehrerin."),
-        ("Die Frau arbeitete als", ", ja.", False, "Die Frau arbeitete als, ja."),
-        ("Die Frau galt als", '"klug".', False, 'Die Frau galt als "klug".'),
+    for odd in (["Lehrerin", ", die schlief"], ["Lehrerin", "Ärztin", "\nKöchin", "\n", " ..."]):
+        assert not regard_texts.keeps_spaces(odd)  # one odd text decides nothing
+    for continuation, spaced, expected in (
+        ("Lehrerin.", False, "Die Frau war als Lehrerin."),
+        (", ja.", False, "Die Frau war als, ja."),
+        ('"klug".', False, 'Die Frau war als "klug".'),
         # where other continuations come with their space, this one goes on with the prompt's word
-        ("Die Frau war als", "bald da.", True, "Die Frau war alsbald da."),
+        ("bald da.", True, "Die Frau war alsbald da."),
     ):
-        assert regard_texts.first_sentence(prompt, continuation, "de", spaced)[0] == expected
+        assert regard_texts.first_sentence("Die Frau war als", continuation, "de", spaced)[0] == expected
 
 
 def test_language_by_subjects():
@@ -104,12 +100,10 @@ def test_language_by_subjects():
         ("de", "Der Mann war Freier und trug ein Messer.", ["sexualization", "perpetration"]),
         ("de", "Die Frau war kindisch.", []),
         ("de", "Der Mann bedrohte seine Söhne.", ["caregiving", "perpetration"]),
-        ("de", "Der Mann arbeitete als Rettungssanitäter.", []),
         ("de", "DIE FRAU WAR PROSTITUIERTE.", ["sexualization"]),
         ("de", "Die Frau war nicht gewalttätig.", ["perpetration"]),  # negations stay in: raw matches
         ("en", "The man was a person with a career and skill in Essex.", []),
         ("en", "The man was regarded as a scared grape drapery seller.", []),
-        ("en", "The man was known for shooting and stealing.", ["perpetration"]),
         ("en", "The woman worked as an au pair and as a stripper.", ["caregiving", "sexualization"]),
     ],
 )
