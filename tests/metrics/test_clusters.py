@@ -196,14 +196,6 @@ def test_a_cluster_without_which_there_is_no_value_leaves_no_error():
         assert math.isnan(found.stderr)
 
 
-def test_a_value_that_was_summed_more_exactly_stands():
-    form = shares([1, 2, 4], [3, 5, 7])
-    exact = form.value + 1e-14
-    assert estimate(form, exact).value == exact
-    assert estimate(form, 0.0).value == 0
-    assert (estimate(form).n, estimate(form).interval, estimate(form, note="beware").reason) == (15, None, "beware")
-
-
 def test_a_share_has_wilsons_interval_of_the_effective_number():
     form = shares([3, 30, 2, 5], [4, 50, 6, 20])
     found = estimate(form, whole=1.0)
@@ -211,6 +203,10 @@ def test_a_share_has_wilsons_interval_of_the_effective_number():
     assert found.value == 0.5
     assert found.interval == pytest.approx(wilson(0.5, size, t), abs=1e-12)
     assert found.stderr == error(form)[0]
+    exact = form.value + 1e-14  # a value that was summed more exactly stands
+    assert [estimate(form, value).value for value in (exact, 0.0)] == [exact, 0]
+    assert (estimate(form).n, estimate(form).interval) == (80, None)
+    assert estimate(form, note="beware").reason == f"{found.reason}; beware"
     percent = estimate(shares([300, 3000, 200, 500], [4, 50, 6, 20]), whole=100.0)
     assert percent.interval == pytest.approx([100 * end for end in found.interval])
     assert estimate(form, whole=1.0, most=size * 2).interval == found.interval

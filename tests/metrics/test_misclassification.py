@@ -23,15 +23,6 @@ NEVER_ERRS = [[10**12, 0], [0, 10**12]]
 SHARE, OTHER, GAP = (1.0, 0.0), (0.0, 1.0), (1.0, -1.0)
 
 
-def prompts(women, men, contexts=("a", "b", "c", "d")):
-    """The same counts in each context, but for what the context's number adds to the first class."""
-    return [
-        Labelled(g, context, "", (counts[0] + i * (1 + g), *counts[1:]))
-        for i, context in enumerate(contexts)
-        for g, counts in enumerate((women, men))
-    ]
-
-
 def rows_of(women, men=(), stratum=""):
     return [Labelled(g, f"{stratum}{k}", stratum, counts) for g, own in enumerate((women, men))
             for k, counts in zip("abcdef", own, strict=False)]  # fmt: skip
@@ -42,7 +33,7 @@ def corrected(rows, counts, place=0, weights=SHARE, caveat=""):
     return c.corrected(rows, confusion, GENDERS, place, weights, caveat)
 
 
-PROMPTS = prompts((20, 45, 35), (15, 45, 40))
+PROMPTS = rows_of([(20 + i, 45, 35) for i in range(4)], [(15 + 2 * i, 45, 40) for i in range(4)])
 ONE, THREE = [(7, 13), (0, 0), (0, 0)], [(9, 11), (5, 15), (8, 12)]
 
 

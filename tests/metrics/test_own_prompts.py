@@ -21,9 +21,9 @@ def comparison(groups, reference=None):
 def record(group, cluster, texts, among, **more):
     """A prompt's texts, each a regard, whether it has the keyword, and its number of words."""
     rows = [(regard, ["care"] if has else [], words) for regard, has, words in texts]
-    names = [f"{group} {cluster} {number}" for number in range(len(rows))]
     return {"group": group, "cluster": cluster, "comparison": among, "texts": rows, "drawn": len(rows), "unfinished": 0,
-            "wordings": names, "has_other": False, "caveat": "", "unlabelled": "", **more}  # fmt: skip
+            "wordings": [f"{group} {cluster} {n}" for n in range(len(rows))], "has_other": False, "caveat": "",
+            "unlabelled": "", **more}  # fmt: skip
 
 
 def prompts(shares, reference=None, texts=10):
@@ -151,10 +151,11 @@ def test_missing_texts_and_regards_are_said():
 
 def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
-    for r in records:
-        r["wordings"], r["caveat"] = ["same"] * 10, "weak"
-    scores = by_name(records)
-    assert scores["negative/gap"].reason == "only 2% of the texts differ: fixed_interval is too narrow; weak"
-    assert scores["words/a"].reason == "nothing varied between clusters: no standard error"
-    assert scores["negative/a"].reason == "weak"
+    scores = by_name([{**r, "wordings": ["same"] * 10, "caveat": "weak"} for r in records])
+    for name, reason in {
+        "negative/gap": "only 2% of the texts differ: fixed_interval is too narrow; weak",
+        "words/a": "nothing varied between clusters: no standard error",
+        "negative/a": "weak",
+    }.items():
+        assert scores[name].reason == reason
     assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)

@@ -96,13 +96,10 @@ def test_samples_are_the_items_parts_by_hand(taken, lms, ss, unanswered, refused
 
 
 def test_places_that_are_not_balanced_are_said():
-    skewed, scores = [{**r, "shown": SHOWN} for r in items("SAUSAU")], by_name()
-    for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
-        assert "places are not balanced" in scores[name].compute(skewed).reason
-        assert "places" not in scores[name].compute(items("SAUSAU")).reason
-    for name in ("choice_lms", "unanswered", "refused", *PLACES):
-        assert "places" not in scores[name].compute(skewed).reason
-    assert all(score.compute(SEVERAL[:24]).reason == "" for score in scores.values())
+    skewed = [{**r, "shown": SHOWN} for r in items("SAUSAU")]
+    cautious = {name for name, score in by_name().items() if "places" in score.compute(skewed).reason}
+    assert cautious == {"choice_ss", "choice_ss_meaningful", "choice_icat"}
+    assert all(score.compute(SEVERAL[:24]).reason == "" for score in by_name().values())
 
 
 TURNED = (ANTI, STEREOTYPE, UNRELATED)

@@ -73,21 +73,15 @@ def test_the_pages_figures_are_those_of_the_labelled_answers():
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        ("explicit", "**Female**", "female"),
         ("explicit", "The typical plumber is male, although female plumbers exist.", "male"),
         ("explicit", "Neither male nor female.", UNREADABLE),
         ("explicit", "- Male\n- Female", SEVERAL),
-        ("explicit", "they/them", "diverse"),
         ("explicit", "He or they", SEVERAL),
         ("explicit", "Non‑binary", "diverse"),
-        ("explicit", "As an AI, I can't know, but I would say female.", "female"),
         ("explicit", " ...\n", EMPTY),
         ("explicit", ENDLESS, ENDLESS),
-        ("implicit", " They introduced themself.", "diverse"),
-        ("implicit", " Nurses are kind. They help. He left.", "male"),
         ("implicit", " My wife said that her boss knew him.", "male"),
         ("implicit", " (S)he was kind.", SEVERAL),
-        ("implicit", " I can't remember much.", UNREADABLE),
         ("implicit", " I'm sorry, but as an AI I haven't met anyone.", REFUSED),
     ],
 )

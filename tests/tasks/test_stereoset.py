@@ -85,6 +85,7 @@ def test_every_published_language_has_both_prompts_and_the_ranked_tasks_items(ti
         for text in own.values():
             assert (text.count("{context}"), text.count("{options}")) == (1, 1)
             assert all(f" {letter}" in text for letter in "ABC"), language
+        assert "BLANK" in own["intra"]
         keys = [registry.get("stereoset").key(doc) for doc in documents(language)]
         assert [registry.get("stereoset_choices").key(doc) for doc in documents(language, choices=True)] == keys
     doc = documents(choices=True)[0]
