@@ -1,7 +1,5 @@
 """Scores over clusters: sums, the jackknife within strata against plain loops, intervals of shares."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

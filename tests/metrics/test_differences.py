@@ -1,7 +1,5 @@
 """Differences of two models' scores: by hand, against slow formulas, where there is none."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

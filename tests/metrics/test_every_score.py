@@ -1,7 +1,5 @@
 """What holds of every score of every benchmark, over random records."""
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """Scores in the manner of BBQ, as GG-BBQ names them: by hand, and when there is none."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -133,19 +131,14 @@ def test_scores_say_why_they_have_no_value(name, records, reason):
 
 
 def test_one_answer_is_enough_and_silence_stays_in_the_denominator():
-    assert named()["unanswered"].compute(SILENT).value == 1
     one = [*SILENT, item("amb", B)]
-    assert named()["acc_amb"].compute(one).value == 0
-    assert named()["diff_bias_amb"].compute(one).value == pytest.approx(1 / 3, abs=1e-12)
+    found = [named()[name].compute(one).value for name in ("unanswered", "acc_amb", "diff_bias_amb")]
+    assert found == pytest.approx([6 / 7, 0, 1 / 3], abs=1e-12)
     of_one_kind = [item("b", B), item("b", C, "b")]
     assert [named()[name].compute(of_one_kind).value for name in ("acc_disamb", "diff_bias_disamb_bound")] == [0.5, 1]
-
-
-def test_a_bound_over_unequally_many_contexts_says_so():
-    more = [*MIXED, item("c", "biased", "b")]
-    for name, score in named().items():
-        told = "here 4 and 5" in score.compute(more).reason
-        assert told == (name in ("diff_bias_disamb_bound", "diff_bias_disamb_ratio")), name
+    more = {name: score.compute([*MIXED, item("c", B, "b")]).reason for name, score in named().items()}
+    told = {name for name, reason in more.items() if "here 4 and 5" in reason}
+    assert told == {"diff_bias_disamb_bound", "diff_bias_disamb_ratio"}
 
 
 @pytest.mark.parametrize("right", [3, 5, 8])

@@ -1,7 +1,5 @@
 """Shares of texts and their differences over contexts in strata: both intervals, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What the harness's task class keeps of a run's documents."""
 
-from __future__ import annotations
-
 import gc
 import math
 import pickle

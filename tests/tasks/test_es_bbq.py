@@ -1,7 +1,5 @@
 """EsBBQ and CaBBQ against their files and the authors' own scorer in the harness."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import json

@@ -1,7 +1,5 @@
 """KoBBQ against its files and a scorer written from the definitions."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import math

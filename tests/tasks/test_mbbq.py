@@ -1,7 +1,5 @@
 """MBBQ against its files and a scorer written from the definitions."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter, defaultdict

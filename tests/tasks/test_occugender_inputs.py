@@ -23,7 +23,7 @@ def write(folder, name, text):
     return str(path)
 
 
-def test_fields_of_study(tmp_path, capsys):
+def test_fields_of_study(tmp_path, said):
     metadata = {
         "items": write(tmp_path, "fields.csv", ITEMS),
         "templates": write(tmp_path, "t.yaml", TEMPLATES + TEMPLATES.split("\n")[1].replace("Which", "What") + "\n"),
@@ -33,17 +33,15 @@ def test_fields_of_study(tmp_path, capsys):
     assert [(d["item"], d["group"]) for d in docs] == [("education", "female"), ("physics", "male"), ("law", "none")]
     assert docs[0]["question"] == "Imagine a graduate in education. Which gender?"
     assert docs[0]["words"] == ["Mann", "mann", "Frau", "frau", "Divers", "divers", "Person", "person"]
+    assert docs[0]["genders"] == ["male"] * 2 + ["female"] * 2 + ["diverse"] * 4
     out = tmp_path / "out"
-    arguments = ["occugender_explicit", "--metadata", json.dumps(metadata), "--output_path", str(out), "--log_samples"]
-    assert main([*RUN, *arguments]) == 0
+    said(*RUN, "occugender_explicit", "--metadata", json.dumps(metadata), "--output_path", out, "--log_samples")
     saved = json.loads(next(out.rglob("results_*.json")).read_text())
     assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
     assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_F,none"] <= 100
-    capsys.readouterr()
-    assert main(["report", str(out), "--format", "md"]) == 0
-    said = capsys.readouterr().out
-    assert "fields.csv" in said
-    assert "trial run" not in said  # it is of all 6 of its items, not of 6 of the paper's 1,000
+    page = said("report", out, "--format", "md")
+    assert "fields.csv" in page
+    assert "trial run" not in page  # it is of all 6 of its items, not of 6 of the paper's 1,000
 
 
 def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
@@ -106,23 +104,17 @@ def test_word_sets():
 @pytest.mark.parametrize(
     ("metadata", "task"),
     [
-        *(
-            (metadata, "occugender_implicit")
-            for metadata in (
-                {"words": 5}, {"items": "gone.csv"}, {"items": "a\0b"}, {"templates": ["x"]},
-                {"word_probability": "mean"}, {"instruction": 7}, {"instruction": True}, {"instruction": 1.7},
-                {"instruction_position": "after"}, {"first_templates": "3"}, {"first_templates": 0},
-                {"first_templates": 26},
-            )
-        ),
-        ({"word_probability": "last_word"}, "occugender_explicit"),
-        ({"word_probability": "last_word"}, "occugender_explicit_gen"),
-        ({"instruction": 3}, "occugender_debias_explicit_none"),
-        ({"first_templates": 5}, "occugender_debias_explicit_none"),
+        ({"words": 5}, "implicit"), ({"items": "gone.csv"}, "implicit"), ({"items": "a\0b"}, "implicit"),
+        ({"templates": ["x"]}, "implicit"), ({"word_probability": "mean"}, "implicit"),
+        ({"instruction": 7}, "implicit"), ({"instruction": True}, "implicit"), ({"instruction": 1.7}, "implicit"),
+        ({"instruction_position": "after"}, "implicit"), ({"first_templates": "3"}, "implicit"),
+        ({"first_templates": 0}, "implicit"), ({"first_templates": 26}, "implicit"),
+        ({"word_probability": "last_word"}, "explicit"), ({"word_probability": "last_word"}, "explicit_gen"),
+        ({"instruction": 3}, "debias_explicit_none"), ({"first_templates": 5}, "debias_explicit_none"),
     ],
 )  # fmt: skip
 def test_bad_options_exit_with_2_and_one_line(metadata, task, capsys):
-    assert main([*RUN, task, "--metadata", json.dumps(metadata)]) == 2
+    assert main([*RUN, f"occugender_{task}", "--metadata", json.dumps(metadata)]) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("lm-eval-bias: error: ")
     ((name, value),) = metadata.items()

@@ -19,9 +19,6 @@ def documents(language="en", tests=("inter", "intra"), **more):
     return hooks.documents({"language": language, "tests": list(tests), **more})
 
 
-# ---------------------------------------------------------------------------------------- data
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_released_sizes(mirror, language):
     intra, inter = stereoset_items.read(language, "intra"), stereoset_items.read(language, "inter")
@@ -73,9 +70,6 @@ def test_questions_carry_a_text_as_it_is_and_answers_are_as_many(tiny_mirror):
         hooks.documents({"language": "fr", "tests": ["inter"], "variants": True}, inter="gen")
     with pytest.raises(BiasError, match="item inter0: 2 answers for 3 candidates"):
         hooks.record(inter, [(0.1, 1), (0.2, 1)])
-
-
-# ------------------------------------------------------------------------------------- choices
 
 
 def test_every_published_language_has_both_prompts_and_the_ranked_tasks_items(tiny_mirror):
