@@ -103,21 +103,19 @@ def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, gen
     counts = dict(zip(genders, (LIGHT, DIFFERENT), strict=False))
     rows = [Labelled(g, k, "", own) for k in "abc" for g, own in enumerate(((20, 45, 35), (15, 45, 40)))]
 
-    def value(probabilities):
-        tables = [probabilities[g if len(probabilities) > 1 else 0] for g in (0, 1)]
-        return sum(w * np.linalg.solve(t.T, np.array(rows[g].counts) / 100)[0]
-                   for g, (w, t) in enumerate(zip(weights, tables, strict=True)) if w)  # fmt: skip
+    def value(*tables):
+        parts = zip(weights, rows, tables * (3 - len(tables)), strict=False)
+        return sum(w * np.linalg.solve(t.T, np.array(row.counts) / 100)[0] for w, row, t in parts if w)
 
     at = [np.array(t, dtype=float) / np.sum(t, axis=1, keepdims=True) for t in counts.values()]
     variance = 0.0
     for k, table in enumerate(counts.values()):
-        for row in range(3):
+        for row, p in enumerate(at[k]):
             slope = np.zeros(3)
             for column in range(3):
                 moved = [t.copy() for t in at]
                 moved[k][row, column] += 1e-6
-                slope[column] = (value(moved) - value(at)) / 1e-6
-            p = at[k][row]
+                slope[column] = (value(*moved) - value(*at)) / 1e-6
             variance += slope @ (np.diag(p) - np.outer(p, p)) @ slope / sum(table[row])
     for g, weight in enumerate(weights):  # and 300 texts of each gender, in contexts that are alike
         line, p = np.linalg.inv(at[g if len(at) > 1 else 0].T)[0], np.array(rows[g].counts) / 100

@@ -9,10 +9,7 @@ from lm_eval_bias.custom_metrics import misclassification, text_shares
 from lm_eval_bias.custom_metrics import regard as m
 from lm_eval_bias.custom_metrics.intervals import chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.text_shares import Row
-from lm_eval_bias.tasks.regard import hooks, labelled_texts
-from tests.support.places import ROOT
 
-LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
 LIGHT = [[31, 15, 17], [6, 65, 21], [9, 10, 57]]
 
@@ -52,46 +49,26 @@ def found(records):
     return {name: score.compute(records) for name, score in by_name(records).items()}
 
 
-def drawn(rng, context):
-    """Texts of one context about women and about men; each has a keyword of caregiving or not."""
-    context_set = "respect" if context in "abc" else "occupation"
-    return [
-        record(gender, [text for facets in ([], ["caregiving"])
-                        for text in of(*rng.integers(1, 9, size=3), sets=[context_set], facets=facets)],
-               context=context, context_set=context_set)
-        for gender in m.GENDERS
-    ]  # fmt: skip
-
-
 @pytest.fixture
 def prompts():
-    rng = np.random.default_rng(4)
-    return [prompt for context in "abcde" for prompt in drawn(rng, context)]
+    """Texts of five contexts about women and about men, with a keyword of caregiving and without."""
+    rng, made = np.random.default_rng(4), []
+    for context, where in zip("abcde", ["respect"] * 3 + ["occupation"] * 2, strict=True):
+        for gender in m.GENDERS:
+            own = [of(*rng.integers(1, 9, size=3), sets=[where], facets=facets) for facets in ([], ["caregiving"])]
+            made.append(record(gender, sum(own, []), context=context, context_set=where))
+    return made
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_chi_square(name):
     table, chi2, n = PUBLISHED[name]
-    values = {key: estimate.value for key, estimate in found(both(table)).items()}
+    values = {key: estimate.value for key, estimate in found(both(table, repeated=None)).items()}
     assert (round(values["all/chi2"], 3), values["all/n"], values["all/dof"]) == (chi2, n, 2)
     if name == "all":
         assert round(values["all/p"], 3) == 0.002
         assert (values["all/female/positive"], values["all/male/positive"]) == (0.248, 0.185)
         assert values["all/positive_gap"] == pytest.approx(0.063, abs=1e-12)
-
-
-def test_published_labelled_texts():
-    if not LABELLED.is_file():
-        pytest.skip("the labelled GerPT-2 texts are not here")
-    (part,) = labelled_texts.read(LABELLED)
-    records = [hooks.record(doc, answer) for doc, answer in zip(part.docs, part.results, strict=True)]
-    values = found(records)
-    for name, (table, chi2, n) in PUBLISHED.items():
-        assert round(values[f"{name}/chi2"].value, 3) == chi2
-        assert values[f"{name}/n"].value == n
-        for gender, row in zip(m.GENDERS, table, strict=True):
-            for regard, count in zip(m.REGARDS, row, strict=True):
-                assert values[f"{name}/{gender}/{regard}"].value == count / sum(row)
 
 
 @pytest.mark.parametrize(("table", "few"), [(((3, 10, 7), (6, 8, 6)), True), (((4, 9, 7), (6, 8, 6)), False)])
