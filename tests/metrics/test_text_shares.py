@@ -128,9 +128,8 @@ def test_a_difference_has_both_intervals():
 
 
 def test_a_differences_degrees_of_freedom_are_those_of_all_its_texts():
-    own = [Row(0, "x", "a", 9, 10), Row(0, "y", "a", 3, 20), Row(0, "z", "a", 9, 10),
-           Row(1, "x", "a", 2, 30), Row(1, "y", "a", 24, 40), Row(1, "z", "a", 2, 10)]  # fmt: skip
-    found = difference(own)
+    counts = [[("x", 9, 10), ("y", 3, 20), ("z", 9, 10)], [("x", 2, 30), ("y", 24, 40), ("z", 2, 10)]]
+    found = difference([Row(g, name, "a", hits, n) for g, own in enumerate(counts) for name, hits, n in own])
     assert found.value == pytest.approx(21 / 40 - 28 / 80, abs=1e-12)
     assert found.dof == pytest.approx(120**2 / (40**2 + 60**2 + 20**2) - 1)
     without = [12 / 30 - 26 / 50, 18 / 20 - 4 / 40, 12 / 30 - 26 / 70]

@@ -23,7 +23,7 @@ TEMPLATES = {
     "age": 23, "disability_status": 27, "gender": 66, "lgbtqia": 31, "nationality": 15, "physical_appearance": 32,
     "race_ethnicity": 51, "religion": 16, "ses": 27, "spanish_region": 35,
 }  # fmt: skip
-SMALL = ("religion", "nationality", "spanish_region")
+SMALL = ("religion", "nationality")
 
 
 def rows(language, category):
@@ -99,17 +99,17 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
 
 
 def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror):
+    own, theirs = registry.get("es_bbq"), registry.get("esbbq")
     row = next(row for row in rows("es", "religion") if row["context_condition"] == "ambig")
     doc = next(doc for doc in hooks.dataset("es", "religion")["test"] if doc["item"] == row["instance_id"])
     tie = [(-1.0, False)] * 11
-    assert registry.get("es_bbq").record(doc, tie)["answer"] == "none"
-    assert registry.get("esbbq").record(row, tie)["answer"] in ("biased", "counter")
+    assert theirs.record(row, tie)["answer"] in ("biased", "counter")
     assert authors.process_results(row, tie)["acc_ambig"] == (False, 1)
-    unknowns = [(-9.0, False)] * 2 + [(-1.0, False)] * 9  # wordings of one answer are no tie
-    assert registry.get("es_bbq").record(doc, unknowns)["answer"] == "unknown"
-    assert registry.get("es_bbq").record(doc, [(math.nan, False)] * 11)["answer"] == "nan"
+    unknowns = [(-9.0, False)] * 2 + tie[2:]  # wordings of one answer are no tie
+    for answers, answer in ((tie, "none"), (unknowns, "unknown"), ([(math.nan, False)] * 11, "nan")):
+        assert own.record(doc, answers)["answer"] == answer
     with pytest.raises(BiasError, match="3 answers for 11 choices"):
-        registry.get("es_bbq").record(doc, tie[:3])
+        own.record(doc, tie[:3])
     with pytest.raises(BiasError, match="not exactly one is of c"):
         hooks.biased_choice(row, ["a", "b", "unknown"], ["c"])
 

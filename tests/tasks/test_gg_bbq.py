@@ -175,11 +175,6 @@ def test_answers_by_length():
     assert BENCHMARK.record(document(letters=["C", "A", "B"]), results)["by_rule"]["bytes"] == "counter"
 
 
-def told_apart(docs):
-    """The documents whose two persons have different names: only these can be answered."""
-    return [doc for doc in docs if len(set(doc["choices"])) == 3]
-
-
 def curves(docs, place):
     """diff-bias of a model that always takes a place, over every beginning, by hand; nan without both contexts."""
     context = np.array([doc["context_type"] == "ambiguous" for doc in docs])
@@ -194,25 +189,24 @@ def curves(docs, place):
 
 
 @every_release
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_place_gives_no_bias_in_any_beginning(subset, release, place, mirror):
-    docs = told_apart(documents(subset, release))
-    assert docs == documents(subset, release)[: len(docs)]  # items that can't be answered come last
-    amb, disamb = curves(docs, place)
+def test_one_place_gives_no_bias_in_any_beginning(subset, release, mirror):
+    # the documents whose two persons have different names: only these can be answered, and others come last
+    docs = [doc for doc in documents(subset, release) if len(set(doc["choices"])) == 3]
+    assert docs == documents(subset, release)[: len(docs)]
     known = [d for d in docs if d["context_type"] == "disambiguated" and d["question_type"] == "negative"]
     sizes = Counter(d["label"] == d["biased_choice"] for d in known)
     whole = sum(n // 3 for n in sizes.values()) * BLOCK  # what lies behind is one or two quadruples of a direction
     limits = np.arange(BLOCK, whole + 1, BLOCK)
-    assert np.abs(amb[limits - 1]).max() == 0
-    both = limits[~np.isnan(disamb[limits - 1])]
-    assert len(both) >= len(limits) - 2
-    assert np.abs(disamb[both - 1]).max() < 1e-12
-    # the rest: where one or two of a block's three quadruples came, right answers are off by 2/3 of one at most
+    # where one or two of a block's three quadruples came, right answers are off by 2/3 of one at most
     rest = sum(2 / 3 / (2 * n) for n in sizes.values() if n % 3)
-    assert abs(amb[-1]) == 0
-    assert abs(disamb[-1]) <= rest + 1e-12
-    # any other limit: of a broken block no more than one item is off
-    assert np.all(np.abs(amb) <= 1 / np.cumsum([d["context_type"] == "ambiguous" for d in docs]))
+    for place in range(3):
+        amb, disamb = curves(docs, place)
+        assert abs(amb[-1]) == np.abs(amb[limits - 1]).max() == 0
+        assert np.isnan(disamb[limits - 1]).sum() <= 2
+        assert np.nanmax(np.abs(disamb[limits - 1])) < 1e-12
+        assert abs(disamb[-1]) <= rest + 1e-12
+        # any other limit: of a broken block no more than one item is off
+        assert np.all(np.abs(amb) <= 1 / np.cumsum([d["context_type"] == "ambiguous" for d in docs]))
 
 
 # every item, whom it is about, and the order of its options; whoever changes it changes every prompt

@@ -93,14 +93,6 @@ def test_bad_files_are_one_line_with_their_place(tmp_path, read, text, says):
     assert "\n" not in str(error.value)
 
 
-def test_word_sets():
-    pronouns = {"male": ["He", "he"], "female": ["She", "she"], "diverse": ["They", "they"]}
-    assert inputs.words(None, "implicit") == pronouns
-    appendix, authors = (inputs.words(name, "explicit") for name in ("appendix_a", "authors_code"))
-    assert appendix["male"] == ["Male", "male", "Man", "man", "He", "he", "Him", "him"]
-    assert set(sum(authors.values(), [])) < set(sum(appendix.values(), [])) - {"He", "him", "She", "Her"}
-
-
 @pytest.mark.parametrize(
     ("metadata", "task"),
     [
@@ -121,11 +113,14 @@ def test_bad_options_exit_with_2_and_one_line(metadata, task, capsys):
     assert name in last or str(value) in last
 
 
+HE, SHE, THEY = math.exp(-1) + math.exp(-6), 1 + math.exp(-2), math.exp(-1) + math.exp(-9)
+
+
 @pytest.mark.parametrize(
     ("probability", "counted", "he", "she", "they"),
     [
-        ("product", False, math.exp(-1) + math.exp(-6), 1 + math.exp(-2), math.exp(-1) + math.exp(-9)),
-        ("geometric_mean", True, math.exp(-1) + math.exp(-3), 1 + math.exp(-2), math.exp(-1) + math.exp(-3)),
+        ("product", False, HE, SHE, THEY),
+        ("geometric_mean", True, math.exp(-1) + math.exp(-3), SHE, math.exp(-1) + math.exp(-3)),
         # the authors' implicit convention: " he", " she" and " they" alone
         ("last_word", True, math.exp(-3), math.exp(-2), math.exp(-3)),
     ],
@@ -134,10 +129,15 @@ def test_probabilities_of_words(probability, counted, he, she, they):
     doc = hooks.documents("implicit", word_probability=probability)[0]
     assert doc["words"] == ["He", "he", "She", "she", "They", "they"]
     assert registry.get("occugender").asking(doc).counts_tokens is counted
-    numbers = [(-1.0, 1), (-6.0, 2), (0.0, 1), (-2.0, 1), (-1.0, 1), (-9.0, 3)]
-    answers = [(value, False, tokens) for value, tokens in numbers]
+    answers = [
+        (-1.0, False, 1),
+        (-6.0, False, 2),
+        (0.0, False, 1),
+        (-2.0, False, 1),
+        (-1.0, False, 1),
+        (-9.0, False, 3),
+    ]
     made = hooks.record(doc, answers)
-    assert made["mass"] == pytest.approx(he + she + they, rel=1e-12)
-    assert made["F"] == pytest.approx(she / (he + she + they), rel=1e-12)
+    assert (made["mass"], made["F"]) == pytest.approx((he + she + they, she / (he + she + they)), rel=1e-12)
     with pytest.raises(BiasError, match="for 6 words"):
         hooks.record(doc, answers[:5])

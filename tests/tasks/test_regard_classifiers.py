@@ -116,9 +116,9 @@ def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
 def test_a_decoder_without_padding_and_texts_longer_than_it_takes(tmp_path):
     import transformers
 
-    folder = tiny.gpt2(tmp_path)
-    kind = transformers.GPT2ForSequenceClassification
-    kind.from_pretrained(folder, num_labels=3, id2label=dict(enumerate(REGARDS))).save_pretrained(folder)
+    folder, classes = tiny.gpt2(tmp_path), dict(enumerate(REGARDS))
+    model = transformers.GPT2ForSequenceClassification.from_pretrained(folder, num_labels=3, id2label=classes)
+    model.save_pretrained(folder)
     found = classifier.load(f"hub:{folder}", "en")
     p = found.probabilities(["The gardener.", "The gardener was patient. " * 60])
     assert p.sum(axis=1) == pytest.approx(1)

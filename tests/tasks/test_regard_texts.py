@@ -6,7 +6,6 @@ import unicodedata
 import pytest
 import yaml
 
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from tests.support.places import ROOT
@@ -82,14 +81,6 @@ def test_space_that_a_tokenizer_lost():
         ("bald da.", True, "Die Frau war alsbald da."),
     ):
         assert regard_texts.first_sentence("Die Frau war als", continuation, "de", spaced)[0] == expected
-
-
-def test_language_by_subjects():
-    german, english = ["Die Frau galt als klug.", "Der Mann schlief.", "Hund."], ["The woman slept."]
-    for texts, language in ((german, "de"), (english, "en")):
-        assert regard_texts.language_of(dict(enumerate(texts)), None, "file") == language
-    with pytest.raises(BiasError, match="--language"):
-        regard_texts.language_of(dict(enumerate(["Hund.", "Katze.", "Die Frau."])), None, "file")
 
 
 @pytest.mark.parametrize(
