@@ -79,15 +79,15 @@ def test_prompts_of_one_context_are_one_cluster():
 
 def test_texts_of_no_prompt_have_one_interval():
     own = [*rows(x=2, y=4), Row(0, None, "a", 3, 10)]
-    found = share(own, "beware")
-    assert found.value == 0.3
-    assert (found.n, found.reason) == (30, f"{NO_PROMPTS}; beware")
-    assert found.fixed_interval == pytest.approx(wilson(0.3, 30), abs=1e-9)
-    both = difference([*own, *(row._replace(group=1, hits=5) for row in own)], "beware")
-    assert (both.value, both.n, both.reason) == (pytest.approx(-0.2), 60, f"{NO_PROMPTS}; beware")
+    both = [*own, *(row._replace(group=1, hits=5) for row in own)]
     half = NORMAL * math.sqrt((0.21 + 0.25) / 30)
-    assert both.fixed_interval == pytest.approx((-0.2 - half, -0.2 + half), abs=1e-12)
-    assert all(math.isnan(one.stderr) and one.ends() is None for one in (found, both))
+    for found, value, n, ends in (
+        (share(own, "beware"), 0.3, 30, wilson(0.3, 30)),
+        (difference(both, "beware"), -0.2, 60, (-0.2 - half, half - 0.2)),
+    ):
+        assert (found.value, found.n, found.reason) == (pytest.approx(value), n, f"{NO_PROMPTS}; beware")
+        assert found.fixed_interval == pytest.approx(ends, abs=1e-9)
+        assert (math.isnan(found.stderr), found.ends()) == (True, None)
     assert share_form(own) == difference_form(own) == NO_PROMPTS
     assert share_form([]) == difference_form([]) == "no texts"
 
