@@ -100,9 +100,8 @@ def test_a_model_without_a_value_has_no_difference():
     none = paired(replace(b, totals=np.zeros((2, 2))), b)
     without = paired(half, replace(half, totals=half.totals / [1, 2]))
     assert (none.value, none.reason) == (SAME(math.nan, nan_ok=True), "a model has no value")
-    assert (without.value, without.reason) == (
-        SAME(0.4), "no standard error: the score has no value without one of the clusters"
-    )  # fmt: skip
+    reason = "no standard error: the score has no value without one of the clusters"
+    assert (without.value, without.reason) == (SAME(0.4), reason)
     assert all(map(math.isnan, (none.p, without.stderr, without.p)))
 
 
@@ -225,15 +224,13 @@ def test_errors_of_1e_12_of_the_value_are_rounding(value, varied):
 
 def test_differences_are_of_the_same_layout():
     a, b, one = hits_of(*A), hits_of(*B), cells(table())
-    clusters, layouts = "the clusters differ", "the layouts differ"
+    changes = {"items": list("abcdefg"), "templates": list("abcde"), "strata": list("aaabbbb")}
     for first, second, reason in (
-        (a, replace(b, names=[f"d{k}" for k in range(8)]), clusters),
-        (a, replace(b, strata=list("aabbaabb")), clusters),
-        (one, replace(one, items=list("abcdefg")), "the items, templates or strata differ"),
-        (one, replace(one, templates=list("abcde")), "the items, templates or strata differ"),
-        (one, replace(one, strata=list("aaabbbb")), "the items, templates or strata differ"),
-        (a, one, layouts),
-        (one, a, layouts),
+        (a, replace(b, names=[f"d{k}" for k in range(8)]), "the clusters differ"),
+        (a, replace(b, strata=list("aabbaabb")), "the clusters differ"),
+        *((one, replace(one, **{k: v}), "the items, templates or strata differ") for k, v in changes.items()),
+        (a, one, "the layouts differ"),
+        (one, a, "the layouts differ"),
     ):
         with pytest.raises(ValueError, match=f"^{reason}$"):
             paired(first, second)

@@ -16,10 +16,9 @@ ORDERS = list(itertools.permutations(SHOWN))
 PLACES = ("place_a", "place_b", "place_c")
 
 
-def by_name(scores=None):
-    """Scores by name; by default those over all items."""
-    every = stereoset_choices.scores() if scores is None else scores
-    return {score.name: score for score in every if scores or "/" not in score.name}
+def by_name():
+    """The scores over all items."""
+    return {score.name: score for score in stereoset_choices.scores() if "/" not in score.name}
 
 
 def items(text, terms="ab"):
@@ -129,7 +128,7 @@ def test_a_part_s_score_is_that_of_its_items():
     inter = [{**r, "test": "inter"} for r in items("AAAS")]
     both = [{**r, "test": "inter"} for r in race[:2]]
     records = [*items("SA"), *race, *inter, *both]
-    scores = by_name(stereoset_choices.scores(records, detailed=True))
+    scores = {score.name: score for score in stereoset_choices.scores(records, detailed=True)}
     assert len(scores) == 9 + 4 * (2 + 2 + 4)
     assert len(stereoset_choices.scores(records)) == 9 + 4 * (2 + 2)  # unless asked for
     assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
