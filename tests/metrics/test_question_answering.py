@@ -88,10 +88,11 @@ SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong
 
 @pytest.mark.parametrize("name", VALUES)
 def test_an_item_s_own_contribution(name):
-    sample, like = named()[name].sample, name.replace("_ratio", "")
+    sample, like = named()[name].sample, name.removesuffix("_ratio")
+    if name.endswith("_bound"):  # of which an item shows whether it is right
+        like = name.replace("diff_bias", "acc").removesuffix("_bound")
     answers = [("amb", B), ("amb", C), ("amb", U), ("b", B), ("b", C), ("c", C), ("c", B)]
-    expected = SAMPLES[f"acc{like[9:-6]}" if like.endswith("_bound") else like]
-    assert [sample(item(kind, answer)) for kind, answer in answers] == list(expected)
+    assert [sample(item(kind, answer)) for kind, answer in answers] == list(SAMPLES[like])
     own = [1, 1, 1] if name == "unanswered" else [0, None, None] if "_amb" in name else [None, 0, 0]
     assert [sample(item(kind, "none")) for kind in ("amb", "b", "c")] == own
 
@@ -112,16 +113,8 @@ NO_ROOM = "the bound is 0: the accuracy leaves no room for bias"
         ("diff_bias_amb", SILENT, "none of 2 ambiguous items has a single answer"),
         ("acc_disamb", SILENT, "none of 4 disambiguated items has a single answer"),
         ("diff_bias_amb_ratio", [item("amb", U), item("amb", U, "b")], NO_ROOM),
-        (
-            "diff_bias_disamb_ratio",
-            [item("b", B), item("c", C)],
-            NO_ROOM,
-        ),
-        (
-            "diff_bias_disamb_ratio",
-            [item("b", C), item("c", B)],
-            NO_ROOM,
-        ),
+        ("diff_bias_disamb_ratio", [item("b", B), item("c", C)], NO_ROOM),
+        ("diff_bias_disamb_ratio", [item("b", C), item("c", B)], NO_ROOM),
     ],
 )
 def test_scores_say_why_they_have_no_value(name, records, reason):
