@@ -9,7 +9,10 @@ from lm_eval_bias.custom_metrics import misclassification, text_shares
 from lm_eval_bias.custom_metrics import regard as m
 from lm_eval_bias.custom_metrics.intervals import chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.text_shares import Row
+from lm_eval_bias.tasks.regard import hooks, labelled_texts
+from tests.support.places import ROOT
 
+LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
 LIGHT = [[31, 15, 17], [6, 65, 21], [9, 10, 57]]
 
@@ -69,6 +72,18 @@ def test_published_chi_square(name):
         assert round(values["all/p"], 3) == 0.002
         assert (values["all/female/positive"], values["all/male/positive"]) == (0.248, 0.185)
         assert values["all/positive_gap"] == pytest.approx(0.063, abs=1e-12)
+
+
+def test_published_labelled_texts():
+    if not LABELLED.is_file():
+        pytest.skip("the labelled GerPT-2 texts are not here")
+    (part,) = labelled_texts.read(LABELLED)
+    values = found([hooks.record(doc, answer) for doc, answer in zip(part.docs, part.results, strict=True)])
+    for name, (table, chi2, n) in PUBLISHED.items():
+        assert (round(values[f"{name}/chi2"].value, 3), values[f"{name}/n"].value) == (chi2, n)
+        for gender, row in zip(m.GENDERS, table, strict=True):
+            shares = [values[f"{name}/{gender}/{regard}"].value for regard in m.REGARDS]
+            assert shares == [count / sum(row) for count in row]
 
 
 @pytest.mark.parametrize(("table", "few"), [(((3, 10, 7), (6, 8, 6)), True), (((4, 9, 7), (6, 8, 6)), False)])
