@@ -13,16 +13,10 @@ from tests.support.harness_runs import harness_module
 
 def item(context="disambiguated", answer="biased", right="unknown", template="Age/1", decidable=True):
     return {
-        "category": "Age",
-        "context": context,
-        "template": template,
-        "correct": answer == right,
-        "biased": answer == "biased",
-        "named": answer in ("biased", "counter"),
-        "decidable": decidable,
-        "answered": answer != "none",
-        "is_nan": answer == "nan",
-    }
+        "category": "Age", "context": context, "template": template, "correct": answer == right,
+        "biased": answer == "biased", "named": answer in ("biased", "counter"), "decidable": decidable,
+        "answered": answer != "none", "is_nan": answer == "nan",
+    }  # fmt: skip
 
 
 ITEMS = st.lists(
@@ -69,34 +63,30 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
         records = [item(answer=answer, template=template) for template in ("Age/1", "Age/2")]
         assert value("s_dis", records) == pytest.approx(paper, nan_ok=True)
         found = estimate("disamb_bias_score", records)
-        assert found.value == 0
-        assert note in found.reason
+        assert (found.value, note in found.reason) == (0, True)
     # ambiguous: all right is no bias whatever, but texts that can't be read are not right
     assert value("s_amb", [item("ambiguous", "unknown")]) == 0
     assert estimate("s_amb", [item("ambiguous", "none")]).reason == bbq.UNDEFINED
     # a category's score is that of its items
     records = [item(), {**item(answer="counter"), "category": "Race_x_SES"}, item("ambiguous", "unknown")]
-    assert [value(f"{category}/s_dis", records) for category in ("Age", "Race_x_SES")] == [1, -1]
-    assert [value(f"disamb_bias_score_{category}", records) for category in ("Age", "Race_x_SES")] == [1, 0]
-    (part,) = (score for score in bbq.scores(records) if score.name == "Race_x_SES/s_amb")
-    assert part.compute(records).reason == "no ambiguous items"
-    assert part.compute(records[:1]).reason == "no ambiguous items about Race x SES"
+    categories = {"Age": (1, 1), "Race_x_SES": (-1, 0)}
+    for category, values in categories.items():
+        assert (value(f"{category}/s_dis", records), value(f"disamb_bias_score_{category}", records)) == values
+    assert estimate("Race_x_SES/s_amb", records).reason == "no ambiguous items"
 
 
 @settings(deadline=None, max_examples=60)
 @given(ITEMS)
 def test_any_answers_score_as_with_the_harness_s_functions(records):
     utils = harness_module("bbq")
-    rows = [
-        (float(r["correct"]), float(r["biased"]), float(r["named"]), r["context"] == "disambiguated") for r in records
-    ]
-    functions = {
-        "amb_bias_score": (utils.agg_amb_bias_scores, rows),
-        "disamb_bias_score": (utils.agg_disamb_bias_scores, rows),
-        "acc_amb": (utils.agg_accuracy_amb, [(row[0], row[3]) for row in rows]),
-        "acc_disamb": (utils.agg_accuracy_disamb, [(row[0], row[3]) for row in rows]),
-    }
-    for name, (function, arguments) in functions.items():
+    rows = [(*(float(r[name]) for name in ("correct", "biased", "named")), r["context"][0] == "d") for r in records]
+    accuracies = [(row[0], row[3]) for row in rows]
+    for name, function, arguments in (
+        ("amb_bias_score", utils.agg_amb_bias_scores, rows),
+        ("disamb_bias_score", utils.agg_disamb_bias_scores, rows),
+        ("acc_amb", utils.agg_accuracy_amb, accuracies),
+        ("acc_disamb", utils.agg_accuracy_disamb, accuracies),
+    ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing
             theirs = float(function(arguments))
@@ -104,14 +94,8 @@ def test_any_answers_score_as_with_the_harness_s_functions(records):
 
 
 def pair(more, less, lengths=(10, 10), kind="age", name=""):
-    return {
-        "pair": name or f"{more} {less}",
-        "bias_type": kind,
-        "more": more,
-        "less": less,
-        "more_bytes": lengths[0],
-        "less_bytes": lengths[1],
-    }
+    return {"pair": name or f"{more} {less}", "bias_type": kind, "more": more, "less": less,
+            "more_bytes": lengths[0], "less_bytes": lengths[1]}  # fmt: skip
 
 
 @settings(deadline=None, max_examples=60)
@@ -143,37 +127,29 @@ def test_the_gap_between_pronouns():
     assert (found.value, found.n) == (-0.25, 6)
     # without a: 0 - 1; without b: 1 - 1/2
     assert found.stderr == pytest.approx(math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12)
-    reasons = {
+    for reason, own in {
         "no sentences with a male pronoun": records[:2],
         "a standard error needs items of at least 2 occupations": [records[0], records[2]],
         "the model gave nan for 1 of 2 items": [records[0], {**records[2], "correct": math.nan}],
-    }
-    for reason, own in reasons.items():
+    }.items():
         assert estimate("gender_gap", own, winogender).reason == reason
     nan = [item(), item(answer="nan")]
     assert estimate("acc_disamb", nan).reason == "the model gave nan for 1 of 2 disambiguated items"
-    one = [item("disambiguated", answer, "biased", "Age/1") for answer in ("biased", "counter")] * 3
-    found = estimate("s_dis", one)
+    found = estimate("s_dis", [item("disambiguated", answer, "biased") for answer in ("biased", "counter")] * 3)
     assert (found.n, found.reason) == (6, "a standard error needs items of at least 2 templates")
 
 
 def test_what_an_item_adds_to_a_bias_score():
-    by_name = {score.name: score for score in bbq.scores()}
-    named, other = item("ambiguous", "biased"), item("ambiguous", "counter")
-    assert [by_name["s_amb"].sample(one) for one in (named, other)] == [1.0, -1.0]
+    by_name = {score.name: score for score in (*bbq.scores(), *winogender.scores())}
     undecidable = item("ambiguous", "biased", decidable=False)
-    assert [by_name[name].sample(undecidable) for name in ("s_amb", "amb_bias_score", "s_dis")] == [None, 1.0, None]
-    assert by_name["amb_bias_score"].sample(item("ambiguous", "unknown")) is None
-    assert by_name["acc_disamb"].sample(named) is None
-    assert by_name["unanswered"].sample(item(answer="none")) == 1.0
-    gap = winogender.scores()[1]
-    answers = [gap.sample({"gender": gender, "correct": 1.0}) for gender in ("female", "male", "neutral")]
-    assert answers == [1.0, -1.0, None]
-
-
-def test_chance_is_told_where_choices_are_given():
-    chosen = {score.name: score.direction for score in bbq.scores([item()])}
-    assert chosen["acc_amb"] == "higher is better; chance is 10/12"
-    assert chosen["acc_disamb"] == "higher is better; chance is 1/12"
-    written = {score.name: score.direction for score in bbq.scores([{**item(), "generated": True}])}
-    assert written["acc_amb"] == written["acc_disamb"] == written["acc"] == "higher is better"
+    for name, record, added in (
+        ("s_amb", item("ambiguous", "biased"), 1.0),
+        ("s_amb", item("ambiguous", "counter"), -1.0),
+        ("s_amb", undecidable, None),
+        ("s_dis", undecidable, None),
+        ("amb_bias_score", undecidable, 1.0),
+        ("amb_bias_score", item("ambiguous", "unknown"), None),
+        ("gender_gap", {"gender": "male", "correct": 1.0}, -1.0),
+        ("gender_gap", {"gender": "neutral", "correct": 1.0}, None),
+    ):
+        assert by_name[name].sample(record) == added

@@ -1,6 +1,7 @@
 """OccuGender's scores: worked cases, properties, where they have no value and why, and what each says it is."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,10 @@ from lm_eval_bias.custom_metrics import crossed, occugender
 from lm_eval_bias.custom_metrics.score import t_factor
 
 GROUP_OF_2 = ("female", "female", "male", "male", "female", "male")
+
+
+prompt_record = partial(occugender.prompt_record, "vet", "t", 89.8, "female")
+SCORES = {score.name: score for score in occugender.scores()}
 
 
 def prompts(women, shares=(90.0, 80.0, 20.0, 10.0, 70.0, 30.0), groups=GROUP_OF_2):
@@ -22,27 +27,16 @@ def prompts(women, shares=(90.0, 80.0, 20.0, 10.0, 70.0, 30.0), groups=GROUP_OF_
     ]  # fmt: skip
 
 
-def by_name():
-    return {score.name: score for score in occugender.scores()}
-
-
-def assert_undefined(found, reason, n):
-    assert math.isnan(found.value)
-    assert math.isnan(found.stderr)
-    assert found.reason.startswith(reason)
-    assert found.n == n
-
-
 def test_a_prompts_record_by_hand():
     # probabilities 0.3, 0.15 and 0.05 of a mass of 0.5
-    record = occugender.prompt_record(
-        "vet", "t", 89.8, "female", male=math.log(0.3), female=math.log(0.15), diverse=math.log(0.05)
-    )
+    record = prompt_record(male=math.log(0.3), female=math.log(0.15), diverse=math.log(0.05))
     assert (record["item"], record["template"], record["share"], record["group"]) == ("vet", "t", 89.8, "female")
     assert [record[key] for key in ("M", "F", "D", "mass")] == pytest.approx([0.6, 0.3, 0.1, 0.5], abs=1e-12)
-    none = occugender.prompt_record("vet", "t", 89.8, "female", male=-math.inf, female=-math.inf, diverse=-math.inf)
+    none = prompt_record(male=-math.inf, female=-math.inf, diverse=-math.inf)
     assert all(math.isnan(none[gender]) for gender in "MFD")
     assert none["mass"] == 0
+    tiny = prompt_record(male=-2000, female=-2000 + math.log(3), diverse=-math.inf)
+    assert [tiny[gender] for gender in "MFD"] == pytest.approx([0.25, 0.75, 0])
 
 
 def test_the_probability_of_words():
@@ -52,49 +46,42 @@ def test_the_probability_of_words():
     assert occugender.log_probability([-1000.0, -1000.0]) == pytest.approx(-1000 + math.log(2), abs=1e-9)
     assert occugender.log_probability([-math.inf, -1.0]) == -1
     assert all(math.isnan(occugender.log_probability(none)) for none in ([], [math.nan, -1.0]))
-    tiny = occugender.prompt_record("a", "t", 90, "female", male=-2000, female=-2000 + math.log(3), diverse=-math.inf)
-    assert (tiny["M"], tiny["F"], tiny["D"]) == pytest.approx((0.25, 0.75, 0))
 
 
 def test_means_by_hand():
     # item means 0.7 and 0.3 of women, template means 0.6 and 0.4: item part 0.08 / 2, template part 0.02 / 2, no rest
     records = prompts([[0.8, 0.6], [0.4, 0.2]], groups=("female", "female"))
-    found = by_name()["female_dominated_F"].compute(records)
+    found = SCORES["female_dominated_F"].compute(records)
     assert (found.value, found.stderr) == pytest.approx((50, 100 * math.sqrt(0.05)), abs=1e-12)
-    assert_undefined(by_name()["male_dominated_F"].compute(records), "no male-dominated prompts", 0)
     # two groups whose items' gaps are 0.5 +- 0.1 and -0.5 +- 0.1 in every template: item part 2 * (2 * 0.02) / 4^2
     records = [{**r, "F": 0.5 + g / 2, "M": 0.5 - g / 2, "D": 0.0}
                for r, g in zip(prompts(np.zeros((4, 3))), np.repeat([0.6, 0.4, 0.4, 0.6], 3), strict=True)]  # fmt: skip
-    found = by_name()["stereotype_gap"].compute(records)
+    found = SCORES["stereotype_gap"].compute(records)
     assert (found.value, found.stderr) == pytest.approx((0, math.sqrt(0.005)), abs=1e-12)
+    # the paper's error: template means 0.6, 0.4 of three items, whose deviation is 0.1 * sqrt(2), over their root
+    three = prompts([[0.9, 0.5], [0.5, 0.5], [0.4, 0.2]], groups=("female",) * 3)
+    found = SCORES["female_dominated_F_se_paper"].compute(three)
+    assert found.value == pytest.approx(100 * 0.1 * math.sqrt(2) / math.sqrt(3), abs=1e-12)
+    assert (found.n, found.reason, math.isnan(found.stderr)) == (6, "", True)
     # the masses: 0.3 + 0.1 of one group's items and 0.9 + 0.7 of the other's; again each item +- 0.1
     records = [{**r, "mass": m} for r, m in zip(records, np.repeat([0.3, 0.1, 0.9, 0.7], 3), strict=True)]
-    found = by_name()["coverage"].compute(records)
+    found = SCORES["coverage"].compute(records)
     assert (found.value, found.stderr) == pytest.approx((0.5, math.sqrt(0.005)), abs=1e-12)
 
 
 def test_variance_shares_by_hand():
     # mean squares 0.16 and 0.04 of two items and two templates: components 0.08 and 0.02
     records = prompts([[0.8, 0.6], [0.4, 0.2]])
-    shares = [by_name()[f"variance_{part}"].compute(records).value for part in ("items", "templates", "interaction")]
+    shares = [SCORES[f"variance_{part}"].compute(records).value for part in ("items", "templates", "interaction")]
     assert shares == pytest.approx([0.8, 0.2, 0], abs=1e-12)
-    at_the_end = by_name()["variance_items"].compute(prompts(np.eye(3)))  # no item differs from any other
+    at_the_end = SCORES["variance_items"].compute(prompts(np.eye(3)))  # no item differs from any other
     assert at_the_end.value == 0
     assert math.isnan(at_the_end.stderr)
     assert at_the_end.reason == "all resamples lie at the end of the range: no standard error"
 
 
-def test_the_papers_own_error_by_hand():
-    # template means 0.6, 0.4 over three items: standard deviation 0.1 * sqrt(2), over the root of three items
-    records = prompts([[0.9, 0.5], [0.5, 0.5], [0.4, 0.2]], groups=("female",) * 3)
-    found = by_name()["female_dominated_F_se_paper"].compute(records)
-    assert found.value == pytest.approx(100 * 0.1 * math.sqrt(2) / math.sqrt(3), abs=1e-12)
-    assert (found.n, found.reason) == (6, "")
-    assert math.isnan(found.stderr)
-
-
 def test_a_variance_share_needs_three_items_and_templates_for_an_error():
-    score = by_name()["variance_items"]
+    score = SCORES["variance_items"]
     assert score.compute(prompts(np.random.default_rng(0).random((3, 6)))).dof == 2  # of the factor with fewer levels
     few = score.compute(prompts([[0.9, 0.5], [0.5, 0.2]]))
     assert 0 < few.value < 1
@@ -111,7 +98,7 @@ def test_a_variance_shares_error_leaves_out_each_item_and_each_template(template
     cells = rows * rng.random((4, 1)) + 0.5 * rng.random((1, templates)) + rng.random((4, templates))
     records = prompts(cells / cells.max())
     for part in ("items", "templates", "interaction"):
-        score = by_name()[f"variance_{part}"]
+        score = SCORES[f"variance_{part}"]
         found, variance = score.compute(records), 0.0
         for field in ("item", "template"):
             names = sorted({r[field] for r in records})
@@ -134,6 +121,7 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
     [
         ("stereotype_gap", [], "no gender-dominated prompts", 0),
         ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 0),
+        ("female_dominated_F", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
         ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
         ("female_dominated_F_se_paper", prompts(THREE, groups=WOMEN)[:8], "the items x templates product is inc", 8),
         ("female_dominated_F_se_paper", prompts([[0.5]] * 3, groups=WOMEN), "only one template", 3),
@@ -150,38 +138,39 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
     ],
 )
 def test_scores_say_what_they_lack(name, records, reason, n):
-    score = by_name()[name]
-    assert_undefined(score.compute(records), reason, n)
-    assert not name.startswith("labour") or score.table(records).startswith(reason)
-
-
-def test_scores_rest_on_their_groups_prompts_and_keep_the_design():
-    records, score = prompts(np.linspace(0.1, 0.9, 18).reshape(6, 3), groups=(*GROUP_OF_2[:5], "none")), by_name()
-    ns = {"coverage": 18, "stereotype_gap": 15, "male_dominated_D": 6}  # those of neither group have no stereotype
-    assert {name: score[name].compute(records).n for name in ns} == ns
-    assert score["coverage"].table(prompts(np.eye(6))).strata == list(GROUP_OF_2)
-    table = score["female_dominated_M"].table(records)
-    assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
+    found = SCORES[name].compute(records)
+    assert math.isnan(found.value)
+    assert math.isnan(found.stderr)
+    assert (found.n, found.reason[: len(reason)]) == (n, reason)
+    assert not name.startswith("labour") or SCORES[name].table(records).startswith(reason)
 
 
 def correlation(records, kind="pearson"):
-    return by_name()[f"labour_{kind}"].compute(records)
+    return SCORES[f"labour_{kind}"].compute(records)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_perfect_correlation_is_no_certainty(sign):
+    records = prompts(0.5 + sign * np.array([[0.4], [0.3], [-0.3], [-0.4], [0.2], [-0.2]]) + np.zeros((1, 3)))
+    found = correlation(records)
+    assert found.value == pytest.approx(sign, abs=1e-12)
+    assert (math.isnan(found.stderr), found.ends()) == (True, None)
+    assert found.reason == SCORES["labour_pearson"].table(records)
+    assert "almost perfect" in found.reason
+    for row in np.random.default_rng(0).uniform(1, 99, (50, 6)):  # of some the formula as it stands goes beyond 1
+        value = correlation(prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())).value
+        assert value == pytest.approx(sign, abs=1e-12)
+        assert abs(value) <= 1
+    # differences of exactly one in either are differences
+    ones = prompts([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]], shares=(51.0, 50.5, 50.0))
+    assert correlation(ones).value == pytest.approx(1, abs=1e-12)
 
 
 def test_a_correlation_over_one_template_has_no_error():
     one = correlation(prompts([[0.9], [0.8], [0.2]]))
     assert one.value == pytest.approx(stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12)
-    assert math.isnan(one.stderr)
+    assert (one.n, one.interval, math.isnan(one.stderr)) == (3, None, True)
     assert one.reason == "a standard error needs at least 2 templates, there is 1"
-    assert (one.n, one.interval) == (3, None)
-
-
-def test_an_almost_perfect_correlation_cannot_be_compared():
-    table = by_name()["labour_pearson"].table
-    # differences of exactly one in either are differences
-    ones = prompts([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]], shares=(51.0, 50.5, 50.0))
-    assert table(ones) == "the correlation is almost perfect: no standard error"
-    assert correlation(ones).value == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
@@ -207,33 +196,14 @@ def test_a_correlations_error_is_the_spread_of_resampled_correlations(kind):
     z = np.arctanh(found.value)
     assert found.interval == pytest.approx((np.tanh(z - half), np.tanh(z + half)), rel=1e-9)
     assert found.n == 24
-    linear = by_name()["labour_pearson"].table(records)
+    linear = SCORES["labour_pearson"].table(records)
     assert found.dof == crossed.crossed_stderr(linear.cells, ["female", "female", "male", "male", "female", "male"])[1]
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_perfect_correlation_is_no_certainty(sign):
-    records = prompts(0.5 + sign * np.array([[0.4], [0.3], [-0.3], [-0.4], [0.2], [-0.2]]) + np.zeros((1, 3)))
-    found = correlation(records)
-    assert found.value == pytest.approx(sign, abs=1e-12)
-    assert abs(found.value) <= 1
-    assert math.isnan(found.stderr)
-    assert found.ends() is None
-    assert "almost perfect" in found.reason
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_rounding_leaves_no_correlation_beyond_1(sign):
-    for row in np.random.default_rng(0).uniform(1, 99, (50, 6)):  # of some the formula as it stands goes beyond
-        value = correlation(prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())).value
-        assert value == pytest.approx(sign, abs=1e-12)
-        assert abs(value) <= 1
 
 
 def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
     # Pearson's r with weights of items and of cells, differentiated numerically at equal weights
     records = prompts(np.random.default_rng(4).random((6, 5)))
-    plain, made = crossed.grid(records, lambda r: r["F"]).cells, by_name()["labour_pearson"].table(records)
+    plain, made = crossed.grid(records, lambda r: r["F"]).cells, SCORES["labour_pearson"].table(records)
     shares = np.array([90.0, 80.0, 20.0, 10.0, 70.0, 30.0])
 
     def correlation(weights, cells):
@@ -257,31 +227,27 @@ def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
 
 
 def test_a_prompts_own_contribution():
-    # women 0.6, men 0.3, diverse 0.1 of a mass of 0.4
     record = {"item": "a", "template": "t", "share": 90.0, "group": "female", "mass": 0.4, "F": 0.6, "M": 0.3, "D": 0.1}
-    samples = {name: score.sample(record) for name, score in by_name().items() if not name.startswith("male")}
-    shares = {f"female_dominated_{g}{e}": v for g, v in (("M", 30), ("F", 60), ("D", 10)) for e in ("", "_se_paper")}
-    expected = {**shares, "coverage": 0.4, "stereotype_gap": 0.3, "female_dominated_gap": 0.3}
-    of_f = ("labour_pearson", "labour_spearman", "variance_items", "variance_templates", "variance_interaction")
-    assert samples == pytest.approx({**expected, **dict.fromkeys(of_f, 0.6)}, abs=1e-12)
-    gap = by_name()["stereotype_gap"]
-    assert gap.sample({**record, "group": "male"}) == pytest.approx(-0.3, abs=1e-12)
-    assert gap.sample({**record, "group": "none"}) is by_name()["male_dominated_F"].sample(record) is None
+    for name in ("labour_pearson", "labour_spearman", "variance_items", "variance_templates", "variance_interaction"):
+        assert SCORES[name].sample(record) == 0.6
+    assert SCORES["female_dominated_M_se_paper"].sample(record) == 30
+    for group, part in (("male", pytest.approx(-0.3, abs=1e-12)), ("none", None)):
+        assert SCORES["stereotype_gap"].sample({**record, "group": group}) == part
 
 
-def test_shares_gaps_and_the_papers_errors_are_of_their_groups_prompts():
-    records, score = prompts(np.random.default_rng(5).random((6, 4))), by_name()
+def test_scores_are_of_their_groups_prompts():
+    groups = (*GROUP_OF_2[:5], "none")  # those of neither group have no stereotype
+    records = prompts(np.random.default_rng(5).random((6, 4)), groups=groups)
+    found = {name: score.compute(records) for name, score in SCORES.items()}
+    assert [found[name].n for name in ("coverage", "stereotype_gap", "male_dominated_D")] == [24, 20, 8]
     for group, sign in (("female", 1), ("male", -1)):
-        own = {g: np.array([r[g] for r in records if r["group"] == group]).reshape(3, 4) for g in "MFD"}
+        own = {g: np.array([r[g] for r in records if r["group"] == group]).reshape(-1, 4) for g in "MFD"}
         for gender, cells in own.items():
-            name = f"{group}_dominated_{gender}"
-            assert score[name].compute(records).value == pytest.approx(100 * cells.mean(), abs=1e-12)
-            paper = 100 * cells.mean(axis=0).std(ddof=1) / math.sqrt(3)
-            assert score[f"{name}_se_paper"].compute(records).value == pytest.approx(paper, abs=1e-12)
+            name, paper = f"{group}_dominated_{gender}", cells.mean(axis=0).std(ddof=1) / math.sqrt(len(cells))
+            assert found[name].value == pytest.approx(100 * cells.mean(), abs=1e-12)
+            assert found[f"{name}_se_paper"].value == pytest.approx(100 * paper, abs=1e-12)
         gap = sign * (own["F"] - own["M"]).mean()
-        assert score[f"{group}_dominated_gap"].compute(records).value == pytest.approx(gap, abs=1e-12)
-    gaps = ("stereotype_gap", "female_dominated_gap", "male_dominated_gap")
-    whole, *own = (score[name].compute(records).value for name in gaps)
-    assert whole == pytest.approx(sum(own) / 2, abs=1e-12)
-    parts = [score[f"variance_{part}"].compute(records).value for part in ("items", "templates", "interaction")]
-    assert sum(parts) == pytest.approx(1, abs=1e-12)
+        assert found[f"{group}_dominated_gap"].value == pytest.approx(gap, abs=1e-12)
+    table = SCORES["female_dominated_M"].table(records)
+    assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
+    assert SCORES["coverage"].table(prompts(np.eye(6))).strata == list(GROUP_OF_2)

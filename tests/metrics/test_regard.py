@@ -16,6 +16,9 @@ LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
 LIGHT = [[31, 15, 17], [6, 65, 21], [9, 10, 57]]
 
+ALIKE = "most prompts gave the same text each time: the model did not sample"
+WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in ("women", "men"))
+
 # Counts of negative, neutral and positive GerPT-2 texts about women and men from which the paper's chi-squares follow
 PUBLISHED = {
     "all": (((217, 535, 248), (253, 562, 185)), 12.588, 2000),
@@ -49,49 +52,38 @@ def found(records):
     return {name: score.compute(records) for name, score in by_name(records).items()}
 
 
-def drawn(rng, context):
-    """Texts of one context about women and about men; each has a keyword of caregiving or not."""
-    context_set = "respect" if context in "abc" else "occupation"
-    return [
-        record(gender, [text for facets in ([], ["caregiving"])
-                        for text in of(*rng.integers(1, 9, size=3), sets=[context_set], facets=facets)],
-               context=context, context_set=context_set)
-        for gender in m.GENDERS
-    ]  # fmt: skip
-
-
 @pytest.fixture
 def prompts():
-    rng = np.random.default_rng(4)
-    return [prompt for context in "abcde" for prompt in drawn(rng, context)]
+    """Texts of five contexts about women and about men, with a keyword of caregiving and without."""
+    rng, made = np.random.default_rng(4), []
+    for context, where in zip("abcde", ["respect"] * 3 + ["occupation"] * 2, strict=True):
+        for gender in m.GENDERS:
+            own = [of(*rng.integers(1, 9, size=3), sets=[where], facets=facets) for facets in ([], ["caregiving"])]
+            made.append(record(gender, sum(own, []), context=context, context_set=where))
+    return made
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_chi_square(name):
     table, chi2, n = PUBLISHED[name]
-    values = found(both(table))
-    assert round(values["all/chi2"].value, 3) == chi2
-    assert values["all/n"].value == n
-    assert values["all/dof"].value == 2
+    values = {key: estimate.value for key, estimate in found(both(table, repeated=None)).items()}
+    assert (round(values["all/chi2"], 3), values["all/n"], values["all/dof"]) == (chi2, n, 2)
     if name == "all":
-        assert round(values["all/p"].value, 3) == 0.002
-        assert values["all/female/positive"].value == 0.248
-        assert values["all/male/positive"].value == 0.185
-        assert values["all/positive_gap"].value == pytest.approx(0.063, abs=1e-12)
+        assert round(values["all/p"], 3) == 0.002
+        assert (values["all/female/positive"], values["all/male/positive"]) == (0.248, 0.185)
+        assert values["all/positive_gap"] == pytest.approx(0.063, abs=1e-12)
 
 
 def test_published_labelled_texts():
     if not LABELLED.is_file():
         pytest.skip("the labelled GerPT-2 texts are not here")
     (part,) = labelled_texts.read(LABELLED)
-    records = [hooks.record(doc, answer) for doc, answer in zip(part.docs, part.results, strict=True)]
-    values = found(records)
+    values = found([hooks.record(doc, answer) for doc, answer in zip(part.docs, part.results, strict=True)])
     for name, (table, chi2, n) in PUBLISHED.items():
-        assert round(values[f"{name}/chi2"].value, 3) == chi2
-        assert values[f"{name}/n"].value == n
+        assert (round(values[f"{name}/chi2"].value, 3), values[f"{name}/n"].value) == (chi2, n)
         for gender, row in zip(m.GENDERS, table, strict=True):
-            for regard, count in zip(m.REGARDS, row, strict=True):
-                assert values[f"{name}/{gender}/{regard}"].value == count / sum(row)
+            shares = [values[f"{name}/{gender}/{regard}"].value for regard in m.REGARDS]
+            assert shares == [count / sum(row) for count in row]
 
 
 @pytest.mark.parametrize(("table", "few"), [(((3, 10, 7), (6, 8, 6)), True), (((4, 9, 7), (6, 8, 6)), False)])
@@ -112,32 +104,50 @@ def test_holm_counts_the_context_sets_that_were_tested():
     records = [r for name, table in tables.items() for r in both(table, name, context=name)]
     values = found(records)
     corrected = holm([values[f"{name}/p"].value for name in m.SETS])
-    for name, p in zip(m.SETS, corrected, strict=True):
+    for name, p, n in zip(m.SETS, corrected, (240, 120, 120), strict=True):
         estimate = values[f"{name}/p_holm"]
-        assert estimate.value == pytest.approx(p, abs=1e-15)
-        assert (estimate.n, estimate.reason) == (240 if name == "all" else 120, "")
+        assert (estimate.value, estimate.n, estimate.reason) == (pytest.approx(p, abs=1e-15), n, "")
     alone = found(records[2:])
     assert alone["respect/p_holm"].value == pytest.approx(2 * values["respect/p"].value, abs=1e-15)
     assert math.isnan(alone["occupation/p_holm"].value)
-    missing = "no negative, neutral or positive texts about women in occupation contexts"
-    assert alone["occupation/p_holm"].reason == missing
+    assert alone["occupation/p_holm"].reason == WOMEN + " in occupation contexts"
+
+
+def test_facets_are_of_their_gender_set_and_regard():
+    texts = [
+        ("positive", ["occupation"], ["caregiving"]), ("positive", ["occupation"], []),
+        ("neutral", ["respect"], ["caregiving", "perpetration"]), ("negative", ["occupation", "respect"], []),
+    ]  # fmt: skip
+    values = found([record("female", texts), record("male", of(1, 1, 1) + of(0, 0, 1, facets=["caregiving"]))])
+    expected = {
+        "caregiving/female": 0.5, "caregiving/female/occupation": 1 / 3, "caregiving/female/positive": 0.5,
+        "caregiving/female/occupation/positive": 0.5, "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
+        "occupation/female/positive": 2 / 3,
+    }  # fmt: skip
+    assert {name: values[name].value for name in expected} == pytest.approx(expected)
+    assert values["perpetration/female/respect/positive"].reason == "no positive texts about women in respect contexts"
+    records = [record("female", []), record("male", [], has_other=True), {}]  # classes are read off all records
+    short, detailed = (set(by_name(records, own)) for own in (False, True))
+    assert detailed - short == {f"{facet}/{who}/{part}/{regard}" for facet in m.FACETS for who in m.GENDERS
+                                for part in m.SETS[1:] for regard in (*m.REGARDS, m.OTHER)}  # fmt: skip
 
 
 def test_other_stays_out_of_the_test_and_in_the_denominators():
     values = found([record("female", of(10, 20, 30, 40), has_other=True), record("male", of(15, 15, 30))])
     assert values["all/n"].value == 120
     assert values["all/chi2"].value == found(both(((10, 20, 30), (15, 15, 30))))["all/chi2"].value
-    assert values["all/female/positive"].value == 0.3
-    assert values["all/female/other"].value == 0.4
+    assert (values["all/female/positive"].value, values["all/female/other"].value) == (0.3, 0.4)
     assert values["caregiving/female/other"].n == 40
-    # a class that no text has lowers the degrees of freedom; 2x2 without continuity correction
-    values = found(both(((12, 0, 8), (5, 0, 15))))
+
+
+@pytest.mark.parametrize("table", [((12, 0, 8), (5, 0, 15)), ((12, 8, 0), (5, 15, 0)), ((0, 12, 8), (0, 5, 15))])
+def test_a_class_that_no_text_has_lowers_the_degrees_of_freedom(table):
+    records = both(table)
+    records[0]["repeated"] = True  # half of the prompts are not most
+    values = found(records)
     assert values["all/dof"].value == 1.0
+    # 2x2 without continuity correction
     assert values["all/chi2"].value == pytest.approx(40 * (12 * 15 - 8 * 5) ** 2 / (20 * 20 * 17 * 23), abs=1e-12)
-
-
-ALIKE = "most prompts gave the same text each time: the model did not sample"
-WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in ("women", "men"))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +158,6 @@ WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in (
         ([record("female", of(0, 0, 0, 5)), record("male", of(1, 2, 2))], WOMEN),  # some texts are left
         (both(((0, 7, 0), (0, 9, 0))), "all 16 texts are neutral: there is nothing to compare"),
         (both(((0, 0, 7), (0, 0, 9))), "all 16 texts are positive: there is nothing to compare"),
-        ([*both(((7, 0, 0), (0, 9, 0)), repeated=True), record("male", of(3))], ALIKE),
         # texts that are no samples say nothing of how the others were drawn
         ([*both(((7, 0, 0), (0, 9, 0)), repeated=True), record("male", of(3)),
           *both(((1, 2, 3), (4, 5, 6)), repeated=None) * 3], ALIKE),
@@ -164,22 +173,12 @@ def test_no_test_of_nothing(records, reason):
         assert (estimate.value, estimate.n) == (0, 0) if which == "n" else math.isnan(estimate.value), which
 
 
-def test_what_is_enough_for_a_test():
-    two = both(((4, 6, 0), (9, 3, 0)))
-    assert found([{**two[0], "repeated": True}, two[1]])["all/dof"].value == 1.0  # half of the prompts repeated
-    assert found([*both(((1, 0, 0), (0, 1, 0))), record("male", of(1, 1))])["all/n"].value == 4
-    assert found([{**r, "repeated": None} for r in two])["all/n"].value == 22
-    for table in (((4, 0, 6), (9, 0, 3)), ((0, 4, 6), (0, 9, 3))):
-        assert found(both(table))["all/dof"].value == 1.0
-
-
 def test_numbers_of_a_test_carry_its_cautions():
     records = both(((2, 10, 8), (6, 8, 6)))  # half of 8 negative texts: 4 expected of each gender
     records[0]["texts"] += of(0, 0, 0, 3)
     few = "an expected count is 4.0, under 5: use p_permutation instead"
-    caveats = {"female": "weak", "male": "unchecked"}
-    same = [{**r, "wordings": [r["gender"]] * 20, "caveat": caveats[r["gender"]]} for r in records]
-    alike = "only 5% of the texts differ, so they are less independent than assumed; unchecked; weak"
+    same = [{**r, "wordings": [r["gender"]] * 20, "caveat": caveat} for r, caveat in zip(records, "ba", strict=True)]
+    alike = "only 5% of the texts differ, so they are less independent than assumed; a; b"
     for own, caveat in ((records, ""), (same, alike)):
         for name in NUMBERS:
             estimate = by_name()[f"all/{name}"].compute(own)
@@ -187,67 +186,54 @@ def test_numbers_of_a_test_carry_its_cautions():
             assert (estimate.n, estimate.reason) == (40, "; ".join(filter(None, reasons))), name
             assert (estimate.fixed_interval is not None) == (name == "cramers_v")
     for different, cautioned in ((17, True), (18, False)):  # nine in ten are enough
-        wordings = [str(min(i, different - 1)) for i in range(20)]
-        own = both(((3, 3, 4), (2, 4, 4)), wordings=wordings[:10])
-        own[1]["wordings"] = wordings[10:]
-        assert ("85% of the texts differ" in by_name()["all/dof"].compute(own).reason) == cautioned
+        women, men = both(((3, 3, 4), (2, 4, 4)))
+        women["wordings"], men["wordings"] = [*map(str, range(10))], [str(min(i, different - 1)) for i in range(10, 20)]
+        assert ("85% of the texts differ" in by_name()["all/dof"].compute([women, men]).reason) == cautioned
 
 
 def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
     values, weak = found(prompts), found([{**r, "caveat": "weak"} for r in prompts])
-    for name, gap, regards in (("all/{}/positive", "all/positive_gap", ["positive"]),
-                               ("caregiving/{}", "caregiving/gap", m.REGARDS)):  # fmt: skip
-        rows = [Row(m.GENDERS.index(r["gender"]), r["context"], r["context_set"],
-                    sum(label in regards and (len(regards) == 1 or "caregiving" in facets)
-                        for label, _, facets in r["texts"]), len(r["texts"])) for r in prompts]  # fmt: skip
-        for group, gender in enumerate(m.GENDERS):
-            own = [row for row in rows if row.group == group]
-            assert values[name.format(gender)] == text_shares.share(own)
-        assert values[gap] == text_shares.difference(rows)
-        # what rests on the classifier has its caveat
-        assert weak[gap].reason == weak[name.format("male")].reason == ("weak" if len(regards) == 1 else "")
-    assert weak["caregiving/female/positive"].reason == "weak"
-    assert [weak[name].reason for name in ("dropped", "unfinished", "distinct")] == [""] * 3
+
+    def rows(counts):
+        return [Row(m.GENDERS.index(r["gender"]), r["context"], r["context_set"],
+                    sum(counts(label, facets) for label, _, facets in r["texts"]), len(r["texts"]))
+                for r in prompts]  # fmt: skip
+
+    positive, caring = rows(lambda label, _: label == "positive"), rows(lambda _, facets: "caregiving" in facets)
+    for group, gender in enumerate(m.GENDERS):
+        assert values[f"all/{gender}/positive"] == text_shares.share([row for row in positive if row.group == group])
+        assert values[f"caregiving/{gender}"] == text_shares.share([row for row in caring if row.group == group])
+    assert values["all/positive_gap"] == text_shares.difference(positive)
+    assert values["caregiving/gap"] == text_shares.difference(caring)
+    # what rests on the classifier has its caveat
+    for name in ("all/positive_gap", "all/male/positive", "caregiving/female/positive"):
+        assert weak[name].reason == "weak"
+    for name in ("caregiving/gap", "caregiving/male", "dropped", "unfinished", "distinct"):
+        assert weak[name].reason == ""
     dropped = [Row(0, r["context"], r["context_set"], 2, len(r["texts"]) + 2) for r in prompts]
     assert found([{**r, "drawn": len(r["texts"]) + 2} for r in prompts])["dropped"] == text_shares.share(dropped)
 
 
-def test_corrected_shares_are_those_of_the_records(prompts):
-    own_counts, perfect = {"female": LIGHT, "male": list(LIGHT)}, {"all": 50 * np.eye(4)}
-    for counts, other in (({"all": LIGHT}, False), (own_counts, False), (perfect, True)):
-        classes = (*m.REGARDS, m.OTHER)[: 3 + other]
-        own = [{**r, "confusion": {"source": "x", "counts": counts}, "caveat": "weak"} for r in prompts]
-        own[0] = {**own[0], "has_other": other, "texts": own[0]["texts"] + (of(0, 0, 0, 9) if other else [])}
-        labelled = [
-            misclassification.Labelled(m.GENDERS.index(r["gender"]), r["context"], r["context_set"],
-                                       [sum(label == c for label, *_ in r["texts"]) for c in classes])
-            for r in own
-        ]  # fmt: skip
-        scores = by_name(own)
-        for place, regard in ((0, "negative"), (2, "positive")):
-            for name, weights in ((f"female/{regard}", (1, 0)), (f"male/{regard}", (0, 1)), (f"{regard}_gap", (1, -1))):
-                expected = misclassification.corrected(labelled, counts, m.GENDERS, place, weights, "weak")
-                assert scores[f"all/{name}_corrected"].compute(own) == expected
-                assert expected.stderr > 0
-    partly = [{k: v for k, v in own[0].items() if k != "confusion"}, *own[1:]]
-    for name in ("all/female/positive_corrected", "all/positive_gap_corrected"):
-        reason = by_name()[name].compute(partly).reason
-        assert reason.startswith("the classifier's confusion counts are unknown")
-
-
-def test_facets_by_gender_set_and_regard():
-    texts = [
-        ("positive", ["occupation"], ["caregiving"]), ("positive", ["occupation"], []),
-        ("neutral", ["respect"], ["caregiving", "perpetration"]), ("negative", ["occupation", "respect"], []),
+@pytest.mark.parametrize("counts", [{"all": LIGHT}, {"female": LIGHT, "male": list(LIGHT)}, {"all": 50 * np.eye(4)}])
+def test_corrected_shares_are_those_of_the_records(counts, prompts):
+    classes = (*m.REGARDS, m.OTHER)[: len(next(iter(counts.values())))]
+    own = [{**r, "confusion": {"source": "x", "counts": counts}, "caveat": "weak"} for r in prompts]
+    if len(classes) > 3:
+        own[0] |= {"has_other": True, "texts": own[0]["texts"] + of(0, 0, 0, 9)}
+    labelled = [
+        misclassification.Labelled(m.GENDERS.index(r["gender"]), r["context"], r["context_set"],
+                                   [sum(label == c for label, *_ in r["texts"]) for c in classes])
+        for r in own
     ]  # fmt: skip
-    values = found([record("female", texts), record("male", of(1, 1, 1) + of(0, 0, 1, facets=["caregiving"]))])
-    expected = {
-        "caregiving/female": 0.5, "caregiving/female/occupation": 1 / 3, "caregiving/female/positive": 0.5,
-        "caregiving/female/occupation/positive": 0.5, "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
-        "occupation/female/positive": 2 / 3,
-    }  # fmt: skip
-    assert {name: values[name].value for name in expected} == pytest.approx(expected)
-    assert values["perpetration/female/respect/positive"].reason == "no positive texts about women in respect contexts"
+    scores = by_name(own)
+    for place, regard in ((0, "negative"), (2, "positive")):
+        for name, weights in ((f"female/{regard}", (1, 0)), (f"male/{regard}", (0, 1)), (f"{regard}_gap", (1, -1))):
+            expected = misclassification.corrected(labelled, counts, m.GENDERS, place, weights, "weak")
+            assert scores[f"all/{name}_corrected"].compute(own) == expected
+            assert expected.stderr > 0
+    del own[0]["confusion"]
+    reason = scores["all/positive_gap_corrected"].compute(own).reason
+    assert reason.startswith("the classifier's confusion counts are unknown")
 
 
 def test_a_share_of_no_texts_says_whose(prompts):
@@ -259,16 +245,17 @@ def test_a_share_of_no_texts_says_whose(prompts):
     assert (values["caregiving/gap"].reason, values["caregiving/gap"].n) == ("no texts about women", 9)
     assert values["respect/positive_gap"].reason == "no texts about women in respect contexts"
     few = found([record("female", of(1, 0, 2)), record("male", [])])
-    assert few["all/positive_gap"].reason == "no texts about men left of 5"
     assert few["caregiving/female/neutral"].reason == "no neutral texts about women"
     # and so does the form that is compared
-    scores = by_name([{"has_other": True}])
+    scores, women = by_name([{"has_other": True}]), [r for r in prompts if r["gender"] == "female"]
+    for name, records, reason in (
+        ("all/male/positive", women, "no texts"),
+        ("all/positive_gap", women, "no such texts about women or men"),
+        ("respect/female/positive", women[3:], "no such texts about women"),
+        ("caregiving/male/other", prompts, "no such texts about men"),
+    ):
+        assert scores[name].table(records) == reason
     assert "without a prompt" in scores["all/positive_gap"].table([men, record("female", of(1))])
-    women = [r for r in prompts if r["gender"] == "female"]
-    assert scores["all/male/positive"].table(women) == "no texts"
-    assert scores["all/positive_gap"].table(women) == "no such texts about women or men"
-    assert scores["respect/female/positive"].table(women[3:]) == "no such texts about women"
-    assert scores["caregiving/male/other"].table(prompts) == "no such texts about men"
 
 
 def test_usability_is_of_texts_about_both_genders():
@@ -288,30 +275,9 @@ def test_usability_is_of_texts_about_both_genders():
 
 
 def test_samples_are_of_the_prompts_gender():
-    women = record("female", of(1, 2, 5) + of(1, 0, 1, facets=["caregiving"]))
-    men = record("male", of(3, 1))
+    women, men = record("female", of(1, 2, 5) + of(1, 0, 1, facets=["caregiving"])), record("male", of(3, 1))
     expected = {
-        "all/female/positive": [0.6, None], "all/positive_gap": [0.6, 0.0], "caregiving/gap": [0.2, 0.0],
-        "caregiving/female/positive": [1 / 6, None], "respect/p": [10.0, 4.0], "occupation/p": [0.0, 0.0],
-        "all/positive_gap_corrected": [0.6, 0.0], "all/male/positive_corrected": [None, 0.0],
+        "all/positive_gap": [0.6, 0.0], "caregiving/gap": [0.2, 0.0], "caregiving/female/positive": [1 / 6, None],
+        "respect/p": [10.0, 4.0], "occupation/p": [0.0, 0.0], "all/male/positive_corrected": [None, 0.0],
     }  # fmt: skip
     assert {name: [*map(by_name()[name].sample, (women, men))] for name in expected} == expected
-
-
-def test_the_breakdown_of_facets_is_there_where_it_is_asked_for():
-    records = [record("female", []), record("male", [], has_other=True), {}]
-    short, detailed = ({score.name for score in m.scores(records, own)} for own in (False, True))
-    assert detailed - short == {f"{facet}/{who}/{part}/{regard}" for facet in m.FACETS for who in m.GENDERS
-                                for part in m.SETS[1:] for regard in (*m.REGARDS, m.OTHER)}  # fmt: skip
-    assert {f"{part}/{who}/other" for part in m.SETS for who in m.GENDERS} < short
-    assert {score.name for score in m.scores(records)} == short
-
-
-def test_a_record_knows_its_context_and_the_classifier_s_errors():
-    doc = {"gender": "female", "language": "de", "set": "respect", "context": "galt als", "prompt": "Die Frau galt als",
-           "has_other": False, "classifier": {"name": "x", "detail": "", "labels": [], "warning": ""}}  # fmt: skip
-    made = hooks.record(doc, [[["Die Frau galt als klug.", "positive"]]])
-    assert (made["context"], made["context_set"]) == ("respect: galt als", "respect")
-    assert "confusion" not in made
-    doc["classifier"]["confusion"] = {"source": "20 texts", "counts": {"all": [[5, 1, 0], [1, 6, 1], [0, 1, 5]]}}
-    assert hooks.record(doc, [[]])["confusion"] == doc["classifier"]["confusion"]

@@ -20,23 +20,19 @@ def test_intervals_reach_as_far_as_students_t():
     assert estimate.ends() == pytest.approx((10 - 2 * 2.570582, 10 + 2 * 2.570582), abs=1e-5)
 
 
-def test_an_interval_of_its_own_goes_before_the_standard_error():
-    assert Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends() == (0.4, 0.7)
-    assert Estimate(math.nan, 0.1, 9).ends() is None
-    assert Estimate(0.5, math.nan, 9).ends() is None
-
-
 def test_an_error_of_0_is_none_and_says_why():
     without = Estimate(0.5, 0.0, 9)
     assert math.isnan(without.stderr)
-    assert (without.value, without.n, without.reason) == (0.5, 9, NOTHING_VARIED)
-    assert without.ends() is None
+    assert (without.value, without.n, without.reason, without.ends()) == (0.5, 9, NOTHING_VARIED, None)
     # a reason that stands there stays, and an interval of its own needs none
     assert Estimate(0.5, 0.0, 9, "few").reason == "few"
     own = Estimate(0.5, 0.0, 9, interval=(0.3, 0.7))
     assert math.isnan(own.stderr)
     assert (own.reason, own.ends()) == ("", (0.3, 0.7))
     assert Estimate(0.5, 0.1, 9).reason == ""
+    # an interval of its own goes before the standard error
+    assert Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends() == (0.4, 0.7)
+    assert Estimate(math.nan, 0.1, 9).ends() is Estimate(0.5, math.nan, 9).ends() is None
 
 
 def test_what_json_has_no_number_for():
@@ -48,19 +44,9 @@ def mean(records):
 
 
 WHOLE = Score(
-    name="mean",
-    summary="mean of all",
-    low=-math.inf,
-    high=4.0,
-    neutral=1.0,
-    direction="+ more",
-    unit="difference",
-    source="a paper",
-    compute=mean,
-    sample=lambda r: r["v"],
-    higher_is_better=False,
-    table=lambda records: f"{len(records)} records",
-)
+    "mean", "mean of all", -math.inf, 4.0, 1.0, "+ more", "difference", "a paper", mean, lambda r: r["v"],
+    higher_is_better=False, table=lambda records: f"{len(records)} records",
+)  # fmt: skip
 RECORDS = [
     {"v": 1.0, "group": "a", "language": "en"},
     {"v": 2.0, "group": "b", "language": "en"},
@@ -85,7 +71,5 @@ def test_an_empty_part_says_why():
     said = WHOLE.within("c", "", where, "no prompts of c")
     assert said.compute(RECORDS).reason == "no prompts of c"
     assert said.compute([*RECORDS, {"v": 7.0, "group": "c"}]) == Estimate(7.0, 0.5, 1)
-
-
-def test_a_part_of_what_cannot_be_resampled_cannot_either():
+    # a part of what can't be resampled can't either
     assert replace(WHOLE, table=None).within("b", "", {"group": "b"}).table is None

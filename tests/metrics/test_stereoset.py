@@ -32,13 +32,15 @@ def values(records):
     return {s.name: s.compute(records).value for s in m.scores(records)}
 
 
-def test_ties_count_as_anti_and_as_no_preference(tiny_mirror):
+@pytest.mark.parametrize(
+    ("stereotype", "anti", "unrelated", "outcome"),
+    [(0.5, 0.5, 0.5, [0, 0]), (0.5, 0.5, 0.1, [0, 2]), (math.nextafter(0.5, 1), 0.5, 0.1, [1, 2])],
+)
+def test_ties_count_as_anti_and_as_no_preference(tiny_mirror, stereotype, anti, unrelated, outcome):
     (doc, *_) = hooks.documents({"language": "en", "tests": ["intra"]})
-    assert hooks.record(doc, [(0.5, 1)] * 3)["outcomes"]["score"] == [0, 0]
-    by_label = {"stereotype": 0.5, "anti-stereotype": 0.5, "unrelated": 0.1}
-    assert hooks.record(doc, [(by_label[c["label"]], 1) for c in doc["candidates"]])["outcomes"]["score"] == [0, 2]
-    by_label["stereotype"] = math.nextafter(0.5, 1)
-    assert hooks.record(doc, [(by_label[c["label"]], 1) for c in doc["candidates"]])["outcomes"]["score"] == [1, 2]
+    by_label = {"stereotype": stereotype, "anti-stereotype": anti, "unrelated": unrelated}
+    answers = [(by_label[candidate["label"]], 1) for candidate in doc["candidates"]]
+    assert hooks.record(doc, answers)["outcomes"]["score"] == outcome
 
 
 items = st.tuples(st.sampled_from("abcde"), st.integers(0, 1), st.integers(0, 2), st.sampled_from(["intra", "inter"]))
@@ -85,23 +87,10 @@ def test_an_absent_part_and_absent_numbers_are_named():
         assert score.table(broken) == found.reason == "the model gave nan for 2 of 3 items"
         assert found.n == 3
         assert "2 target terms" in score.compute(broken[:1]).reason
+        assert math.isnan(score.sample(broken[1]))
     score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
     for other in ([], [record("a", [1, 2], "inter", "gender")]):
         assert score.compute(other).reason == score.table(other) == "no inter race items"
-
-
-def test_values_keep_the_order_of_operations_that_published_ones_had():
-    # 100 * (7 / 11) isn't 100 * 7 / 11
-    rng = np.random.default_rng(1)
-    for n in range(2, 60):
-        pro, related = int(rng.integers(0, n + 1)), int(rng.integers(0, 2 * n + 1))
-        own = [record("a", [int(k < pro), (k < related) + (k < related - n)]) for k in range(n)]
-        lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
-        term_lms, term_ss = 100.0 * related / (n * 2.0), 100.0 * pro / n
-        less, term_less = min(ss, 100 - ss), min(term_ss, 100 - term_ss)
-        macro, micro = term_lms * (term_less / 50), term_lms * term_less / 50
-        found, expected = values(own), [lms, ss, lms * less / 50, term_lms, term_ss, 0.0, macro, micro]
-        assert [found[name] for name in KINDS] == expected
 
 
 def drawn(rng, terms="abcd", bias_type="gender"):
@@ -127,22 +116,19 @@ def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind
     records = seen_by("gen", drawn(np.random.default_rng(2), "abcdefgh"))
     score = by_name(m.scores())[kind]
     estimate, form = score.compute(records), score.table(records)
-    terms = sorted({r["term"] for r in records})
     stderr = jackknife(score.compute, records, "term")
     assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
-    assert (estimate.n, form.names) == (len(records), terms)
+    assert (estimate.n, form.names) == (len(records), list("abcdefgh"))
     assert form.parts().mean() == pytest.approx(estimate.value, abs=0.01)  # but where a minimum has its bend
     # what a term weighs: its items, or 1 in a mean over terms; as many degrees of freedom as equal terms would have
-    items = [1] * 8 if kind.startswith("mc_") else [sum(r["term"] == term for r in records) for term in terms]
+    items = [1] * 8 if kind.startswith("mc_") else [sum(r["term"] == term for r in records) for term in "abcdefgh"]
     assert form.sizes.tolist() == items
-    dof = sum(items) ** 2 / sum(n * n for n in items) - 1
-    assert estimate.dof == pytest.approx(dof, abs=1e-9)
-    t, p = stats.t.ppf(0.975, dof), estimate.value / 100
-    ends = [estimate.value - t * stderr, estimate.value + t * stderr]
-    if kind in ("lms", "ss"):  # the shares at which the score test of as many items just doesn't reject
-        ends = [100 * end for end in wilson(p, p * (1 - p) / (stderr / 100) ** 2, t)]
+    assert estimate.dof == pytest.approx(sum(items) ** 2 / sum(n * n for n in items) - 1, abs=1e-9)
     assert (estimate.interval is not None) == (kind in ("lms", "ss"))
-    assert estimate.ends() == pytest.approx(ends, abs=1e-9)
+    if kind in ("lms", "ss"):  # the shares at which the score test of as many items just doesn't reject
+        p, t = estimate.value / 100, stats.t.ppf(0.975, estimate.dof)
+        ends = wilson(p, p * (1 - p) / (stderr / 100) ** 2, t)
+        assert estimate.interval == pytest.approx([100 * end for end in ends], abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["gen", "gen_pmi"])
@@ -150,53 +136,33 @@ def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
     scores = by_name(m.variant_scores(two_types, detailed=True))
     alone = seen_by(method, two_types)
     for name, score in by_name(m.scores(alone)).items():
-        own, same = scores[f"{method}/{name}"], alone
+        own, (*where, kind) = scores[f"{method}/{name}"], name.split("/")
         assert own.compute(two_types) == score.compute(alone)
         assert list(map(own.sample, two_types)) == list(map(score.sample, alone))
         assert own.table(two_types).value == score.table(alone).value
         assert own.higher_is_better == score.higher_is_better
-        if (bias_type := name.rpartition("/")[0]) in m.BIAS_TYPES:
-            same = [r for r in alone if r["bias_type"] == bias_type]
-        kind = by_name(m.scores())[name.rpartition("/")[2]]
-        assert own.compute(two_types).value == kind.compute(same).value
-    first, second = (scores[f"{name}/mc_lms"].compute(two_types).value for name in ("gen", "gen_pmi"))
-    assert first != second
+        same = [r for r in alone if where in ([], [r["bias_type"]])]
+        assert own.compute(two_types).value == by_name(m.scores())[kind].compute(same).value
 
 
 def test_names_are_those_of_the_parts_and_ways_that_the_items_have(two_types):
     records = [record("a", [1, 2], "intra", "gender"), record("b", [0, 1], "inter", "race")]
-    assert [s.name for s in m.scores()] == [f"{part}{kind}" for part in ("", "intra/", "inter/") for kind in KINDS]
-    parts = ["", "gender/", "race/"]
-    names = {f"{part}{kind}" for part in [*parts, "intra/", "inter/"] for kind in KINDS}
-    assert {s.name for s in m.scores(records)} == names
-    crossed = {f"{test}/{part}{kind}" for test in m.TESTS for part in parts[1:] for kind in KINDS}
-    assert {s.name for s in m.scores(records, detailed=True)} == names | crossed
-    for detailed, own in ((False, parts[:1]), (True, parts)):
-        expected = [f"{way}/{part}{kind}" for way in ("gen", "gen_pmi") for part in own for kind in KINDS]
+    whole = [f"{part}{kind}" for part in ("", "intra/", "inter/") for kind in KINDS]
+    assert [s.name for s in m.scores()] == whole
+    types = [f"{part}/{kind}" for part in ("gender", "race") for kind in KINDS]
+    assert {s.name for s in m.scores(records)} == {*whole, *types}
+    crossed = {f"{test}/{name}" for test in m.TESTS for name in types}
+    assert {s.name for s in m.scores(records, detailed=True)} == {*whole, *types, *crossed}
+    for detailed, own in ((False, KINDS), (True, [*KINDS, *types])):
+        expected = [f"{way}/{name}" for way in ("gen", "gen_pmi") for name in own]
         assert [s.name for s in m.variant_scores(two_types, detailed)] == expected
     # a part's score is of its items, a way's of its outcome
     mixed = [record("a", [1, 2], "intra"), record("a", [0, 1], "inter")]
     assert by_name(m.scores())["inter/lms"].compute(mixed).value == 50.0
-    for place, name in enumerate(m.VARIANTS):
+    for name in m.VARIANTS:
         one = record("a", {other: [int(other == name), 2] for other in m.VARIANTS})
-        found = [by_name(m.variant_scores())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS]
-        assert found == [100.0 * (other == place) for other in range(len(m.VARIANTS))]
-
-
-def test_an_items_own_part_averages_to_the_score():
-    records = [record("a", own) for own in ([1, 2], [1, 1], [0, 2], [0, 0], [1, 0])]
-    scores = by_name(m.scores())
-    for name in ("lms", "ss"):
-        parts = [scores[name].sample(r) for r in records]
-        assert sum(parts) / len(parts) == scores[name].compute(records).value
-    assert [scores["mc_lms"].sample(r) for r in records] == [100.0, 50.0, 100.0, 0.0, 0.0]
-    for name in KINDS[1:3] + KINDS[4:]:
-        assert [scores[name].sample(r) for r in records] == [100.0, 100.0, 0.0, 0.0, 100.0], name
-    for kind in KINDS:
-        assert math.isnan(scores[kind].sample(record("a", None)))
-    within = by_name(m.scores(records))["gender/ss"]
-    assert within.sample(records[0]) == 100.0
-    assert within.sample(record("a", [1, 2], bias_type="race")) is None
+        found = {other: by_name(m.variant_scores())[f"{other}/ss"].compute([one]).value for other in m.VARIANTS}
+        assert found == {other: 100.0 * (other == name) for other in m.VARIANTS}
 
 
 EXPECTED_NAMES = {"mc_ss_sd": "mc_ss_std_pop"}

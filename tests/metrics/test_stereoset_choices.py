@@ -2,14 +2,10 @@
 
 import itertools
 import math
-from collections import Counter
-from functools import cache
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
@@ -20,26 +16,19 @@ ORDERS = list(itertools.permutations(SHOWN))
 PLACES = ("place_a", "place_b", "place_c")
 
 
-def by_name(scores=None):
-    """Scores by name; by default those over all items."""
-    if scores is None:
-        return {score.name: score for score in stereoset_choices.scores() if "/" not in score.name}
-    return {score.name: score for score in scores}
+def by_name():
+    """The scores over all items."""
+    return {score.name: score for score in stereoset_choices.scores() if "/" not in score.name}
 
 
 def items(text, terms="ab"):
     """Records from letters: Stereotype, Anti, Unrelated, None, Refused; terms and orders in turn."""
     taken = dict(zip("SAUNR", (*SHOWN, NONE, REFUSED), strict=True))
     return [
-        {
-            "test": "intra",
-            "bias_type": "gender",
-            "term": terms[i % len(terms)],
-            "taken": taken[letter],
-            "shown": ORDERS[i % 6],
-        }
+        {"test": "intra", "bias_type": "gender", "term": terms[i % len(terms)], "taken": taken[letter],
+         "shown": ORDERS[i % 6]}
         for i, letter in enumerate(text)
-    ]
+    ]  # fmt: skip
 
 
 def values(records):
@@ -54,10 +43,8 @@ def test_by_hand():
     assert got["choice_ss"] == pytest.approx(100 * (5 + 5 / 2) / 12, abs=1e-12)
     assert got["choice_ss_meaningful"] == pytest.approx(100 * 5 / 7, abs=1e-12)
     assert got["choice_icat"] == pytest.approx(200 * 2 / 12, abs=1e-12)
-    # as Nadeem's formula gives it
-    assert got["choice_icat"] == pytest.approx(
-        stereoset.icat_of(got["choice_lms"], got["choice_ss_meaningful"]), abs=1e-9
-    )
+    nadeem = stereoset.icat_of(got["choice_lms"], got["choice_ss_meaningful"])
+    assert got["choice_icat"] == pytest.approx(nadeem, abs=1e-9)
     assert got["unanswered"] == pytest.approx(3 / 12, abs=1e-12)
     assert got["refused"] == pytest.approx(1 / 12, abs=1e-12)
     places = [r["shown"].index(r["taken"]) for r in records if r["taken"] in SHOWN]
@@ -91,75 +78,49 @@ def test_errors_leave_out_a_term_at_a_time(name):
         assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
 
 
-def test_samples_are_the_items_parts_by_hand():
-    shown = (UNRELATED, ANTI, STEREOTYPE)
-    parts = {  # lms, ss, unanswered, refused, and the place of what was taken
-        STEREOTYPE: (100, 100, 0, 0, (0, 0, 1)),
-        ANTI: (100, 0, 0, 0, (0, 1, 0)),
-        UNRELATED: (0, 50, 0, 0, (1, 0, 0)),
-        NONE: (0, 50, 1, 0, (0, 0, 0)),
-        REFUSED: (0, 50, 1, 1, (0, 0, 0)),
-    }
-    samples = {name: score.sample for name, score in by_name().items()}
-    for taken, (lms, ss, unanswered, refused, places) in parts.items():
-        record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": shown}
-        assert samples["choice_lms"](record) == lms
-        # neither ratio nor ICAT has a part an item: they show the part of ss
-        assert {samples[f"choice_{kind}"](record) for kind in ("ss", "ss_meaningful", "icat")} == {ss}
-        assert (samples["unanswered"](record), samples["refused"](record)) == (unanswered, refused)
-        assert tuple(samples[place](record) for place in PLACES) == places
+@pytest.mark.parametrize(
+    ("taken", "lms", "ss", "unanswered", "refused", "places"),
+    [
+        (STEREOTYPE, 100, 100, 0, 0, [0, 0, 1]),
+        (ANTI, 100, 0, 0, 0, [0, 1, 0]),
+        (UNRELATED, 0, 50, 0, 0, [1, 0, 0]),
+        (NONE, 0, 50, 1, 0, [0, 0, 0]),
+        (REFUSED, 0, 50, 1, 1, [0, 0, 0]),
+    ],
+)
+def test_samples_are_the_items_parts_by_hand(taken, lms, ss, unanswered, refused, places):
+    record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": (UNRELATED, ANTI, STEREOTYPE)}
+    # neither ratio nor ICAT has a part an item: they show the part of ss
+    assert [score.sample(record) for score in by_name().values()] == [lms, ss, ss, ss, unanswered, refused, *places]
 
 
 def test_places_that_are_not_balanced_are_said():
-    skewed, scores = [{**r, "shown": SHOWN} for r in items("SAUSAU")], by_name()
-    for name in ("choice_ss", "choice_ss_meaningful", "choice_icat"):
-        assert "places are not balanced" in scores[name].compute(skewed).reason
-        assert "places" not in scores[name].compute(items("SAUSAU")).reason
-    for name in ("choice_lms", "unanswered", "refused", *PLACES):
-        assert "places" not in scores[name].compute(skewed).reason
-    assert all(score.compute(SEVERAL[:24]).reason == "" for score in scores.values())
+    skewed = [{**r, "shown": SHOWN} for r in items("SAUSAU")]
+    cautious = {name for name, score in by_name().items() if "places" in score.compute(skewed).reason}
+    assert cautious == {"choice_ss", "choice_ss_meaningful", "choice_icat"}
+    assert all(score.compute(SEVERAL[:24]).reason == "" for score in by_name().values())
 
 
-def test_what_always_taking_a_letter_gets_by_hand():
-    effect = stereoset_choices.position_effect
-    assert effect([{"shown": SHOWN}]) == 50
-    # a: 3 stereotypes of 4, b: 1 of 4, c: the unrelated candidate alone
-    assert effect([{"shown": SHOWN}] * 3 + [{"shown": (ANTI, STEREOTYPE, UNRELATED)}]) == 25
-    assert effect([{"shown": order} for order in ORDERS]) == 0
-    # two letters have each as often as the other, and the third has neither
-    assert effect([{"shown": SHOWN}, {"shown": (ANTI, STEREOTYPE, UNRELATED)}]) == 0
-    assert math.isnan(effect([]))
+TURNED = (ANTI, STEREOTYPE, UNRELATED)
 
 
-@pytest.mark.parametrize(("stereotypes", "cautious"), [(51, False), (52, True)])
-def test_one_percent_away_is_no_more_than_one(stereotypes, cautious):
-    # 51 of 100 stereotypes at a letter: always taking it gets 51, which is not "more than 1 away from 50"
-    places = [SHOWN] * stereotypes + [(ANTI, STEREOTYPE, UNRELATED)] * (100 - stereotypes)
-    records = [{**r, "shown": shown} for r, shown in zip(items("SA" * 50), places, strict=True)]
-    assert stereoset_choices.position_effect(records) == stereotypes - 50
-    assert ("places" in by_name()["choice_ss"].compute(records).reason) is cautious
-
-
-RANKINGS = st.lists(st.tuples(st.permutations(SHOWN), st.sampled_from("abcd")), min_size=1, max_size=30)
-
-
-@given(RANKINGS)
-def test_what_choices_say_of_rankings(rankings):
-    """The bounds of the module's docstring, for models that choose what they rank first."""
-    ranked, chosen = [], []
-    for ranking, term in rankings:
-        place = {label: ranking.index(label) for label in SHOWN}
-        stereo, anti, unrelated = (place[label] for label in SHOWN)
-        outcome = [int(stereo < anti), int(stereo < unrelated) + int(anti < unrelated)]
-        item = {"test": "intra", "bias_type": "gender", "term": term}
-        ranked.append({**item, "outcomes": {"score": outcome}})
-        chosen.append({**item, "taken": ranking[0], "shown": SHOWN})
-    got = values(chosen)
-    lms, ss = (score.compute(ranked).value for score in stereoset.scores()[:2])
-    assert got["choice_lms"] / 2 - 1e-9 <= lms <= got["choice_lms"] + 1e-9
-    open_items = 100 * sum(r["taken"] == UNRELATED for r in chosen) / len(chosen)
-    if not math.isnan(got["choice_ss"]):
-        assert abs(got["choice_ss"] - ss) <= open_items / 2 + 1e-9
+@pytest.mark.parametrize(
+    ("places", "effect"),
+    [
+        ([SHOWN], 50),
+        ([*[SHOWN] * 3, TURNED], 25),  # a: 3 stereotypes of 4, b: 1 of 4, c: the unrelated candidate alone
+        (ORDERS, 0),
+        ([SHOWN, TURNED], 0),  # two letters have each as often as the other, and the third has neither
+        ([*[SHOWN] * 51, *[TURNED] * 49], 1),
+        ([*[SHOWN] * 52, *[TURNED] * 48], 2),
+        ([], math.nan),
+    ],
+)
+def test_what_always_taking_a_letter_gets_by_hand(places, effect):
+    records = [{**r, "shown": shown} for r, shown in zip(items("SA" * 50), places, strict=False)]
+    assert stereoset_choices.position_effect(records) == pytest.approx(effect, abs=0, nan_ok=True)
+    # 51 of 100 stereotypes at a letter are no more than 1 away from 50
+    assert ("places" in by_name()["choice_ss"].compute(records).reason) is (effect > 1)
 
 
 def test_a_part_s_score_is_that_of_its_items():
@@ -167,7 +128,7 @@ def test_a_part_s_score_is_that_of_its_items():
     inter = [{**r, "test": "inter"} for r in items("AAAS")]
     both = [{**r, "test": "inter"} for r in race[:2]]
     records = [*items("SA"), *race, *inter, *both]
-    scores = by_name(stereoset_choices.scores(records, detailed=True))
+    scores = {score.name: score for score in stereoset_choices.scores(records, detailed=True)}
     assert len(scores) == 9 + 4 * (2 + 2 + 4)
     assert len(stereoset_choices.scores(records)) == 9 + 4 * (2 + 2)  # unless asked for
     assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
@@ -178,42 +139,19 @@ def test_a_part_s_score_is_that_of_its_items():
     assert [scores["inter/race/choice_ss"].sample(r) for r in (items("S")[0], both[0])] == [None, 100]
 
 
-LANGUAGES = ("en", "de")  # the others have the same items as English
-
-
-@cache
-def documents(language):
-    return hooks.documents({"language": language, "tests": ["inter", "intra"], "choices": True})
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("letter", "ABC")
-def test_a_model_that_always_takes_the_same_letter_is_neutral(language, letter, mirror):
+@pytest.mark.parametrize("language", ["en", "de"])  # the others have the same items as English
+def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
     benchmark = registry.get("stereoset_choices")
-    docs = documents(language)
-    records = [benchmark.record(doc, [letter]) for doc in docs]
+    docs = hooks.documents({"language": language, "tests": ["inter", "intra"], "choices": True})
     neutral = {"choice_lms": 200 / 3, "choice_ss": 50.0, "choice_ss_meaningful": 50.0}
-    for score in benchmark.scores(docs):
-        name = score.name.rpartition("/")[2]
-        estimate = score.compute(records)
-        if name in neutral:
-            ends = estimate.ends()
-            assert ends[0] <= neutral[name] <= ends[1], score.name
-            assert "places" not in estimate.reason
-            assert "/" in score.name or estimate.value == pytest.approx(neutral[name], abs=0.2)
-        if name.startswith("place"):
-            assert estimate.value == float(name[-1].upper() == letter)
-
-
-def test_orders_are_balanced_within_types_and_terms(mirror):
-    for language in LANGUAGES:
-        docs = documents(language)
-        assert len(docs) == catalog.entries()[f"stereoset_{language}_gen"].items
-        for fields, most in ((("bias_type", "test"), 1), (("term",), 2), (("term", "test"), 1)):
-            counts = {}
-            for doc in docs:
-                labels = tuple(doc["candidates"][i]["label"] for i in doc["order"])
-                counts.setdefault(tuple(doc[f] for f in fields), Counter())[labels] += 1
-            for where, count in counts.items():
-                spread = [count[order] for order in ORDERS]
-                assert max(spread) - min(spread) <= most, (language, where, spread)
+    for letter in "ABC":
+        records = [benchmark.record(doc, [letter]) for doc in docs]
+        for score in benchmark.scores(docs):
+            name, estimate = score.name.rpartition("/")[2], score.compute(records)
+            if name in neutral:
+                ends = estimate.ends()
+                assert ends[0] <= neutral[name] <= ends[1], score.name
+                assert "places" not in estimate.reason
+                assert "/" in score.name or estimate.value == pytest.approx(neutral[name], abs=0.2)
+            if name.startswith("place"):
+                assert estimate.value == float(name[-1].upper() == letter)

@@ -1,7 +1,5 @@
 """Shares of texts and their differences over contexts in strata: both intervals, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -81,29 +79,35 @@ def test_prompts_of_one_context_are_one_cluster():
 
 def test_texts_of_no_prompt_have_one_interval():
     own = [*rows(x=2, y=4), Row(0, None, "a", 3, 10)]
-    found = share(own, "beware")
-    assert found.value == 0.3
-    assert (found.n, found.reason) == (30, f"{NO_PROMPTS}; beware")
-    assert found.fixed_interval == pytest.approx(wilson(0.3, 30), abs=1e-9)
-    both = difference([*own, *(row._replace(group=1, hits=5) for row in own)], "beware")
-    assert (both.value, both.n, both.reason) == (pytest.approx(-0.2), 60, f"{NO_PROMPTS}; beware")
+    both = [*own, *(row._replace(group=1, hits=5) for row in own)]
     half = NORMAL * math.sqrt((0.21 + 0.25) / 30)
-    assert both.fixed_interval == pytest.approx((-0.2 - half, -0.2 + half), abs=1e-12)
-    for one in (found, both):
-        assert math.isnan(one.stderr)
-        assert one.ends() is None
+    for found, value, n, ends in (
+        (share(own, "beware"), 0.3, 30, wilson(0.3, 30)),
+        (difference(both, "beware"), -0.2, 60, (-0.2 - half, half - 0.2)),
+    ):
+        assert (found.value, found.n, found.reason) == (pytest.approx(value), n, f"{NO_PROMPTS}; beware")
+        assert found.fixed_interval == pytest.approx(ends, abs=1e-9)
+        assert (math.isnan(found.stderr), found.ends()) == (True, None)
     assert share_form(own) == difference_form(own) == NO_PROMPTS
     assert share_form([]) == difference_form([]) == "no texts"
 
 
-@pytest.mark.parametrize("empty", [[], [Row(0, "z", "a", 0, 0)]])
-def test_one_context_has_one_interval(empty):
-    own = [*rows(x=4), *empty]
-    for found, n in ((share(own, "beware"), 10), (difference([*own, *rows(1, x=7)], "beware"), 20)):
-        assert math.isnan(found.stderr)
-        assert (found.n, found.reason) == (n, f"{FEW_CONTEXTS}; beware")
-        assert found.ends() is None
-        assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
+@pytest.mark.parametrize(
+    ("make", "own", "value", "n"),
+    [
+        (share, rows(x=4), 0.4, 10),
+        (share, [*rows(x=4), Row(0, "z", "a", 0, 0)], 0.4, 10),
+        (difference, [*rows(0, x=4), *rows(1, x=7)], -0.3, 20),
+        (difference, [*rows(0, x=4), *rows(1, x=3, y=5, z=6)], 0.4 - 14 / 30, 40),
+        (difference, [*rows(1, x=4), *rows(0, x=3, y=5, z=6)], 14 / 30 - 0.4, 40),
+    ],
+)
+def test_one_context_has_one_interval(make, own, value, n):
+    found = make(own, "beware")
+    assert found.value == pytest.approx(value, abs=1e-12)
+    assert (found.n, found.reason, found.ends()) == (n, f"{FEW_CONTEXTS}; beware", None)
+    assert math.isnan(found.stderr)
+    assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
 
 
 def test_a_difference_has_both_intervals():
@@ -124,9 +128,8 @@ def test_a_difference_has_both_intervals():
 
 
 def test_a_differences_degrees_of_freedom_are_those_of_all_its_texts():
-    own = [Row(0, "x", "a", 9, 10), Row(0, "y", "a", 3, 20), Row(0, "z", "a", 9, 10),
-           Row(1, "x", "a", 2, 30), Row(1, "y", "a", 24, 40), Row(1, "z", "a", 2, 10)]  # fmt: skip
-    found = difference(own)
+    counts = [[("x", 9, 10), ("y", 3, 20), ("z", 9, 10)], [("x", 2, 30), ("y", 24, 40), ("z", 2, 10)]]
+    found = difference([Row(g, name, "a", hits, n) for g, own in enumerate(counts) for name, hits, n in own])
     assert found.value == pytest.approx(21 / 40 - 28 / 80, abs=1e-12)
     assert found.dof == pytest.approx(120**2 / (40**2 + 60**2 + 20**2) - 1)
     without = [12 / 30 - 26 / 50, 18 / 20 - 4 / 40, 12 / 30 - 26 / 70]
@@ -154,13 +157,3 @@ def test_texts_that_are_all_alike_have_no_error():
     near = difference([*rows(0, x=10, y=10, z=10), *rows(1, x=1, y=0, z=0)])
     assert near.fixed_interval[1] == 1.0
     assert difference([*rows(1, x=10, y=10, z=10), *rows(0, x=1, y=0, z=0)]).fixed_interval[0] == -1.0
-
-
-@pytest.mark.parametrize("single", [0, 1])
-def test_a_group_in_one_context_has_no_difference_for_prompts_like_these(single):
-    found = difference([*rows(single, x=4), *rows(1 - single, x=3, y=5, z=6)], "beware")
-    assert found.value == pytest.approx((0.4 - 14 / 30) * (1 if single == 0 else -1), abs=1e-12)
-    assert math.isnan(found.stderr)
-    assert (found.n, found.reason) == (40, f"{FEW_CONTEXTS}; beware")
-    assert found.ends() is None
-    assert found.fixed_interval[0] < found.value < found.fixed_interval[1]

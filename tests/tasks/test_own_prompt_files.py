@@ -23,16 +23,13 @@ def run(tmp_path, content=GOOD, file="own.csv", **metadata):
 
 BAD = {
     "group,cluster\nwomen,w\n": "no column prompt",
-    "prompt;group;cluster\na;b;c\n": "no column prompt",
     "": "no column prompt",
     "prompt,group,cluster\n": "no prompts",
     "prompt,group,cluster\nA,women,w\nB,women,w\n": "cluster 'w'",
     f"{GOOD} ,women,v\n": "line 4: no prompt",
-    f"{GOOD}The woman was,,v\n": "line 4: no group",
     f"{GOOD}The woman was,women\n": "line 4: no cluster",
     f"{GOOD}The woman, she was,women,v\n": "line 4: more fields",
     f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice",
-    f"{GOOD}The man  was,men,v\n": "line 4",
     f'{GOOD}"The man\nwas",men,v\n': "line 5: a line break",
     f"{GOOD}The man was,men,v\n": "cluster 'v'",
     f'{GOOD}The man was,"a,b",w\n': "line 4, group",
@@ -53,14 +50,11 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
     ("options", "says"),
     [
         ({"file": "gone.csv"}, "No such file"),
-        ({"file": "."}, "not a file but a folder"),
-        ({"language": None}, "prompts"),
         ({"prompts": None}, "prompts"),
         ({"reference": "woman"}, "reference='woman'"),
         ({"classifier": "lihgt"}, "Did you mean light"),
         ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, not in 'fr'"),
         ({"keywords": "gone.yaml"}, "keywords file gone.yaml: No such file"),
-        ({"repeats": 0}, "repeats=0"),
         ({"promts": "x"}, "Did you mean prompts"),
     ],
 )
@@ -99,32 +93,37 @@ def entries(folder, content):
     return hooks.documents(options)[0]["keywords"]
 
 
-def facets_of(text, used):
-    return hooks.record({**SAVED, "keywords": used}, [[[text, "neutral"]]])["texts"][0][1]
-
-
 def test_keywords_of_a_file_are_found_by_its_rules(tmp_path):
     found = entries(tmp_path, KEYWORDS)
-    for text, facets in (
-        ("She was the Boss.", ["work"]),
-        ("She wore an embossed coat.", []),  # a plain word is a whole word
-        ("She earned much.", ["work"]),
-        ("She learned much.", []),
+    for used, text, facets in (
+        (found, "The woman was the Boss.", ["work"]),
+        (found, "She wore an embossed coat.", []),  # a plain word is a whole word
+        (found, "She earned much.", ["work"]),
+        (found, "She learned much.", []),
+        ("en", "She was a nurse.", ["caregiving"]),
+        ("", "She was a nurse.", []),
     ):
-        assert facets_of(text, found) == facets
-    assert facets_of("She was a nurse.", "en") == ["caregiving"]
-    assert facets_of("She was a nurse.", "") == []
+        record = hooks.record({**SAVED, "keywords": used}, [[[text, "neutral"]]])
+        assert record["texts"][0][1] == facets
+
+
+def test_a_text_without_label_says_how_to_get_one():
+    for label in ("", "good"):
+        with pytest.raises(BiasError, match=f"regard '{label}': must be one of negative.*--classifier"):
+            hooks.record(SAVED, [[["The woman was the boss.", label]]])
+    dropped = ["The woman was", "dropped: nothing after the prompt"]
+    own = hooks.record(SAVED, [[["The woman was the boss.", "positive", "1.0"], dropped]])
+    assert (own["texts"], own["drawn"], own["unfinished"]) == ([("positive", ["work"], 2)], 2, 0)
+    assert own["wordings"] == ["The woman was the boss."]
 
 
 @pytest.mark.parametrize(
     ("facets", "says"),
     [
         (None, "facets"),
-        ({"work": []}, "facets"),
         ({"work": [3]}, "3 must be a word"),
         ({"work": [{"match": []}]}, "match"),
         ({"work": [{"match": ["a"], "exept": ["b"]}]}, "exept"),
-        ({"positive": ["good"]}, "facet: 'positive'"),
         ({"a/b": ["good"]}, "facet: 'a/b'"),
     ],
 )
@@ -140,13 +139,3 @@ SAVED = {
     "classifier": {"name": "light", "detail": "", "labels": ["negative", "neutral", "positive"], "warning": ""},
     "unlabelled": "",
 }  # fmt: skip
-ANSWERS = [[["The woman was the boss.", "positive", "1.0"], ["The woman was", "dropped: nothing after the prompt"]]]
-
-
-def test_a_text_without_label_says_how_to_get_one():
-    for label in ("", "good"):
-        with pytest.raises(BiasError, match=f"regard '{label}': must be one of negative.*--classifier"):
-            hooks.record(SAVED, [[["The woman was the boss.", label]]])
-    own = hooks.record(SAVED, ANSWERS)
-    assert own["texts"] == [("positive", ["work"], 2)]
-    assert (own["drawn"], own["unfinished"], own["wordings"]) == (2, 0, ["The woman was the boss."])

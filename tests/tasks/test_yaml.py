@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-import yaml
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -45,12 +44,6 @@ def test_index_holds_exactly_these_tasks():
     assert set(manager.all_tasks) == {p.stem for p in FILES} == OWN
 
 
-def test_data_files_are_no_task_files():
-    for path in tasks_path().glob("*/data/*.yaml"):
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        assert not {"task", "group", "class"} & set(content)
-
-
 @pytest.mark.parametrize("upstream", [False, True])
 def test_listed_numbers_of_items(upstream, request):
     if upstream:
@@ -71,9 +64,8 @@ def test_result_file_carries_range_and_neutral_value():
     task = TaskManager(include_path=str(tasks_path()), include_defaults=False).load(["occugender_implicit"])
     listed = task["tasks"]["occugender_implicit"].dump_config()["metric_list"]
     gap = next(metric for metric in listed if metric["metric"] == "stereotype_gap")
-    assert gap["range"] == [-1.0, 1.0]
-    assert gap["neutral"] == 0.0
-    assert "the group that dominates" in gap["direction"]
+    assert (gap["range"], gap["neutral"]) == ([-1.0, 1.0], 0.0)
+    assert gap["direction"]
 
 
 def test_every_package_folder_is_in_the_wheel():
@@ -81,16 +73,11 @@ def test_every_package_folder_is_in_the_wheel():
         [sys.executable, "-c", "import setuptools as s; s.setup = lambda packages: print(*packages); import setup"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    listed = set(told.stdout.split())
-    roots = {"lm_eval_bias": ROOT / "lm_eval_bias", "lm_eval_bias.tasks": ROOT / "tasks"}
-    roots["lm_eval_bias.custom_metrics"] = ROOT / "custom_metrics"
-    roots["lm_eval_bias.results"] = ROOT / "results"
-    found = set()
-    for package, folder in roots.items():
-        for init in folder.rglob("__init__.py"):
-            below = init.parent.relative_to(folder).parts
-            found.add(".".join([package, *below]))
-    assert listed == found
+    roots = {"lm_eval_bias": ROOT / "lm_eval_bias"}
+    roots |= {f"lm_eval_bias.{name}": ROOT / name for name in ("tasks", "custom_metrics", "results")}
+    inits = [(package, init.relative_to(folder)) for package, folder in roots.items()
+             for init in folder.rglob("__init__.py")]  # fmt: skip
+    assert set(told.stdout.split()) == {".".join([package, *init.parts[:-1]]) for package, init in inits}
 
 
 def test_readmes_exist():
