@@ -41,6 +41,7 @@ NOT_RUN = {
     "run --tasks ... --model vllm-packed *": VLLM,
     "run ...": RANKS,
     "run --device cpu ...": RANKS,
+    "run --tasks mmlu,arc_challenge *": "downloads the harness's data",
     "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
     "nsp train --model google/mt5-base *": "downloads Wikipedia: tests/nsp/test_training.py trains a T5 model",
     "nsp train --model smollm2 *": "trains for hours",
