@@ -110,7 +110,8 @@ PRINTED = {
 
 
 def test_flags_and_tasks_are_known(flags):
-    elsewhere = {"left_handed", "stereoset_it", "bbq", "mmlu", "arc_challenge", "..."}  # made on a page, the harness's, or the reader's choice
+    # made on a page, the harness's, or the reader's choice
+    elsewhere = {"left_handed", "stereoset_it", "bbq", "mmlu", "arc_challenge", "..."}
     for command in [command for found in PRINTED.values() for _, own in found for command in own]:
         name, *rest = [" ".join(command[:2]), *command[2:]] if command[0] in ("stereoset", "regard", "nsp") else command
         if name in ("COMMAND", "..."):
