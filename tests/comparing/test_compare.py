@@ -125,3 +125,11 @@ def test_names_are_text_in_every_format(runs, tmp_path):
     assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
     assert r"\$\&\%\#" in said["tex"]
     assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {f"'{name}"}
+
+
+def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path):
+    third, out = shutil.copytree(runs[1], tmp_path / "3"), tmp_path / "compare.html"
+    edited(third, lambda content: content["config"].update(random_seed=99, model_args="seed=3"))
+    assert main(["compare", *map(str, (*runs, third)), "-o", str(out)]) == 0
+    assert check_closed(out.read_text(encoding="utf-8")).said.count("and [99, 1234, 1234, 1234]") == len(TASKS)
+    refused(tmp_path, "compare", *map(str, (*runs, third)))  # other formats do

@@ -185,3 +185,12 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
         assert [one.score.name for one in found] == every
         assert (found[0].paired, found[0].items) == (True, 10)
         assert found[0].note.startswith("1 unmatched items left out")
+
+
+def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
+    named = pair(side("one", tmp_path, BASE, {"trait": "x"}), side("two", tmp_path, BASE, {"trait": "y"}))
+    found, _ = find([named], Choice(by="language", scores=["mean", "x/mean"]))
+    assert [(one.score.name, one.verdict) for one in found] == [
+        ("mean", "the clusters differ"),
+        ("x/mean", "the clusters differ"),
+    ]

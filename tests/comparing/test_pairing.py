@@ -201,3 +201,7 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
         assert noted(tmp_path, {name: "x"}, {name: "y"}, known, known) == f"{said} (x, y)"
         assert noted(tmp_path, {}, {name: "y"}, known, known) == f"{said} (none, y)"
     assert noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
+
+
+def test_other_prompts_are_noted(tmp_path):
+    assert noted(tmp_path, {}, {}, asked("1"), asked("2")) == "the runs have different items, documents or prompts"

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 
 import pytest
 from lm_eval import simple_evaluate
-from lm_eval.api import registry
 from lm_eval.api.group import Group
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM
@@ -86,16 +85,6 @@ def test_what_the_harness_has_takes_and_says(kind, path, names, module):
     }[kind]
     for name in names:
         holds(inside(name), f"{path} {kind} no {name}", module)
-
-
-def test_registries_take_names_of_what_they_load_later():
-    where = f"{DOOR}.internals.registries, .registration"
-    own = registry.Registry("test")
-    own.register("later", target="json:dumps")
-    holds("later" in own and list(own) == ["later"], "a Registry doesn't know a name that was registered", where)
-    holds(own.get("later") is json.dumps, "a Registry doesn't load a target 'module:attribute'", where)
-    for group, known in internals.registries().items():
-        holds(len(known) > 3 or group == "lm_eval.filters", f"the registry of {group} isn't filled on import", where)
 
 
 def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):

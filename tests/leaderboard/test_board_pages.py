@@ -3,11 +3,9 @@
 import csv
 import io
 import json
-from dataclasses import replace
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.report import board_reports
-from tests.support.boards import TASK, board, run_data, task, value
+from tests.support.boards import TASK, run_data, task, value
 from tests.support.made_runs import HOSTILE, write
 from tests.support.pages import OF_BOARDS, check_closed
 from tests.support.places import ROOT
@@ -77,14 +75,3 @@ def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
 
 
 # ---------------------------------------------------------------------- rows and columns
-
-
-def test_rows_stand_by_their_distance_from_neutral_and_those_at_chance_level_last():
-    kinds = {"guessing": ("trial_run", "chance_level"), "far": ("trial_run",)}
-    found = board(scored("far", -0.6), scored("near", 0.2), scored("guessing", 0.0))
-    rows = [replace(row, unmaking=kinds.get(row.model, ()), caveat=f"of {row.model}") for row in found.rows]
-    (tab,) = board_reports.tabs([replace(found, rows=rows)])
-    place = next(i for i, (_, score, shown) in enumerate(tab.columns) if shown and score.name == "diff_bias_amb")
-    said = [(row.model, row.warnings, row.cells[place].key) for row in tab.rows]
-    assert said == [("near", "", "0.2"), ("far", "trial run", "0.6"), ("guessing", "trial run; chance level", "")]
-    assert [row.cells[0].key for row in tab.rows] == ["0.2", "-0.6", "0.0"]  # accuracies: in their own order

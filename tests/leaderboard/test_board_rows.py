@@ -122,22 +122,6 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
     }  # fmt: skip
 
 
-# ---------------------------------------------------------------------- rows
-
-
-def test_a_row_says_what_it_was_made_by_and_what_to_beware_of():
-    noted = task(
-        value(note="few items"), value("acc_disamb", 0.3, note="few items"),
-        value("diff_bias_amb", 0.1, note="one sided"), value("diff_bias_disamb", math.nan, note="no answers"),
-        version="1.0", metadata={"wording": 3},
-    )  # fmt: skip
-    (row,) = board(run("model", noted, dtype="float32", **{"lm-eval-bias": "1.2"})).rows
-    assert (row.kind, row.source, row.conventions) == (RUN, "lm-eval-bias 1.2", "wording=3; float32")
-    assert row.deviations == (
-        "task version 1.0, now 2.0", "acc_amb, acc_disamb: few items", "diff_bias_amb: one sided",
-    )  # fmt: skip
-
-
 def test_scores_that_must_not_be_shown_are_not():
     """Regard without a facet."""
     names = [score.name for score in registry.get("regard").scores() if not score.name.startswith("caregiving")]

@@ -30,16 +30,6 @@ def test_licences_are_those_of_the_pinned_files(name):
             assert part.lower() in CARDS[name].licence.lower().replace("none stated", "states none"), part
 
 
-def test_a_card_for_people_and_programs(said):
-    text, card = said("ls", "--card", "stereoset"), CARDS["stereoset"]
-    assert all(str(value) in " ".join(text.split()) for value in card._replace(flaws=" - ".join(card.flaws)))
-    # a variant, a task and a group lead to the same card
-    for name in ("stereoset_choices", "stereoset_de_intra", "stereoset_gen"):
-        assert said("ls", "--card", name) == text
-    data, card = json.loads(said("ls", "--card", "regard", "--json")), CARDS["regard"]
-    assert (data["flaws"], data["licence"], data["link"]) == (list(card.flaws), card.licence, None)
-
-
 @pytest.mark.parametrize("name", registry.by_name())
 def test_every_score_has_a_name_of_its_own_for_people(name):
     benchmark = registry.get(name)

@@ -281,7 +281,7 @@ def test_positions_that_depend_on_the_length(tokenizer):
     rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
     model = build("LlamaConfig", {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope}, tokenizer)
     ours, plain = both(model, tokenizer)
-    asked = requests(30, 200, 150)
+    asked = requests(15, 200, 150)
     assert_equal(ours, plain, asked)
 
 

@@ -64,6 +64,8 @@ def test_every_command_knows_it(installed, said, tmp_path):
         assert rescored[task]["scores"]["old_share"]["value"] == results[task]["old_share,none"]
         assert rescored[task]["scores"]["old_share"]["dof"] >= 3
     assert "age_pairs" in said("compare", one, two)
+    said("report", one, "-o", tmp_path / "page.html")
+    assert "Share by trait" in (tmp_path / "page.html").read_text()  # its own figure
     for form in ("md", "latex", "csv", "json"):
         assert "age_pairs" in said("report", one, "--format", form).replace("\\", "")
     said("export", one, "--to", "model-card", "--scores", "all", "-o", tmp_path / "card")
