@@ -52,10 +52,3 @@ def test_what_no_axis_can_show_is_left_to_the_table(drawn, value):
     assert sum("strip" == one for one in page.values("class")) == 2  # one score and the axis
     (row,) = (row for table in page.tables for row in table if len(row) == 10 and row[0].startswith("b"))
     assert "why" in row
-
-
-def test_what_can_be_told_is_said_first_and_what_cannot_is_no_proof(drawn):
-    told = check_closed(drawn(finding("a", adjusted=0.04), finding("b", adjusted=0.001), finding("c", adjusted=0.5)))
-    assert f"{finding().verdict}: mean (b), mean (a)." in told.said
-    assert "2 of 3" in told.said
-    assert finding().verdict not in check_closed(drawn(finding(adjusted=0.5))).said

@@ -125,18 +125,6 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path)
     assert [f.level for f in everything] == [pytest.approx(0.05 / 9)] * 9
 
 
-def test_where_nothing_can_be_tested_the_level_is_that_of_one_test(toy, tmp_path):
-    base = side("one", tmp_path, {**BASE, "a0": NAN})
-    ((found,), _) = find([pair(base, side("two", tmp_path, OTHER))], Choice())
-    assert (found.level, found.significant) == (0.05, False)
-    assert (found.base_value, found.other_value) == pytest.approx((NAN, 0.75), nan_ok=True)
-    nothing_told = Difference(*[NAN] * 6, "one: the model gave nan for 1 of 8 items")
-    assert vars(found.difference) == pytest.approx(vars(nothing_told), nan_ok=True)
-    ((found,), _) = find([pair(base, side("two", tmp_path, {**OTHER, "b0": NAN}))], Choice())
-    assert found.verdict.startswith("one: ")
-    assert math.isnan(found.other_value)
-
-
 def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_path):
     seeds = [{"provenance": {"seeds": [n]}, "documents": 30 + n, "scores": [score(value=n, stderr=0.3 + n / 10)]}
              for n in (0, 1)]  # fmt: skip
@@ -199,22 +187,10 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
         assert found[0].note.startswith("1 unmatched items left out")
 
 
-def test_breakdowns_are_named_as_the_base_names_them(toy, tmp_path):
+def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
     named = pair(side("one", tmp_path, BASE, {"trait": "x"}), side("two", tmp_path, BASE, {"trait": "y"}))
-    chosen = Choice(by="language", scores=["mean", "x/mean"])
-    assert [found.score.name for found in find([named], chosen)[0]] == ["mean", "x/mean"]
-
-
-def test_many_runs_are_not_held_in_memory(two, tmp_path):
-    pairs = [two, pair(two.base, side("three", tmp_path, OTHER))]
-    find(pairs, Choice())
-    assert not any("records" in vars(one) for one in (*pairs, *(each.other for each in pairs)))
-    assert "records" in vars(two.base)  # which the next is compared with
-
-
-def test_the_rest_of_what_differs_stands_in_the_note(toy, tmp_path):
-    known = {"metadata": {"inputs": {"documents": "1" * 64}}}
-    sides = [side(name, tmp_path, BASE, provenance={"dtype": name}, **known) for name in ("one", "two")]
-    ((found,), _) = find([pair(*sides)], Choice())
-    assert found.note == "the runs differ in dtype (one, two)"
-    assert found.verdict == "no significant difference: the models' answers are the same in every cluster"
+    found, _ = find([named], Choice(by="language", scores=["mean", "x/mean"]))
+    assert [(one.score.name, one.verdict) for one in found] == [
+        ("mean", "the clusters differ"),
+        ("x/mean", "the clusters differ"),
+    ]

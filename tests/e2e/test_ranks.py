@@ -24,7 +24,6 @@ from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
 from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import classifier, regard_texts
-from lm_eval_bias.tasks.stereoset import stereoset_items
 from tests.support import tiny
 from tests.support.run_scores import logs_of, results_of
 
@@ -44,13 +43,6 @@ def test_every_rank_has_every_kind_in_the_same_order(tiny_mirror, world_size, mo
         assert own == set() if rank == limit else own == given
         assert own or given == {-1}
     assert all(kinds == per_rank[0] for kinds in per_rank)
-
-
-def test_ranks_get_as_much_of_both_tests(mirror):
-    items = [item for test in stereoset_items.TESTS for item in stereoset_items.read("en", test)]
-    for rank in range(8):
-        tests = [item["test"] for item in stereoset_items.spread(items)[rank::8]]
-        assert 0.45 < tests.count("inter") / len(tests) < 0.55
 
 
 def built(name, rank=0, world_size=1, limit=3, **metadata):
@@ -145,15 +137,6 @@ def test_what_goes_wrong_on_the_first_rank_stops_all(tiny_mirror, on_both, monke
 
     monkeypatch.setattr(classifier, "label", broken)
     assert on_both(lambda rank: answered(tasks[rank])) == ["no probabilities"] * 2
-
-
-def test_a_task_of_the_harness_with_fewer_items_than_processes_is_one_line(monkeypatch, capsys):
-    def evaluate(**arguments):
-        raise ValueError("task.build_requests() did not find any docs!")
-
-    monkeypatch.setattr("lm_eval.simple_evaluate", evaluate)
-    assert main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit"]) == 2
-    assert "fewer processes or a larger --limit" in capsys.readouterr().err
 
 
 def launch(out, processes, model, tasks, mirror, more=()):

@@ -117,15 +117,6 @@ def test_labelled_texts_that_are_none(row, message, tmp_path):
     assert message in refused(tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row])))
 
 
-def test_named_classifier_needs_no_corpus(tmp_path):
-    folder = tiny.classification(tmp_path / "hub", ["negative", "neutral", "positive"])
-    metadata = json.dumps({"repeats": 2, "classifier": f"hub:{folder}"})
-    found = run(tmp_path / "out", "regard_de", "--metadata", metadata)
-    assert found["configs"]["regard_de"]["metadata"]["classifier_used"]["name"] == f"hub:{folder}"
-    # without a mirror
-    refused(tmp_path, "run", "--model", "bias-chance", "--tasks", "regard_de", "--metadata", '{"classifier": "light"}')
-
-
 def test_classify_texts(tmp_path, tiny_mirror, said):
     plain = tmp_path / "texts.txt"
     plain.write_text("Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8")
@@ -146,7 +137,7 @@ def test_classify_texts(tmp_path, tiny_mirror, said):
     said("regard", "classify", plain, "--language", "de")
 
 
-def test_samples_from_a_server(tmp_path, tiny_mirror, capsys):
+def test_samples_from_a_server(tmp_path, tiny_mirror):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
     server = servers.Server()
     remote = f"model=tiny,base_url={server.url}/completions,tokenizer=none,tokenizer_backend=none"
@@ -167,9 +158,6 @@ def test_samples_from_a_server(tmp_path, tiny_mirror, capsys):
     assert all(len(set(texts[name])) == 60 for name in ("a", "5"))  # 20 prompts, each sample another text
     assert texts["a"] == texts["b"]
     assert not set(texts["a"]) & set(texts["5"])
-    err = capsys.readouterr().err
-    assert "Sampling texts" in err
-    assert "Requesting API" not in err  # a bar for every sample
     command = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
     command += ["--apply_chat_template", "--metadata", '{"classifier": "light"}']
     assert "sends the same seed each time" in refused(tmp_path, *command)

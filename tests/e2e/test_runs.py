@@ -3,13 +3,11 @@
 import json
 import math
 import random
-import shutil
 import subprocess
 import sys
 
 import pytest
 import torch
-from lm_eval.loggers import EvaluationTracker
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
@@ -46,13 +44,6 @@ def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
         random.Random(3).shuffle(lines)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert_rescored_equals(rescored(capsys, run_folder), numbers(results_of(run_folder)))
-    for name in ("one", "two"):
-        shutil.copytree(run_folder, tmp_path / "copies" / name)
-    assert main(["rescore", str(tmp_path / "copies"), "--table", "none"]) == 0
-    out = capsys.readouterr().out
-    for number, folder in ((1, "one"), (2, "two")):  # tasks of the same name are numbered
-        (line,) = (line for line in out.splitlines() if line.startswith(f"gg_bbq_group_terms [{number}]: "))
-        assert f"/{folder}/" in line
     for path in run_folder.rglob("samples_*.jsonl"):
         path.unlink()
     assert main(["rescore", str(run_folder)]) == 2
@@ -78,15 +69,10 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_
     ours, stock = numbers(results_of(run_folder))[name], numbers(results_of(out))[name]
     assert ours.keys() == stock.keys()
     assert all(same(ours[score], stock[score]) for score in ours)
-    # the harness's own table shows our standard error in its Stderr column
-    row = next(line for line in done.stdout.splitlines() if "|stereotype_gap" in line)
-    value, error = (cell.strip() for cell in (row.split("|")[7], row.split("|")[9]))
-    assert float(value) == pytest.approx(stock["stereotype_gap"], abs=1e-4)
-    assert float(error) == pytest.approx(stock["stereotype_gap_stderr"], abs=1e-4)
 
 
 @pytest.mark.slow
-def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
+def test_a_task_of_the_harness_beside_ours(tmp_path):
     (tmp_path / "data.jsonl").write_text('{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n')
     (tmp_path / "sums.yaml").write_text(
         "task: own_sums\ndataset_path: json\n"
@@ -96,9 +82,6 @@ def test_a_task_of_the_harness_beside_ours(tmp_path, capsys):
     )
     found = run(tmp_path / "out", f"own_sums,{TASK}", "--include_path", tmp_path)
     assert set(found["results"]) == {"own_sums", TASK}
-    text = capsys.readouterr().out
-    assert text.index("In words") < text.index("stereotype_gap: -1 to 1") < text.index("|own_sums|")
-    assert f"|{TASK}|" not in text
     assert main(["rescore", str(tmp_path / "out")]) == 0
 
 
@@ -121,12 +104,6 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
     ):
         assert main(["rescore", *arguments]) == 2
         assert says in capsys.readouterr().err.strip().splitlines()[-1]
-    # what it doesn't concern is passed over, in the whole run as well as where it is named itself
-    for paths in ([str(run_folder)], [other, path]):
-        assert main(["rescore", *paths, "--words", "pronouns", "--json"]) == 0
-        out, err = capsys.readouterr()
-        assert [entry["benchmark"] for entry in json.loads(out)] == ["occugender"]
-        assert f"skipped: {other}: --words is for OccuGender" in err
 
 
 def test_every_task_runs(tmp_path, tiny_mirror):
@@ -181,22 +158,3 @@ def test_local_models(kind, make, task, tmp_path, tiny_mirror, said):
     assert told["provenance"]["device"] == device
     assert f"--device {device}" in told["command"]
     said("rescore", tmp_path / "out")
-
-
-def test_runs_of_the_harness_itself_keep_their_names_and_say_no_device_that_was_not_there(tmp_path):
-    run(tmp_path / "ours", TASK, "--limit", "1")
-    path, results, told = read(tmp_path / "ours")
-    assert path.parent.name == results["model_name"] == "bias-chance"
-    assert results["config"]["device"] is told["provenance"]["device"] is None
-    assert "--device" not in told["command"]
-    pretrained = {"pretrained": ".venv/lib/model"}
-    results["config"] |= {"device": "cuda:0", "model": "hf", "model_args": pretrained}
-    for has_cuda in (False, True):
-        tracker = EvaluationTracker(output_path=str(tmp_path / f"theirs {has_cuda}"))
-        tracker.general_config_tracker.log_experiment_args("hf", pretrained, None, None, False)
-        results["pretty_env_info"] = f"PyTorch version: 2\nIs CUDA available: {has_cuda}\n"
-        tracker.save_results_aggregated(results)
-        path, _, told = read(tmp_path / f"theirs {has_cuda}")
-        assert (path.parent.name, told["model"]) == (".venv__lib__model", "model")
-        assert told["provenance"]["device"] == ("cuda:0" if has_cuda else None)
-        assert ("--device cuda:0" in told["command"]) is has_cuda

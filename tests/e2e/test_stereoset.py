@@ -52,8 +52,6 @@ def test_what_is_exported_of_several_runs(tmp_path, tiny_mirror):
         assert exported(runs, out, "--language", "tr").status == 0
     assert set(rescored(out, "--language", "tr")) == {"stereoset_tr"}
     assert rescored(runs) == before
-    assert exported(runs / "a", tmp_path / "p.json", "--language", "tr").status == 0
-    assert set(rescored(tmp_path / "p.json", "--language", "tr")) == {"stereoset_tr_intra"}
     run(runs / "variants", "stereoset_en_inter_variants")
     assert exported(runs / "variants", tmp_path / "v.json", "--variant", "gen_pmi").status == 0
     one = rescored(tmp_path / "v.json", "--language", "en")["stereoset_en_inter"]
@@ -153,10 +151,8 @@ def checkpoints(tmp_path_factory):
         ("occugender hf-mlm bert", "--model hf-mlm"),
         ("stereoset_en local-chat-completions none", "log-likelihoods"),
         ('stereoset_en hf gpt2 --metadata {"masked":"pll_original"}', "masked=pll_original"),
-        ('stereoset_en_inter_variants hf gpt2 --metadata {"inter":"gen"}', "'inter'"),
         ("stereoset_en_inter,stereoset_en_inter_variants hf t5", "encoder-decoder"),
         ("occugender hf roberta", "RobertaForMaskedLM"),
-        ("stereoset_en_intra,stereoset_en_inter hf-mlm roberta", "no next-sentence head"),
         ("stereoset_en_intra hf-mlm bert --batch_size auto", "--batch_size auto"),
         ("stereoset_en_intra hf gpt2 --metadata LONG", "at most 96"),
     ],

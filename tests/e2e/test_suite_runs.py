@@ -1,10 +1,7 @@
 """Whole runs of a suite: the result is an ordinary one that a policy can judge."""
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 
 import pytest
 from lm_eval.tasks import TaskManager
@@ -16,7 +13,6 @@ from lm_eval_bias.evaluation import suites
 from lm_eval_bias.evaluation.suites import Suite, SuitePart
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import tiny
-from tests.support.places import ROOT
 from tests.support.run_scores import logs_of, results_of
 
 QUICK = {task: sampling for benchmark in registry.benchmarks() for task, sampling in benchmark.quick.items()}
@@ -90,17 +86,3 @@ def test_cached_requests_are_not_taken_for_those_of_other_documents(tmp_path, mo
         asked.append([instance.arguments for instance in task.instances])
     assert asked[0] == asked[3] != asked[2]
     assert len(list((tmp_path / "requests").iterdir())) == 3
-
-
-@pytest.mark.slow
-def test_of_two_processes_one_speaks(mirror, tmp_path):
-    where = tiny.gpt2(tmp_path / "model", positions=400)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone"]
-    command += ["-m", "lm_eval_bias", "run", "--model", "hf-packed", "--device", "cpu"]
-    command += ["--model_args", f"pretrained={where}", "--suite", "quick", "--output_path", str(tmp_path / "out")]
-    settings = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "GLOO_SOCKET_IFNAME": "lo"}
-    settings |= {"PYTHONPATH": str(ROOT), "LM_EVAL_BIAS_DATA": str(mirror)}
-    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("Suite quick (version") == 1
-    assert len(list(tmp_path.rglob("results_*.json"))) == 1

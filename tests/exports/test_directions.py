@@ -3,11 +3,9 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Directed, Omitted, directed
+from lm_eval_bias.exports.directed_scores import NO_DIRECTION, Omitted, directed
 
 TASK = TaskRun("stereoset_en", "stereoset", "en", "1.0", 10, 10, {}, {})
 
@@ -52,14 +50,3 @@ def test_what_has_no_direction_or_value_is_left_out(fields, reason):
     one = directed(TASK, a_value(**fields))
     assert isinstance(one, Omitted)
     assert one.reason == reason
-
-
-@given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100))
-def test_intervals_of_distances_hold_them(value, one_end, other_end):
-    low, _, high = sorted([one_end, other_end, value])
-    one = directed(TASK, a_value(value=value, interval=(low, high)))
-    assert isinstance(one, Directed)
-    assert one.low <= one.interval[0] <= one.number <= one.interval[1] <= one.high
-    mirrored = directed(TASK, a_value(value=100 - value, interval=(100 - high, 100 - low)))
-    assert mirrored.number == pytest.approx(one.number)
-    assert mirrored.interval == pytest.approx(one.interval, abs=1e-9)

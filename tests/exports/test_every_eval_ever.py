@@ -154,14 +154,6 @@ def test_scores_that_are_no_mean_have_no_items(tmp_path, capsys, check):
     assert "detailed_evaluation_results" not in written(capsys, tmp_path / "no", folder, "--no-items")[1]
 
 
-def test_names_follow_from_the_content(tmp_path, capsys):
-    path, content = a_run(tmp_path)
-    names = [written(capsys, tmp_path / "one", path)[0].name for _ in range(2)]
-    content["tasks"]["stereoset_en"]["scores"]["lms"]["value"] = 29.25
-    other = write(tmp_path / "other.json", content)
-    assert len({*names, written(capsys, tmp_path / "two", other)[0].name}) == 2
-
-
 def test_hostile_names_stay_below_the_folder(tmp_path, capsys, check):
     content = hostile_file()
     content["model"] = f"../../../etc/{HOSTILE}"

@@ -1,16 +1,11 @@
 """``lm-eval-bias export``: written whole or not at all, never over a run."""
 
-import re
-
 import pytest
 
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import ExportFormat
 from lm_eval_bias.exports.exporting import FORMATS
 from tests.support.exported import a_run, exported
 from tests.support.fuzzing import disk
 from tests.support.made_runs import edited, harness_folder, write
-from tests.support.places import ROOT
 
 MORE = {"hf-eval-results": ["--dataset", "owner/bench"]}
 
@@ -54,11 +49,3 @@ def test_a_benchmark_that_this_version_does_not_know(form, tmp_path, capsys):
     more = [*MORE.get(form, []), *(["--allow-trial"] if form != "eee" else [])]
     said = exported(capsys, folder, "--to", form, *more, "-o", tmp_path / "out").out
     assert ": 0 scores" not in said
-
-
-def test_every_format_is_described():
-    exports = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
-    brought = {form.name for _, form in registry.extensions(ExportFormat)}
-    table = exports[exports.index("| `--to` |") :]
-    described = re.findall(r"^\| `([\w-]+)` \|", table[: table.index("\n\n")], flags=re.MULTILINE)
-    assert described == ["--to", *FORMATS, *brought]

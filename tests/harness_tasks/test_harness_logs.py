@@ -194,39 +194,3 @@ def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, r
         own, harness_s = scores[f"{category}/s_dis"], scores[f"disamb_bias_score_{category}"]
         assert own["value"] == (-1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"])
     assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
-
-
-def test_every_command_knows_them(runs, said, tmp_path):
-    folder, _ = runs[0]
-    found = json.loads(said("compare", folder, runs[1][0], "--format", "json", "--correction", "none"))
-    assert all(one["paired"] for one in found)
-    compared = {(one["what"], one["score"]): one["difference"] for one in found}
-    tasks = {task: family for family, (tasks, _) in FAMILIES.items() for task in tasks}
-    assert set(compared) == {(task, score) for task, family in tasks.items() for score in registry.get(family).main}
-    numbers = [own["crows_pairs_english"]["pct_stereotype"] for _, own in runs]
-    difference = compared["crows_pairs_english", "pct_stereotype"]
-    assert difference == pytest.approx(numbers[1] - numbers[0], abs=1e-12)
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(
-        "bounds:\n- {task: winogender_all, score: gender_gap, max_distance_from_neutral: 0.99}\n"
-        "- {task: crows_pairs_english, score: pct_stereotype, max: 0.0001}\n"
-        "- {task: bbq_generate, score: s_amb, max: 0.99}\n"
-    )
-    findings = json.loads(said("check", folder, "--policy", policy, "--json", status=1))["runs"][0]["findings"]
-    assert {f["score"] for f in findings if not f["holds"]} == {"pct_stereotype", "unanswered", "chance_level"}
-
-
-def test_a_preference_that_rests_on_length_is_a_caution(tmp_path, said):
-    """Pairs whose longer sentence is always the less likely one, though not per byte."""
-    rows, longer = made_documents.crows_pairs(), "crows_pairs_english_age"
-
-    class ByLength(harness_runs.Answering):
-        def loglikelihood(self, requests):
-            return [(-5.0 - len(request.args[1]) ** 0.5, False) for request in requests]
-
-    for row in rows:
-        row |= {"bias_type": "age", "sent_more": f"{row['sent_more']} Never."}
-    harness_runs.run(tmp_path, {longer: (CROWS_PAIRS[longer], rows)}, ByLength())
-    scores = by_task(tmp_path)[longer]["scores"]
-    assert (scores["pct_stereotype"]["value"], scores["pct_stereotype_bytes"]["value"]) == (0.0, 1.0)
-    assert "depends on how sentence length counts" in said("report", tmp_path, "--format", "md").replace("\\", "")

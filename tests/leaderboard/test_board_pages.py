@@ -3,17 +3,13 @@
 import csv
 import io
 import json
-import re
-from dataclasses import replace
-
-import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.report import board_reports
-from tests.support.boards import MODELS, TASK, TASKS, board, hundred_models, run, run_data, task, value
+from tests.support.boards import TASK, run_data, task, value
 from tests.support.made_runs import HOSTILE, write
 from tests.support.pages import OF_BOARDS, check_closed
 from tests.support.places import ROOT
+from tests.support.toy import run_of as run
 
 RESULTS = ROOT / "results"
 NAMES = (HOSTILE, "a|b\n# c", '=HYPERLINK("http://a.org")', "{{ 7 * 7 }}", "a\x1b[31mred.exe")
@@ -23,21 +19,7 @@ def scored(name, number):
     return run(name, task(value("diff_bias_amb", number), value("acc_amb", number)))
 
 
-def rows_of(*boards):
-    (tab,) = board_reports.tabs(boards)
-    return tab.rows
-
-
 # ---------------------------------------------------------------------- the command
-
-
-def test_format_by_ending_or_name(said, tmp_path):
-    runs = write(tmp_path / "run.json", run_data("model"))
-    for ending in ("html", "md", "csv", "json"):
-        path = tmp_path / f"board.{ending}"
-        assert said("leaderboard", runs, "-o", path).startswith(f"{path}: 1 ")
-        assert said("leaderboard", runs, "--format", ending).strip() == path.read_text(encoding="utf-8").strip()
-    assert said("leaderboard", runs, "--format", "text") == said("leaderboard", runs)
 
 
 def test_csv_json_and_page_say_the_same_as_the_files(said):
@@ -93,43 +75,3 @@ def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
 
 
 # ---------------------------------------------------------------------- rows and columns
-
-
-def test_rows_stand_by_their_distance_from_neutral_and_those_at_chance_level_last():
-    kinds = {"guessing": ("trial_run", "chance_level"), "far": ("trial_run",)}
-    found = board(scored("far", -0.6), scored("near", 0.2), scored("guessing", 0.0))
-    rows = [replace(row, unmaking=kinds.get(row.model, ()), caveat=f"of {row.model}") for row in found.rows]
-    (tab,) = board_reports.tabs([replace(found, rows=rows)])
-    place = next(i for i, (_, score, shown) in enumerate(tab.columns) if shown and score.name == "diff_bias_amb")
-    said = [(row.model, row.warnings, row.cells[place].key) for row in tab.rows]
-    assert said == [("near", "", "0.2"), ("far", "trial run", "0.6"), ("guessing", "trial run; chance level", "")]
-    assert [row.cells[0].key for row in tab.rows] == ["0.2", "-0.6", "0.0"]  # accuracies: in their own order
-
-
-@pytest.mark.parametrize("other", [False, True])
-def test_a_warning_names_its_tasks_where_it_is_not_true_of_all(other):
-    found = board(scored("a", 0.1))
-    guessing = replace(found, task="other", rows=[replace(found.rows[0], unmaking=("chance_level",))])
-    (row,) = rows_of(*([found] if other else []), guessing)
-    assert row.warnings == "chance level" + " (other)" * other
-
-
-def test_a_model_without_a_task_has_no_cells_there():
-    one, other = board(scored("a", 0.1)), board(scored("b", 0.2))
-    first, second = rows_of(one, replace(other, task="other"))
-    assert [cell.text == "" for cell in first.cells] == [False] * len(one.columns) + [True] * len(other.columns)
-    assert (first.model, second.model) == ("a", "b")
-
-
-def test_only_the_first_tasks_have_a_column_at_first():
-    found = board(scored("a", 0.1))
-    (tab,) = board_reports.tabs([replace(found, task=f"task{number}") for number in range(board_reports.FIRST + 2)])
-    assert [one.task for one, _, shown in tab.columns if shown] == [f"task{i}" for i in range(board_reports.FIRST)]
-
-
-def test_a_hundred_models_stay_under_three_megabytes():
-    made = hundred_models()
-    assert len(made.encode()) < 3_000_000
-    assert made.count('<th scope="row" title=') == MODELS * made.count('role="tabpanel"')
-    assert set(re.findall("<legend>(.*?)</legend>", made)) == set(TASKS)
-    assert made.count('class="bar"') > 1000

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from lm_eval_bias.boards import building
 from lm_eval_bias.boards.building import PUBLISHED, RUN
-from lm_eval_bias.core import catalog, registry, run_data
+from lm_eval_bias.core import registry, run_data
 from lm_eval_bias.core.run_data import Published
-from tests.support.boards import DEFINITIONS, TASK, WHOLE, board, run, task, value
+from tests.support.boards import TASK, WHOLE, board, task, value
+from tests.support.toy import run_of as run
 
 
 def cell(score, *others):
@@ -71,22 +71,6 @@ def test_why_a_run_is_not_ranked(reason, changes):
     assert (odd.rank is None, odd.unranked) == (bool(reason), reason)
 
 
-@pytest.mark.parametrize(("error", "is_ranked"), [(5.0, True), (100.0, True), (2e-7, True), (5e-8, False)])
-def test_a_billionth_is_of_the_scores_own_range(error, is_ranked):
-    percents = [task(value("ss", number, error, "stereoset"), name="stereoset_en") for number in (52.0, 60.0)]
-    row = board(run("a", percents[0]), run("b", percents[1]), name="stereoset_en").rows[0]
-    assert (row.cells["ss"].rank is not None) is is_ranked
-
-
-def test_a_cell_shows_what_the_run_says():
-    shown = cell(value(number=0.4, stderr=0.03, interval=(0.3, 0.5), note="beware"))
-    assert (shown.value, shown.stderr, shown.interval, shown.note) == (0.4, 0.03, (0.3, 0.5), "beware")
-    assert (shown.printed, shown.plus_minus, shown.unranked, str(shown.rank)) == ("", None, "", "1-2")
-    absent = cell(value("acc_disamb"))
-    assert (absent.note, absent.unranked, absent.rank) == ("not in its file", "not in its file", None)
-    assert math.isnan(absent.value)
-
-
 # ---------------------------------------------------------------------- who is ranked with whom
 
 
@@ -138,32 +122,6 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
     }  # fmt: skip
 
 
-# ---------------------------------------------------------------------- rows
-
-
-def test_a_row_says_what_it_was_made_by_and_what_to_beware_of():
-    noted = task(
-        value(note="few items"), value("acc_disamb", 0.3, note="few items"),
-        value("diff_bias_amb", 0.1, note="one sided"), value("diff_bias_disamb", math.nan, note="no answers"),
-        version="1.0", metadata={"wording": 3},
-    )  # fmt: skip
-    (row,) = board(run("model", noted, dtype="float32", **{"lm-eval-bias": "1.2"})).rows
-    assert (row.kind, row.source, row.conventions) == (RUN, "lm-eval-bias 1.2", "wording=3; float32")
-    assert row.deviations == (
-        "task version 1.0, now 2.0", "acc_amb, acc_disamb: few items", "diff_bias_amb: one sided",
-    )  # fmt: skip
-
-
-def test_a_warning_that_is_said_of_the_whole_row_is_not_repeated():
-    scores = [
-        value(score.name, 0.1, benchmark="regard", note="weak" if number else "beware")
-        for number, score in enumerate(registry.get("regard").scores())
-    ]
-    one = task(*scores, name="regard_en", metadata={"classifier_used": {"name": "light", "warning": "weak"}})
-    row = board(run("model", one), name="regard_en").rows[0]
-    assert [text.rpartition(": ")[2] for text in row.deviations] == ["weak", "beware"]
-
-
 def test_scores_that_must_not_be_shown_are_not():
     """Regard without a facet."""
     names = [score.name for score in registry.get("regard").scores() if not score.name.startswith("caregiving")]
@@ -171,14 +129,6 @@ def test_scores_that_must_not_be_shown_are_not():
     row = board(run("model", one), name="regard_en").rows[0]
     assert len(row.deviations) == 1
     assert all(math.isnan(cell.value) and cell.note == "not in its file" for cell in row.cells.values())
-
-
-def test_rows_stand_by_name_whatever_its_case():
-    runs = [scored(name, 0.5) for name in ("b", "A", "c")]
-    two = run("B2", *(task(value(), task=f"{TASK} ({remark})") for remark in "ba"))
-    rows = board(*runs, two).rows
-    assert [row.model for row in rows] == ["A", "b", "B2 (a)", "B2 (b)", "c"]
-    assert rows[2].source == "lm-eval-bias"  # an old file has no version
 
 
 # ---------------------------------------------------------------------- published scores
@@ -216,64 +166,3 @@ def test_published_rows_stand_after_runs_unranked(printed):
     assert (bias.unranked, bias.derived) == ("published with a ± that is not a standard error", True)
     assert (missing.note, missing.unranked, missing.derived) == ("not published", "not published", False)
     assert math.isnan(missing.value)
-
-
-def test_published_scores_that_rank_nothing_say_nothing_of_ranks(printed):
-    benchmark = registry.get("gg_bbq")
-    further = next(score.name for score in benchmark.scores() if score.name not in benchmark.main)
-    printed(paper("one", **{further: run_data.PublishedCell(0.5, "0.5")}), paper("two"))
-    found = board(scored("run", 0.5))
-    assert [column.name for column in found.others] == [further]
-    assert further not in {column.name for column in found.columns}
-    notes = [(row.cells[further].unranked, row.cells[further].note) for row in found.rows]
-    assert notes == [("", "not in its file"), ("", ""), ("", "not published")]
-    assert any("none of the main scores" in note for note in found.notes)
-
-
-def test_what_is_said_of_the_whole_table(printed):
-    mixed, old, apart, unpublished = "follow different conventions", "Older runs", "other documents", "No published"
-    printed()
-    one, again, other = scored("a", 0.2), scored("b", 0.5), scored("c", 0.9, inputs={"documents": "1" * 64})
-    older, part = scored("d", 0.9, inputs={}), scored("e", 0.9, inputs={**WHOLE, "scored": "2" * 64}, documents=96)
-    worded = scored("f", 0.4, metadata={"wording": 3}, inputs={"documents": "3" * 64})
-    for runs, said in (
-        ((one, again), [building.INDEPENDENT, unpublished]),
-        ((one, part), [mixed, unpublished]),
-        ((one, worded), [mixed, unpublished]),  # other prompts are expected of another wording
-        ((one, other, older), [mixed, old, apart, unpublished]),
-        ((older,), [unpublished]),
-    ):
-        assert all(part in note for part, note in zip(said, board(*runs).notes, strict=True))
-    printed(paper(acc_amb=run_data.PublishedCell(0.5, "0.5")), paper("none"))
-    assert list(board(one).notes) == []
-
-
-# ---------------------------------------------------------------------- boards
-
-
-def test_a_board_is_about_one_task_of_one_benchmark():
-    alien = run("b", task(value(), benchmark="stereoset"))  # whose task of this name is another benchmark's
-    found = board(scored("a", 0.5), alien)
-    entry = catalog.entries()[TASK]
-    assert (found.task, found.benchmark, found.language, found.measures) == (TASK, "gg_bbq", "de", entry.measures)
-    assert tuple(column.name for column in found.columns) == tuple(registry.get("gg_bbq").main)
-    for column in found.columns:
-        assert math.isnan(column.value)
-        assert all(getattr(column, field) == getattr(value(column.name), field) for field in DEFINITIONS)
-    assert [row.model for row in found.rows if row.kind == RUN] == ["a"]
-
-
-def test_tasks_stand_in_the_catalogs_order_and_those_that_are_not_in_it_last():
-    used = {"dataset_used": {"file": "own.json", "sha256": "1" * 64}, "measures": "what I asked"}
-    score = value("ss", 52.0, 1.0, "stereoset")
-    own = task(score, name="stereoset_en", metadata=used, task="own", language="tr")
-    other = task(score, name="stereoset_en", metadata={"measures": "another"}, task="other")
-    found = building.boards([run("a", own, other, task(value())), run("b", task(score, name="stereoset_en"))])
-    known = [name for name in catalog.entries() if name in (TASK, "stereoset_en")]
-    assert {one.task: one.measures for one in found[2:]} == {
-        "own": "what I asked", "other": "a task that this package doesn't know",
-    }  # fmt: skip
-    assert [one.task for one in found[:2]] == known
-    (last,) = (one for one in found if one.task == "own")
-    assert (last.benchmark, last.language, [row.model for row in last.rows]) == ("stereoset", "tr", ["a"])
-    assert building.boards([]) == []

@@ -11,7 +11,8 @@ import pytest
 from lm_eval_bias.core import catalog
 from lm_eval_bias.runs import settings
 from tests.support import boards
-from tests.support.boards import WHOLE, run
+from tests.support.boards import WHOLE
+from tests.support.toy import run_of as run
 
 GG_BBQ, GEN, REGARD, OCCUGENDER = "gg_bbq_group_terms", "gg_bbq_group_terms_gen", "regard_de", "occugender_explicit"
 USUAL = catalog.entries()[REGARD].repeats
@@ -41,8 +42,7 @@ def instructed(text):
         ("here/a.yaml", {"b.yaml": "0123456789abcdef"}, "here/a.yaml"),
         ("a.yaml", None, "a.yaml"),
         (["a"], {"a": "1"}, '["a"]'), (3, {3: "1"}, "3"),  # a number or a list is no path
-        ("XY und X", {}, "XY und X"), ("Köchin", {}, "Köchin"), (True, {}, "true"), (None, {}, "null"),
-        ([1, "a"], {}, '[1, "a"]'), ({"b": 1, "a": Path("x")}, {}, '{"a": "x", "b": 1}'),
+        ({"b": 1, "a": Path("x")}, {}, '{"a": "x", "b": 1}'),
     ],
 )  # fmt: skip
 def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text):
@@ -58,12 +58,10 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         # only what is chosen and not the default makes another measurement
         (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
         (task(wording=3), {}, {"wording": "3"}),
-        (task(wording=None), {}, {}),
         (task("own_prompts", language=""), {}, {}),  # as its YAML sets it
         (task("own_prompts", language="de"), {}, {"language": "de"}),
         (task(by_value=True), {}, {}),  # a breakdown adds scores and changes none
         (task(OCCUGENDER, words="x", instruction_position="y"), {}, {"words": "x", "instruction_position": "y"}),
-        (replace(task(), task=f"{GG_BBQ} (bfloat16)"), {}, {}),
         # the number of samples counts where it is not the usual
         (task(REGARD, repeats=USUAL), {}, {}),
         (task(REGARD, repeats=USUAL - 1), {}, {"repeats": str(USUAL - 1)}),
@@ -77,12 +75,10 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(GEN), {"gen_kwargs": {"top_p": 0.1}}, {"gen_kwargs": "{'top_p': 0.1}"}),
         (task(OCCUGENDER), {"gen_kwargs": {"top_p": 0.1}}, {}),
         (replace(task(OCCUGENDER), task="own"), {"gen_kwargs": {"top_p": 1}}, {"gen_kwargs": "{'top_p': 1}"}),
-        (task(REGARD), {"gen_kwargs": None}, {}),
         # examples and system instructions are put before what is asked
         (task(inputs={"num_fewshot": 2}), {}, {"num_fewshot": "2"}),
         (task(inputs={"num_fewshot": 0}), {}, {}),
         (task(), {"system_instruction": "a"}, instructed(b"a")),
-        (task(), {"system_instruction": ""}, {}),
         # (also half a character, as a broken terminal gives it)
         (task(), {"system_instruction": "\ud800"}, instructed(b"?")),
     ],
@@ -121,17 +117,10 @@ def test_the_part_that_was_run(inputs, documents, items, part):
     assert bool(settings.unknown_part(one)) == (bool(part) and "scored" not in inputs)
 
 
-def test_conventions_in_words():
-    told = {"model": "hf", "chat_template": "0f", "dtype": "float32"}
-    for one, provenance, named in ((task(wording=3), told, ["wording=3", "--model hf", "chat template", "float32"]),):
-        assert settings.describe(run("", one, **provenance), one).split("; ") == named
-
-
 @pytest.mark.parametrize(
     ("version", "current", "same"),
     [
-        ("1.0", 1.0, True), ("1", 1.0, True), ("1.0", "1", True), ("1.1", 1.0, False), ("2025-11", "2025-11", True),
-        ("2025-11", "2025-12", False), ("1", None, False), ("None", None, True), ("one", 1, False),
+        ("1", 1.0, True), ("1.0", "1", True), ("1.1", 1.0, False), ("2025-11", "2025-12", False), ("1", None, False),
     ],
 )  # fmt: skip
 def test_versions_however_they_are_written(version, current, same):

@@ -93,17 +93,6 @@ def test_as_the_slow_version(points, rule):
     assert [(r.low, r.high) for r in intervals(points, neutral, better)] == slow(points, neutral, better)
 
 
-@given(points_strategy, st.randoms())
-def test_properties(points, random):
-    found = intervals(points, 50.0, None)
-    assert all(1 <= r.low <= r.high <= r.of == len(points) for r in found)
-    order = list(range(len(points)))
-    random.shuffle(order)
-    assert intervals([points[i] for i in order], 50.0, None) == [found[i] for i in order]
-    mirrored = [Point(100 - p.value, p.stderr, p.dof) for p in points]
-    assert np.allclose(p_values(mirrored, 50.0, None), p_values(points, 50.0, None), atol=1e-6)
-
-
 def answered(values, paired=True):
     """A model with these values, one a cluster."""
     form = tabulate(range(len(values)), [[1.0] * len(values), values], share_of)

@@ -6,10 +6,9 @@ import re
 import pytest
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.wording import score_label
-from tests.support.made_runs import DOCS, HOSTILE, run_file, write
-from tests.support.pages import check_closed, made
+from tests.support.made_runs import DOCS
 
 CARDS = {benchmark.name: benchmark.card for benchmark in registry.benchmarks()}
 
@@ -31,28 +30,6 @@ def test_licences_are_those_of_the_pinned_files(name):
             assert part.lower() in CARDS[name].licence.lower().replace("none stated", "states none"), part
 
 
-def test_a_card_for_people_and_programs(said):
-    text, card = said("ls", "--card", "stereoset"), CARDS["stereoset"]
-    assert max(map(len, text.splitlines())) <= 100
-    assert all(str(value) in " ".join(text.split()) for value in card._replace(flaws=" - ".join(card.flaws)))
-    # a variant, a task and a group lead to the same card
-    for name in ("stereoset_choices", "stereoset_de_intra", "stereoset_gen"):
-        assert said("ls", "--card", name) == text
-    data, card = json.loads(said("ls", "--card", "regard", "--json")), CARDS["regard"]
-    assert (data["flaws"], data["licence"], data["link"]) == (list(card.flaws), card.licence, None)
-
-
-def test_a_card_with_what_every_card_must_have(said, toy, tmp_path):
-    said("ls", "--card", "toy", status=2)
-    toy.options, toy.card = {}, Card("Manners.", "More.", "Guesses.", "Nothing.", "X")
-    assert "Population\n  not recorded\n" in said("ls", "--card", "toy")
-    content = run_file(tasks=["gg_bbq_names"])
-    content["tasks"]["gg_bbq_names"]["benchmark"] = "toy"
-    found = check_closed(made([write(tmp_path / "run.json", content)], tmp_path))
-    assert "Manners." in found.said
-    assert "Licence" not in found.said
-
-
 @pytest.mark.parametrize("name", registry.by_name())
 def test_every_score_has_a_name_of_its_own_for_people(name):
     benchmark = registry.get(name)
@@ -64,13 +41,6 @@ def test_every_score_has_a_name_of_its_own_for_people(name):
         assert label[0].islower(), label
         assert "_" not in label, label
         assert len(label) < 100, label
-
-
-@pytest.mark.parametrize("name", registry.by_name())
-def test_a_name_that_no_score_has_breaks_nothing(name):
-    for score in ("", "/", "a/b/c/d", HOSTILE, "value/", "x_dominated_", "all/"):
-        assert isinstance(score_label(name, score), str)
-    assert score_label("nobody's", "a_score") == "a_score"
 
 
 @pytest.mark.parametrize("name", registry.by_name())

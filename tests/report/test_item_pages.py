@@ -10,7 +10,7 @@ from lm_eval_bias.report import item_pages, parts
 from lm_eval_bias.runs import contributions, run_discovery
 from lm_eval_bias.runs.harness_results import presentable
 from tests.support.fuzzing import disk
-from tests.support.made_runs import HOSTILE, harness_folder, run_file, write
+from tests.support.made_runs import HOSTILE, harness_folder
 from tests.support.pages import check_closed, made
 from tests.support.places import ROOT
 
@@ -47,12 +47,6 @@ def test_every_main_score_leads_to_its_place(run_folder, tmp_path):
     assert items.tags["details"] == 5  # texts that can offend are folded
     assert "open" not in [name for tag, name, _ in items.attributes if tag == "details"]
     assert (tmp_path / "out-items").stat().st_mode & 0o777 == 0o755
-
-
-def test_a_report_is_one_file_where_no_items_are_wanted_or_there(run_folder, tmp_path):
-    check_closed(made([run_folder], tmp_path, "--items", "0"))
-    check_closed(made([write(tmp_path / "a.json", run_file(tasks=["stereoset_en"]))], tmp_path))
-    assert not any(path.is_dir() for path in tmp_path.iterdir())
 
 
 def test_pages_replace_those_of_an_earlier_report_whole(run_folder, tmp_path, capsys):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from lm_eval_bias.core import content_hashes, files
+from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import provenance
 from tests.support.fuzzing import refused
@@ -62,13 +62,6 @@ def test_what_is_no_cache_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BiasError, match="can't be used"):
         provenance.claim_cache(str(tmp_path / "file" / "c"), "hf", {})
-
-
-def test_folders_named_after_hidden_paths_are_read(tmp_path):
-    for name in (".venv__lib__model", ".git", ".unfinished-a__b", "model"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "results_1.json").write_text("{}")
-    assert [path.parent.name for path in files.under(tmp_path)] == [".venv__lib__model", "model"]
 
 
 def test_hashes_of_a_checkpoint(tmp_path):

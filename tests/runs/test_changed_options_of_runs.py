@@ -90,11 +90,3 @@ def test_what_was_changed(given, expected):
 def test_the_benchmarks_own_files():
     here = content_hashes.of_data_files(registry.get("gg_bbq").folder)
     assert changed(inputs={**READ, "package_content": here}, metadata={"distribution": HERE}) == {}
-
-
-def test_names_are_those_of_every_change_and_option_once():
-    names = settings.option_names()
-    assert len(set(names)) == len(names)
-    details = {o for one in registry.by_name().values() for o, role in one.options.items() if role == "detail"}
-    assert details
-    assert not details & set(names)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.comparing import pairing
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.runs import contributions, rescoring, run_discovery, sample_logs
 from lm_eval_bias.runs.harness_results import estimated
 from tests.support.made_runs import harness_folder
@@ -28,28 +25,6 @@ def line(number, name="none"):
            "letters": []}  # fmt: skip
     answers = [[str(-1.0 - (number * k) % 5), "False"] for k in (1, 2, 3)]
     return json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": name}, ensure_ascii=False)
-
-
-def rescored(path):
-    rescoring.rescore([str(path)])
-
-
-def compared(path):
-    task = TaskRun(TASK, "gg_bbq", "de", "1", 0, 0, {}, {}, path)
-    assert pairing.Side("a", Run("a", path, {}, "", {task.task: task}), task).records
-
-
-@pytest.mark.parametrize("kept", [rescored, compared])
-def test_of_an_item_only_its_record_is_kept(tmp_path, kept):
-    peaks = []
-    for count in (50, 50, 500):  # once for what is imported on the way
-        path = tmp_path / NAME
-        path.write_text("".join(f"{line(number)}\n" for number in range(count)), encoding="utf-8")
-        tracemalloc.start()
-        kept(path)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert (peaks[2] - peaks[1]) / 450 < 3_000
 
 
 def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path):

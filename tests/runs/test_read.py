@@ -14,7 +14,7 @@ from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
-from tests.support.made_runs import edited, harness_folder, write
+from tests.support.made_runs import edited, write
 from tests.support.run_scores import results_of, run
 
 TASK = "occugender_debias_implicit_none"
@@ -170,20 +170,3 @@ def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_pat
     (first, other) = read([tmp_path])[0]
     assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
     assert "model files" in other.differs
-
-
-def test_the_leaderboard_says_what_differs(tmp_path, said):
-    add(tmp_path, "a", ["stereoset_en"])
-    add(tmp_path, "b", ["stereoset_en"], shift=3, dtype="float16")
-    (board,) = json.loads(said("leaderboard", tmp_path, "--format", "json"))["boards"]
-    rows = {row["model"]: row["deviations"] for row in board["rows"] if row["kind"] == "run"}
-    assert list(rows) == ["tiny (a)", "tiny (b)"]
-    assert "differs from tiny (a) in dtype (float16, there float32)" in rows["tiny (b)"]
-    assert not any("differs" in line for line in rows["tiny (a)"])
-
-
-def test_compare_names_its_sides_by_folder(tmp_path, said):
-    for shift, name in enumerate(("base", "tuned")):
-        harness_folder(tmp_path / name, version=0.5, shift=shift)  # by which other scores may come of the same log
-    assert "tiny (tuned) against tiny (base)" in said("compare", tmp_path / "base", tmp_path / "tuned")
-    assert "tiny (base) against tiny (tuned)" in said("compare", tmp_path, "--base", "tiny (tuned)")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from lm_eval_bias.core.run_data import Remark
 from lm_eval_bias.runs import remarks, run_discovery
 from tests.support.made_runs import run_file, write
 
@@ -55,20 +54,3 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
     assert unmaking == ([kind] if kind in remarks.UNMAKING else [])
     assert bool(remarks.trial(run, run.tasks[task])) == (kind == "trial_run")
     assert bool(remarks.before_scores(run, run.tasks[task])) == bool(unmaking)
-
-
-def test_alike_remarks_are_one_with_its_places(tmp_path):
-    for name in "ab":
-        content = run_file(name, [STEREOSET, "stereoset_de"])
-        content["provenance"]["date"] = None
-        for task in content["tasks"].values():
-            task["documents"] = 474
-        write(tmp_path / name / "run.json", content)
-    runs, _ = run_discovery.read([tmp_path])
-    placed = remarks.of_runs(runs)
-    by_kind = {one.kind: one for one in placed}
-    assert by_kind["provenance"].places == ["a", "b"]
-    assert [one.heading for one in placed] == sorted((one.heading for one in placed), key=remarks.HEADINGS.index)
-    trials = [one for one in placed if one.kind == "trial_run"]
-    assert sum(len(one.places) for one in trials) == 4
-    assert Remark("trial_run", "").brief == ""

@@ -4,9 +4,9 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 
-from lm_eval_bias.harness import internals, registration
+from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import early_stopping, sampled_texts
+from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.support import tiny
 
@@ -108,12 +108,6 @@ def test_few_samples_of_many_prompts_share_a_batch(model, tmp_path):
     assert cached.generated_text(some)[:4] == whole[:4]
     assert cached.generated_text(every) == whole
     assert model.calls == [4, 2, 4, 2]
-    # one of a batch's texts is lost: all of it are drawn again, to the same
-    (first, _) = sampled_texts.batches(sampled_texts.parts(some, 5, 1234), some, 5)
-    del cached.dbdict[internals.request_key("generated_text", first[1].key(1))]
-    model.calls = []
-    assert cached.generated_text(every) == whole
-    assert model.calls == [4]
 
 
 @pytest.mark.parametrize("options", [SAMPLE, GREEDY])
@@ -135,16 +129,6 @@ def test_greedy_texts_are_the_harness_own_and_kept(model, tmp_path):
     assert model.calls == []
 
 
-def test_the_largest_batch_is_looked_for_once(model):
-    looked = []
-    model.batch_size_per_gpu = "auto"
-    model._detect_batch_size = lambda *_: looked.append(1) or 3
-    assert len(set(model.generated_text(asks("A man", "The woman")))) == 10
-    assert len(looked) == 1
-    assert model.calls == [5, 5]
-    del model._detect_batch_size
-
-
 def test_backends_that_take_seeds_get_one_a_text():
     class VLLM(ChanceLM):  # by its name
         calls: list = []
@@ -159,12 +143,6 @@ def test_backends_that_take_seeds_get_one_a_text():
     assert len(set(seeds)) == 2002
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert texts == [f"{'A' if i < 1001 else 'B'} {seed}" for i, seed in enumerate(seeds)]
-
-
-def test_chance_draws_by_seed():
-    few, many = (ChanceLM().generated_text(asks("A", "B", repeats=n)) for n in (3, 40))
-    assert few == [*many[:3], *many[40:43]]
-    assert len(set(many)) > 1
 
 
 # likeliest texts end where nothing of what follows is read: the same answers, in fewer steps

@@ -22,7 +22,6 @@ from lm_eval_bias.core.questions import (
     WITH_LENGTH,
     WITH_LENGTH_IF_KNOWN,
     NextSentence,
-    choose,
 )
 from lm_eval_bias.harness import internals, registration, servers
 from lm_eval_bias.models.chance import ChanceLM
@@ -177,11 +176,6 @@ def test_backends_that_lack_something_say_so(kind_of_model, kind, arguments, say
         ask(kind_of_model(), kind, arguments)
 
 
-def test_start_tokens_of_no_kind():
-    with pytest.raises(BiasError, match="bos='second'"):
-        choose({"bos": "second"})
-
-
 def test_texts_that_a_model_would_read_only_the_end_of_are_refused():
     model = Letters()
     model.max_length = 4
@@ -199,14 +193,6 @@ def test_pieces_sum_over_every_token_once(bos):
     assert causal.pieces(causal.Text([3], [5, 6]), 0, bos) == [([3], [5, 6])]
 
 
-def test_chance_answers_all_questions():
-    first, again, other = (ask(ChanceLM(seed=3), SENTENCE_LIKELIHOODS, ("a", word, {}))[0] for word in "bbc")
-    assert first == again
-    assert all(part < 0 for part in first[::2])
-    assert other[0] == first[0]  # one context, one likelihood
-    assert other[2] != first[2]
-
-
 def slowest(probabilities):
     """The largest sum over all sets of which no member begins another."""
     sets = (chosen for n in range(len(probabilities) + 1) for chosen in itertools.combinations(probabilities, n))
@@ -220,22 +206,17 @@ def test_the_largest_sum_is_that_of_all_exclusive_sets(probabilities):
 
 
 P = math.log(0.6)
-P = math.log(0.6)
 # answers, and what is said of them: nothing, or how they contradict each other
 CASES = [
     ([("c", " he", P), ("c", " hers", P)], ""),  # one begins the other
     ([("c", " he", P), ("d", " she", P)], ""),  # two contexts
-    ([("c", " he", P), ("c", " he", P)], ""),  # the same again
     ([("c", " He", P), ("c", " he", P)], ""),  # case, which a tokenizer may not see
-    ([("c", " Zoë", P), ("c", " Zoe", P)], ""),  # accents
     ([("c", " he", math.log(0.52)), ("c", " she", math.log(0.53))], ""),  # rounding
     ([("c", " he", -math.inf), ("c", " she", math.nan)], ""),
     ([("c", " he", 0.0), ("c", " she", -800.0)], ""),
     ([("c", " he", P), ("c", " she", P)], "(he, she) with probabilities that sum to 120%"),
-    ([("c", " he", -9.0), ("c", " hers", P), ("c", " here", P)], "sum to 120%"),
     ([((0,), (1,), P), ((0,), (2, 1), P), ((0,), (1, 7), -1.0)], "(tokens (1,), tokens (2, 1), "),
     ([("c", " he", 0.2)], "0.2, above 0"),
-    ([("c", " he", math.inf)], "inf, above 0"),
     ([("c", word, 0.0) for word in (" he", " she", " they")], "sum to 300%"),
 ]
 

@@ -7,7 +7,6 @@ vLLM itself is asked in ``tests/backends/test_vllm.py``.
 from __future__ import annotations
 
 import importlib
-import logging
 import math
 import random
 import sys
@@ -167,20 +166,6 @@ def test_log_likelihoods_are_the_engines_own_in_any_order_and_with_a_filled_cach
         assert [kept[1:] for kept in model.kept] == [(requests[i][0], answers[k]) for k, i in enumerate(order)]
 
 
-def test_the_cache_serves_what_requests_share(make, caplog):
-    engine = Engine()
-    model = make(engine)
-    engine.held.clear()
-    engine.run = 0
-    context = [i % 9 for i in range(40)]
-    with caplog.at_level(logging.INFO, "lm_eval.bias"):
-        asked(model, [(context, [n, *range(4)]) for n in range(6)])
-    nodes = 40 + 6 * 5
-    assert nodes <= engine.run <= 45 + 5 * 9 + 40  # a block or less of the context anew for each
-    assert f"270 tokens requested, {engine.run} run ({engine.run / nodes:.2f} per token of the trie)" in caplog.text
-    assert not model.kept  # requests without a key, as rolling ones are
-
-
 def test_rows_that_came_from_the_cache_are_asked_again_without_it(make):
     engine = Engine()
     model = make(engine)
@@ -243,28 +228,12 @@ def test_an_engine_that_cannot_share_is_asked_as_vllm_does(engine, changes, says
     assert asked(model, requests) == answers_to(requests)
 
 
-class Forgetful(set):
-    """Holds nothing."""
-
-    def update(self, *found):
-        pass
-
-
 def test_an_engine_that_gives_others_with_its_cache_is_found_out_at_load(make):
     engine = Engine()
     engine.spoil = lambda output: other(-3.0, "rows")(output) if output.num_cached_tokens else output
     assert "a trial differs by" in make(engine).why_not
     engine.spoil = lambda output: other(-3.0, "next tokens")(output) if output.prompt_logprobs is None else output
     assert "a trial differs by" in make(engine).why_not
-    engine = Engine()
-    engine.held = Forgetful()
-    assert "doesn't use its prefix cache" in make(engine).why_not
-
-
-def test_an_older_vllm_is_asked_in_its_own_way(make, monkeypatch):
-    older = SimpleNamespace(SamplingParams=lambda temperature=0, prompt_logprobs=1: None)
-    monkeypatch.setitem(sys.modules, "vllm", older)
-    assert make(Engine()).why_not == "this vLLM has no logprob_token_ids"
 
 
 def test_requests_that_do_not_fit_are_cut_on_the_left_or_refused(make):

