@@ -13,6 +13,7 @@ from lm_eval.api.registry import get_model
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.servers import SERVED
+from lm_eval_bias.runs.run_discovery import read
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import servers, tiny
 from tests.support.run_scores import numbers, results_of
@@ -128,17 +129,22 @@ DENIED = json.dumps({"error": f"no such key: {KEY}\x1b[2J\nsorry"}).encode()
 FAULTS = {
     "500": (500, "status 500, the server says .*out of order.*log"),
     "401": ((401, DENIED), r"status 401.*no such key: \*\*\*.*OPENAI_API_KEY"),
+    "404": ((404, b'{"error": "The model `m` does not exist"}'), "status 404.*The model `m` does not exist.*model="),
+    "502": ((502, b"<html><h1>Bad Gateway</h1>" * 99), "status 502.*Bad Gateway.*log"),
     "dropped": ("dropped", "no connection to the server, or a lost one.*base_url="),
     "silent": ("silent", "no reply in time; raise timeout="),
     "not JSON": (b"<html>", "a reply that is not JSON; check base_url="),
     "an error with status 200": (b'{"error": "overloaded"}', "a reply without answers.*overloaded"),
     "an error beside answers": (beside(error="over quota"), "an error along with the answers: .*over quota"),
+    "an error's end": (changed(finish_reason="error"), "an error along with the answers"),
     "fewer answers": (lambda found: {"choices": found["choices"][1:]}, "3 answers to 4 prompts"),
     "no number": (changed(index=None), r"the numbers \[0, 1, 2, None\]"),
     "no log-probabilities": (changed(logprobs=None), "log-probabilities of 0 tokens instead of 5 and one more"),
     "one token short": (in_lists(lambda values: values[:-1]), "log-probabilities of 5 tokens instead of 5.*echo=true"),
+    "no likeliest": (in_lists(lambda values: None, ["top_logprobs"]), "log-probabilities of 0 tokens"),
     "a missing value": (one_value(None), "None in place of a log-probability"),
     "nan": (one_value(math.nan), "nan in place of a log-probability"),
+    "infinity": (one_value(-math.inf), "-inf in place of a log-probability"),
     "cut off": (one_value(-9999.0), "-9999.0 in place of a log-probability"),
     "a probability": (one_value(0.7), "0.7 in place of a log-probability"),
     "all 0": (alike(0.0), "0.0, the most probable one"),
@@ -179,10 +185,23 @@ def test_what_is_no_fault(change, server, client):
     log_likelihoods_hold(loglikelihoods(client(), PAIRS))
 
 
-@pytest.mark.parametrize("fault", [429, one_value(math.nan)])
-def test_requests_are_tried_again(fault, server, client):
+@pytest.mark.parametrize("fault", [429, b'{"error": "busy"}', one_value(math.nan)], ids=["status", "error", "nan"])
+def test_requests_are_tried_again(fault, server, client, caplog):
+    model = client(max_retries=3)
     server.fail(fault, good=1, times=2)
-    log_likelihoods_hold(loglikelihoods(client(max_retries=3), PAIRS))
+    caplog.clear()
+    log_likelihoods_hold(loglikelihoods(model, PAIRS))
+    assert len(server.asked) == 8
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]  # once
+    assert warning.startswith("a request failed (max_retries=3): ")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_a_server_refuses_for_good_is_not_sent_again(status, server, client):
+    model = client(max_retries=3)
+    server.fail(status, good=1)
+    assert f"status {status}, the server says" in refused(lambda: loglikelihoods(model, PAIRS))
+    assert len(server.asked) <= 1 + len(server.answered) + client.at_once
 
 
 @pytest.mark.parametrize(
@@ -264,8 +283,9 @@ def test_texts_that_are_none(chat, name, server, mended, client):
     assert all(found)
 
 
-def test_texts_with_their_prompt(server, client):
-    model = client(batch_size=1)
+@pytest.mark.parametrize("tokenized", [True, False])
+def test_texts_with_their_prompt(tokenized, server, client):
+    model = client(batch_size=1, tokenized_requests=tokenized)
     prompt = "The old gardener"
     server.fail(lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]})
     assert "repeats its prompt ('The old gardener')" in refused(lambda: model.generated_text(ask_for([prompt])))
@@ -273,7 +293,7 @@ def test_texts_with_their_prompt(server, client):
     assert model.generated_text(ask_for(["The young gardener", f" {prompt}"])) == [f"{prompt} was here."] * 2
 
 
-def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client):
+def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client, caplog):
     model = client("local-chat-completions")
     prompts = chats(model, 1)
     for seed, (message, text) in enumerate([
@@ -283,11 +303,14 @@ def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client):
         server.fail(changed(message=message, finish_reason="length"))
         assert model.generated_text(ask_for(prompts, seed=seed)) == [text]
         assert model.cache_hook.dbdict.written == seed + 1
+    told = [record.getMessage() for record in caplog.records if "without a text" in record.getMessage()]
+    assert ["max_gen_toks=" in text for text in told] == [True, True, False]
+    assert "1 came with a refusal" in told[2]
     server.fail(changed(message=None))
     assert "an answer without a text" in refused(lambda: model.generated_text(ask_for(prompts, seed=9)))
 
 
-def test_a_strict_server_is_asked_without_top_k(server, client):
+def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
     model = client("local-chat-completions")
     prompts = chats(model, 6)
     drawn = {"do_sample": True, "temperature": 1.0, "top_k": 0}
@@ -295,6 +318,13 @@ def test_a_strict_server_is_asked_without_top_k(server, client):
     assert [asked["top_k"] for asked in server.answered] == [0]  # other servers are told
     server.is_strict = True
     assert all(model.generated_text(ask_for(prompts[:4], **drawn)))
+    before = len(server.refused)
+    assert 1 <= before <= client.at_once  # those sent before the first refusal came
+    assert len(server.answered) == 5
+    assert all(model.generated_text(ask_for(prompts, **drawn)))
+    assert len(server.refused) == before
+    (warning,) = (record.getMessage() for record in caplog.records if "top_k" in record.getMessage())
+    assert warning == "the server doesn't take top_k: asked without it"
     text = refused(lambda: model.generated_text(ask_for(prompts, min_p=0.1)))
     assert re.search("status 400, the server says .*argument supplied: min_p.*check --model_args", text)
 
@@ -343,6 +373,29 @@ def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mir
     bound = "  - {task: stereoset_en_gen, score: choice_ss, max_distance_from_neutral: 40, on: evidence}"
     policy.write_text(f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n")
     texts += [said("check", out, "--policy", policy, status=1), said("leaderboard", out)]
-    texts.append(said("report", out, "--format", "md"))
+    for ending in ("md", "html"):
+        said("report", out, "-o", tmp_path / f"report.{ending}")
+        texts.append((tmp_path / f"report.{ending}").read_text())
     for text in texts:
         assert not re.search("chance level:|chance level [(;]|: no clear direction|near or below chance", text)
+    assert all("100% refused" in text or "100% of them weren't answered" in text for text in (texts[0], *texts[2:]))
+    for page in (tmp_path / "report-items").iterdir():
+        assert page.read_text().count("I&#39;m sorry, but I can&#39;t help with that. <em>[refused]</em>") >= 4
+
+
+def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, capsys):
+    server.is_strict = True
+    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
+    arguments = ["--model", "local-chat-completions", "--model_args", where]
+    assert main(["run", "--tasks", GENERATED[0], *arguments]) == 2
+    assert "add --apply_chat_template" in capsys.readouterr().err
+    arguments.append("--apply_chat_template")
+    assert main(["run", "--suite", "quick", *arguments]) == 2
+    assert "run --suite quick-chat" in capsys.readouterr().err
+    assert not server.asked
+    said("run", "--suite", "quick-chat", *arguments, "--output_path", tmp_path)
+    assert len([asked for asked in server.answered if asked["max_tokens"] == 64]) == 320  # one draw of each prompt
+    (run,), _ = read([tmp_path])
+    assert run.command.startswith("lm-eval-bias run --suite quick-chat --model local-chat-completions ")
+    assert "--apply_chat_template" in run.command
+    assert set(run.tasks) == {*GENERATED, "mbbq_en_gender_identity_gen"}

@@ -9,20 +9,22 @@ import importlib.metadata
 import inspect
 import json
 import logging
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from lm_eval import simple_evaluate
+from lm_eval.api import registry
 from lm_eval.api.group import Group
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.model import LM, CachingLM, TemplateLM
 from lm_eval.loggers import EvaluationTracker
 
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
-from lm_eval_bias.harness import internals, registration, servers
+from lm_eval_bias.harness import internals, registration, running, servers
 from lm_eval_bias.scoring import sampled_texts
 
 VERSION = importlib.metadata.version("lm_eval")
@@ -87,6 +89,26 @@ def test_what_the_harness_has_takes_and_says(kind, path, names, module):
         holds(inside(name), f"{path} {kind} no {name}", module)
 
 
+def test_clients_of_servers():
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    client = named(CLIENT)
+    own = client.parse_generations.__module__
+    holds(own == OPENAI, f"parse_generations is defined in {own}", f"{DOOR}.servers")
+    holds(internals.is_client(client), "clients have no _create_payload", f"{DOOR}.internals.is_client")
+
+
+def test_registries_take_names_of_what_they_load_later():
+    where = f"{DOOR}.internals.registries, .registration"
+    own = registry.Registry("test")
+    own.register("later", target="json:dumps")
+    holds("later" in own and list(own) == ["later"], "a Registry doesn't know a name that was registered", where)
+    holds(own.get("later") is json.dumps, "a Registry doesn't load a target 'module:attribute'", where)
+    for group, known in internals.registries().items():
+        holds(len(known) > 3 or group == "lm_eval.filters", f"the registry of {group} isn't filled on import", where)
+    with pytest.raises(ValueError, match="no-such-model"):
+        internals.model_class("no-such-model")
+
+
 def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
     class Model(LM):
         def loglikelihood(self, requests):
@@ -112,6 +134,29 @@ def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
     holds(cached.own_kind(request) == [2.0], "CachingLM doesn't pass other kinds of requests through", where)
 
 
+def test_models_of_token_ids():
+    seen = []
+
+    class Model(TemplateLM):
+        eot_token_id = prefix_token_id = 0
+
+        def tok_encode(self, string, **kwargs):
+            return [ord(c) for c in string]
+
+        def _loglikelihood_tokens(self, requests, **kwargs):
+            seen.extend(requests)
+            return [(-1.0, True)] * len(requests)
+
+        loglikelihood_rolling = generate_until = None
+
+    where = f"{DOOR}.internals.encode_pair, .loglikelihood_tokens, lm_eval_bias.scoring"
+    model = Model.__new__(Model)
+    holds(internals.encode_pair(model, "ab", "c") == ([97, 98], [99]), "_encode_pair divides otherwise", where)
+    with internals.shadowed(model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])):
+        model.loglikelihood([Instance("loglikelihood", {}, ("ab", "c"), 0)])
+    holds(seen == [(("ab", "c"), [1], [2])], "loglikelihood no longer asks _encode_pair, then the token ids", where)
+
+
 def test_flags_configuration_and_the_logger():  # what it says of unknown tasks: the refusals
     where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
     parser = internals.run_parser(Parser())
@@ -127,6 +172,10 @@ def test_flags_configuration_and_the_logger():  # what it says of unknown tasks:
         holds(hasattr(config, name), f"a run's configuration has no {name}", f"{where}, .harness.running, .evaluation")
     holds(config.seed == [3] * 4, "one --seed isn't four seeds", f"{DOOR}.running.arguments")
     holds(config.device == preflight._ANY_GPU, f"{config.device} is the default device", "lm_eval_bias.evaluation")
+    given = parser.parse_args(["--samples", '{"a": [1]}', "--gen_kwargs", "a=1,b=2", "c=3"])
+    holds(given.samples == {"a": [1]}, "--samples is read otherwise", where)
+    holds(given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where)
+    holds(type(parser) is Parser, "flags are parsed by another class", where)
     internals.set_up_logging(logging.INFO)
     where = f"{DOOR}.internals.held_back"
     holds(bool(logging.getLogger("lm_eval").handlers), "the logger lm_eval has no handlers of its own", where)
@@ -136,7 +185,9 @@ def test_flags_configuration_and_the_logger():  # what it says of unknown tasks:
 def test_task_managers_read_named_folders_and_tasks_make_requests():
     where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.evaluate"
     manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    holds("occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks, "all_tasks differs", where)
     loaded = manager.load(["occugender"])
+    holds({"tasks", "groups"} <= set(loaded), "load gives no tasks and groups", where)
     group = loaded["groups"]["occugender"]
     holds(isinstance(group, Group) and len(list(group.get_all_tasks())) == 2, "get_all_tasks of a group", where)
     is_there = (internals.tasks_folder() / "manager.py").is_file()
@@ -166,6 +217,8 @@ def harness_run(tmp_path):
 def test_a_run_of_the_harness(harness_run, tmp_path):
     tracker, results = harness_run
     where = f"{DOOR}.running"
+    holds("stereotype_gap,none" in results["results"]["occugender_implicit"], "results are named otherwise", where)
+    holds("stereotype_gap_stderr,none" in results["results"]["occugender_implicit"], "no Stderr column of ours", where)
     for key in ("configs", "config", "samples", "date"):
         holds(key in results, f"results have no {key}", where)
     holds("batch_sizes" in results["config"], "results have no batch_sizes", where)
@@ -180,6 +233,44 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
     written = json.loads(path.read_text())
     holds(written["model_source"] == written["config"]["model"] == "bias-chance", "the name isn't saved", where)
     holds(path.parent.name == written["model_name"] == "bias-chance", "the folder is called otherwise", where)
+    holds(written["config"]["device"] == "cpu", "the device isn't saved", where)
+    tracker.save_results_samples(task_name="occugender_implicit", samples=samples["occugender_implicit"])
     where = f"{DOOR}.running.save"
+    holds([*path.parent.glob("samples_occugender_implicit*.jsonl")], "no samples file", where)
     for name in ("push_results_to_hub", "push_samples_to_hub", "recreate_metadata_card", "output_path", "api"):
         holds(hasattr(tracker, name), f"a tracker has no {name}", where)
+    holds("stereotype_gap" in running.tables(results), "make_table differs", f"{DOOR}.running.tables")
+
+
+@pytest.mark.parametrize(("arguments", "folder"), [
+    ({"pretrained": "openai-community/gpt2"}, "openai-community__gpt2"),
+    ({"model": "org/a", "base_url": "http://localhost"}, "org__a"),
+    ({"pretrained": "{here}/.venv/a model"}, r"a_model-[0-9a-f]{8}"),
+    ({"pretrained": "{here}/.hidden"}, r"hidden-[0-9a-f]{8}"),
+    ({"pretrained": "/"}, r"model-[0-9a-f]{8}"),
+    ({"pretrained": "gpt2", "peft": "{here}/adapter"}, r"adapter-[0-9a-f]{8}"),
+    ({"seed": 1}, "hf"),
+])  # fmt: skip
+def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
+    arguments = {key: str(value).replace("{here}", str(tmp_path)) for key, value in arguments.items()}
+    tracker = EvaluationTracker(output_path=str(tmp_path))
+    tracker.general_config_tracker.log_experiment_args("CUSTOM", arguments or "", None, None, False)
+    results = {"config": {"device": "cuda:0"}}
+    internals.name_model(results, tracker, SimpleNamespace(device=None), "hf", arguments)
+    assert re.fullmatch(folder, tracker.general_config_tracker.model_name_sanitized)
+
+
+def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    tracker = EvaluationTracker(output_path=str(tmp_path / "file"))
+    tracker.general_config_tracker.log_experiment_args("m", {"pretrained": "m"}, None, None, False)
+    failures = running.save(tracker, {"configs": {}}, None)
+    where = f"{DOOR}.running.save"
+    holds(failures and isinstance(failures[0], OSError), f"what failed is told otherwise: {failures}", where)
+    assert "Could not save" not in caplog.text
+
+
+def test_every_request_of_ours_is_a_method_of_models():
+    registration.register()
+    for _, name, _ in registration.requests():
+        holds(callable(getattr(LM, name, None)), f"LM has no {name}", f"{DOOR}.registration")

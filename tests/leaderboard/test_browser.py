@@ -1,4 +1,4 @@
-"""The page in a real browser: filters, sorting, the table that is saved, and what readers pick stays in its address."""
+"""The page in a real browser: tabs by keyboard, filters, sorting, the saved table, and an address that keeps the view."""
 
 import csv
 import io
@@ -58,6 +58,21 @@ def open_at(browser, address, *size, **scheme):
     browser.open(address, *size, **scheme)
 
 
+def test_one_benchmark_at_a_time_by_keyboard(browser, page):
+    browser.open(page)
+    browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    names = browser.evaluate(f"{TABS}.map(t => t.textContent)")
+    browser.evaluate(f"{TABS}[0].focus()")
+    for key, code, place in (("ArrowRight", 39, 1), ("End", 35, -1), ("ArrowRight", 39, 0)):
+        browser.press(key, code)
+        assert browser.evaluate("document.activeElement.textContent") == names[place]
+        chosen = f"{TABS}.filter(t => t.ariaSelected === 'true').map(t => t.textContent)"
+        shown = "[...document.querySelectorAll('[role=tabpanel]:not([hidden])')].map(p => p.ariaLabel)"
+        assert browser.evaluate(chosen) == browser.evaluate(shown) == [names[place]]
+    browser.evaluate(f"{TABS}[2].click()")
+    assert browser.evaluate(f"{PANEL}.ariaLabel") == names[2]
+
+
 def test_accuracies_sort_highest_first_and_missing_values_stay_last(browser, page):
     open_at(browser, f"{page}#tab=gg_bbq&model=&kind=run&gg_bbq=gg_bbq_group_terms:acc_amb")
     browser.evaluate(f"{HEADS}[1].querySelector('button').focus()")
@@ -69,10 +84,11 @@ def test_accuracies_sort_highest_first_and_missing_values_stay_last(browser, pag
         assert own[-1].startswith("an-organisation/a-model-with-a-name")
 
 
-def test_search_and_source(browser, page):
+def test_search_and_source_agree_and_are_announced(browser, page):
     browser.open(page)
     everything = browser.evaluate(SHOWN)
     assert browser.evaluate(STATUS) == f"{len(everything)} of {len(everything)} models"
+    assert browser.evaluate("document.querySelector('[role=search] output').ariaLive") == "polite"
     choose(browser, MODEL, "'LONG-name organisation/'")
     assert browser.evaluate(SHOWN) == ["an-organisation/a-model-with-a-long-name"]
     assert browser.evaluate(STATUS) == f"1 of {len(everything)} models"
@@ -82,6 +98,13 @@ def test_search_and_source(browser, page):
     published = browser.evaluate(SHOWN)
     assert len(published) > 3
     assert "SmolLM2-135M-Instruct" not in published
+    # a model without a value in what is shown goes as well
+    turkish = browser.evaluate("document.querySelector('.picker input[value*=_tr\\\\:]').value")
+    for value in browser.evaluate(COLUMNS):
+        pick(browser, value, "false")
+    assert browser.evaluate(SHOWN) == []
+    pick(browser, turkish)
+    assert 0 < len(browser.evaluate(SHOWN)) < len(published)
 
 
 def test_the_address_keeps_tab_filters_and_columns(browser, page):

@@ -3,6 +3,16 @@
 import pytest
 
 from lm_eval_bias.cli.main import main
+from tests.support.made_runs import run_file, write
+from tests.support.pages import made
+
+
+@pytest.fixture(scope="session")
+def whole_page(tmp_path_factory):
+    """The page about a run of every benchmark."""
+    folder = tmp_path_factory.mktemp("page")
+    made([write(folder / "tiny.json", run_file())], folder)
+    return folder / "out.html"
 
 
 @pytest.fixture(scope="session")

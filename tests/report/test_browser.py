@@ -1,9 +1,11 @@
-"""Pages in a real browser: what they load, how they sort, whether they can be read."""
+"""Pages in a real browser: what they load, how they sort, whether they can be read, on paper as well."""
+
+import base64
 
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.chromium import UNFOLD, check_page
+from tests.support.chromium import OVERFLOW, UNFOLD, check_page
 from tests.support.made_runs import harness_folder, hostile_file, run_file, write
 from tests.support.pages import made
 from tests.support.places import ROOT
@@ -31,13 +33,47 @@ def pages(browser, tmp_path_factory):
 KINDS = ("whole", "two", "items", "hostile", "board", "comparison")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, True), (360, False)])
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (1000, False), (360, False), (400, True)])
 @pytest.mark.parametrize("which", KINDS)
 def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(browser, which, width, dark, pages):
     check_page(browser, pages[which].as_uri(), width, dark)
     assert browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
     assert not any(event.get("method") == "Page.javascriptDialogOpening" for event in browser.events)
     assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) <= {"file:", "https:"}
+
+
+def test_every_figure_is_drawn_in_the_pages_colours(browser, pages):
+    browser.open(pages["whole"].as_uri())
+    browser.evaluate(UNFOLD)
+    drawn = browser.evaluate(
+        "[...document.querySelectorAll('svg.figure')].map(s => { const box = s.getBoundingClientRect();"
+        " const named = [s.getAttribute('aria-labelledby'), s.getAttribute('aria-describedby')];"
+        " return [box.width > 600, box.height > 60, s.querySelectorAll('path, .mark').length >= 3,"
+        "  named.every(id => document.getElementById(id).textContent.length > 10)]; })"
+    )
+    assert drawn == [[True] * 4] * 3
+    # none of the drawing's stand-ins is left, and dark differs from light
+    colours = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)"
+    light = browser.evaluate(colours)
+    browser.open(pages["whole"].as_uri(), dark=True)
+    assert len(light) > 50
+    assert not set(light) & set(browser.evaluate(colours))
+
+
+VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
+  const box = e.getBoundingClientRect();
+  return box.width && box.top >= 0 && box.top < innerHeight && box.left >= 0 && box.right <= innerWidth + 1;
+}).map(e => e.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("which", ["whole", "two"])
+def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, pages):
+    browser.open(pages[which].as_uri(), width)
+    assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
+    assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (10 if width > 1000 else 0)
+    if width == 1280 and which == "whole":  # seven tasks: everything else is folded
+        assert browser.evaluate("document.scrollingElement.scrollHeight") < 5000
 
 
 def test_a_mark_leads_to_its_items_by_keyboard(browser, pages):
@@ -69,3 +105,26 @@ def test_tables_sort_by_keyboard(browser, pages):
         found = [float(value) for value in in_table(COLUMN)]
         assert found == sorted(map(float, before), reverse=direction == "descending")
         assert in_table("[...table.tHead.rows[0].cells].map(c => c.ariaSort)") == ["none", "none", direction, "none"]
+
+
+@pytest.mark.parametrize("which", ["whole", "two", "board", "comparison"])
+def test_paper_is_white_and_cuts_nothing_off(browser, which, pages):
+    browser.open(pages[which].as_uri(), 720, dark=True)  # A4 between its margins
+    browser.evaluate("[...document.querySelectorAll('details')].slice(0, 1).forEach(d => { d.open = true; })")
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.call("Emulation.setEmulatedMedia", media="print", features=dark)
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.evaluate(OVERFLOW) == 720
+    cells = "[...document.querySelectorAll('td, figure')].filter(e => e.checkVisibility())"
+    rights = browser.evaluate(f"{cells}.map(e => e.getBoundingClientRect().right)")
+    assert len(rights) > 10
+    assert max(rights) <= 720
+    if which != "board":  # which has filters and other tabs that paper doesn't show
+        parts = "[...document.querySelectorAll('main h2, main .overview *:not(title), main .strip .mark')]"
+        hidden = f"{parts}.filter(e => !e.getClientRects().length && !e.closest('details'))"
+        assert browser.evaluate(f"{hidden}.length") == 0
+        shown = "[...document.querySelectorAll('details')].map(d => getComputedStyle(d).display !== 'none')"
+        assert sum(browser.evaluate(shown)) <= 1  # what is unfolded
+    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
+    browser.call("Emulation.setEmulatedMedia", media="")
+    assert b"/Type /Page\n" in pdf

@@ -40,7 +40,10 @@ FAMILIES = {
     "gemma2, soft-caps, windows": ("Gemma2Config", {**HEADS, "sliding_window": 20, "query_pre_attn_scalar": 8}, "walk"),
     "gemma3, windows": ("Gemma3TextConfig", {**HEADS, "sliding_window": 20}, "walk"),
     "cohere, logit scale": ("CohereConfig", GROUPED, "walk"),
+    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, "walk"),
     "llama4, chunks": ("Llama4TextConfig", {**HEADS, **CHUNKS}, "walk"),
+    "olmo2": ("Olmo2Config", GROUPED, "walk"),
+    "phi3": ("Phi3Config", {**GROUPED, "pad_token_id": 0}, "walk"),
     "gpt2": ("GPT2Config", GPT, "walk"),
     "gpt-neox": ("GPTNeoXConfig", SMALL, "walk"),
     "gptj": ("GPTJConfig", {**GPT, "rotary_dim": 4}, "walk"),
@@ -48,8 +51,15 @@ FAMILIES = {
     "falcon, rotary": ("FalconConfig", TWO, "walk"),
     "falcon, alibi": ("FalconConfig", {**TWO, "alibi": True}, "cache"),
     "bloom": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "cache"),
+    "mpt": ("MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256}, "cache"),
     "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, "cache"),
     "mamba": ("MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, "rows"),
+    "falcon-h1": (
+        "FalconH1Config",
+        {**GROUPED, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
+        "rows",
+    ),
+    "rwkv": ("RwkvConfig", {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 256}, "rows"),
 }
 
 
@@ -108,7 +118,7 @@ def assert_equal(ours, plain, asked, tolerance=1e-4):
 
 
 def build(class_, more, tokenizer):
-    length = {} if "n_positions" in more else {"max_position_embeddings": 256}
+    length = {} if "n_positions" in more or "max_seq_len" in more else {"max_position_embeddings": 256}
     config = getattr(transformers, class_)(
         vocab_size=len(tokenizer), bos_token_id=0, eos_token_id=0, **{**length, **more}
     )
@@ -161,8 +171,11 @@ def test_the_way_a_family_takes_and_its_numbers(tokenizer, name):
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_texts_of_all_kinds_start_tokens_and_what_is_cut_on_the_left(where, options, pairs):
-    assert_same(texts(packed(where, **options), *pairs), texts(hf(where, **options), *pairs))
+def test_texts_of_all_kinds_start_tokens_and_what_is_cut_on_the_left(where, options, pairs, caplog):
+    with caplog.at_level(logging.WARNING, "lm_eval.bias"):
+        found = texts(packed(where, **options), *pairs)
+    assert_same(found, texts(hf(where, **options), *pairs))
+    assert ("3 requests" in caplog.text) is (pairs is LONG)
 
 
 def test_rolling(where):
@@ -173,7 +186,7 @@ def test_rolling(where):
     assert ours.batch_size == 1
 
 
-@pytest.mark.parametrize(("batch_size", "size"), [(7, 1), ("auto", 50)])
+@pytest.mark.parametrize(("batch_size", "size"), [(1, None), (7, 1), ("auto", 50), (1, 4000)])
 def test_batch_sizes_change_nothing_and_the_same_requests_get_the_same_digits(gpt2, batch_size, size):
     asked = PAIRS[::3]
     found = texts(packed(gpt2, batch_size=batch_size, tokens_per_forward=size), *asked)
@@ -251,7 +264,9 @@ def hardly_wrong(mask, *given):
     return made + 0.005 * (torch.arange(made.shape[-1]) % 2)
 
 
-@pytest.mark.parametrize(("dtype", "wrong"), [("bfloat16", without_ends), ("float32", hardly_wrong)])
+@pytest.mark.parametrize(
+    ("dtype", "wrong"), [("float32", without_ends), ("bfloat16", without_ends), ("float32", hardly_wrong)]
+)
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog, dtype, wrong):
     assert packed(gpt2, dtype=dtype).method.name == "walk"
     monkeypatch.setattr(attention_masks, "build", partial(wrong, attention_masks.build))
@@ -276,12 +291,21 @@ def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local, tokeni
     assert ours.method.name == "cache"
 
 
+def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):
+    ours, plain = both(local, tokenizer)
+    rng = np.random.default_rng(2)
+    many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(100)]
+    ours.method.widths = (620, 560)
+    assert_equal(ours, plain, many)
+    assert 500 < ours.method.attended <= 600
+
+
 def test_positions_that_depend_on_the_length(tokenizer):
     rope = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 100}
     rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
     model = build("LlamaConfig", {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope}, tokenizer)
     ours, plain = both(model, tokenizer)
-    asked = requests(15, 200, 150)
+    asked = requests(30, 200, 150)
     assert_equal(ours, plain, asked)
 
 
@@ -332,6 +356,11 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
     assert ours.loglikelihood_rolling(rolling) == pytest.approx(plain.loglikelihood_rolling(rolling))
 
 
+def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
+    assert packed(gpt2, softmax_dtype="float64").method is None
+    assert packed(gpt2, softmax_dtype="float32").method.name == "walk"
+
+
 def test_scores_of_logits():
     logits = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
     # log-softmax by hand: 2 - log(1 + e + e²) and -log(e³ + 2)
@@ -339,3 +368,9 @@ def test_scores_of_logits():
     e = np.e
     assert found == pytest.approx([2 - np.log(1 + e + e**2), -np.log(e**3 + 2), -np.log(1 + e + e**2)], abs=1e-6)
     assert greedy.tolist() == [True, False, False]
+    many = torch.randn(3000, 7, generator=torch.Generator().manual_seed(0)).bfloat16()
+    places, targets = np.arange(3000), np.arange(3000) % 7
+    found, greedy = score(many, places, targets)
+    logs = many.float().log_softmax(-1)
+    assert found == pytest.approx(logs[places, targets].numpy(), abs=1e-6)
+    assert greedy.tolist() == (logs.argmax(-1).numpy() == targets).tolist()

@@ -11,7 +11,7 @@ from transformers import DynamicCache, PretrainedConfig
 
 from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed.packed_forwards import NO_LIMIT, Cached, Network, Plain
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed.trie_walk import WIDTHS, Walk, lay_out, strands_of
 
 few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
 TABLE = torch.rand(4, 40, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)  # of token and position
@@ -63,6 +63,16 @@ def test_each_needed_token_is_answered_once_from_its_own_beginning(method, input
     assert sorted(answered) == list(range(len(wanted)))
 
 
+def test_shared_tokens_run_once():
+    rng = np.random.default_rng(0)
+    prompts = [[i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)]
+    sequences, _ = prefix_trie.arrange([prompt + [word, word] for prompt in prompts for word in range(4)])
+    needed = np.full(len(sequences), 2)
+    for method, most in ((walk(16), 1.05), (Cached(NETWORK), 1.3)):
+        run = sum(output.tokens for output in method.outputs(sequences, needed, 128, NO_LIMIT))
+        assert sequences.trie_size <= run <= most * sequences.trie_size
+
+
 @given(st.one_of(few, st.lists(st.lists(st.sampled_from([1, 255, 256, 70000]), min_size=1, max_size=3), min_size=1)))
 def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     found, of = prefix_trie.arrange(inputs)
@@ -77,3 +87,32 @@ def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
 def test_more_tokens_than_are_compared_at_once():
     found, _ = prefix_trie.arrange([[*range(n), *[9999] * (3000 - n)] for n in range(1500)])
     assert found.shared.tolist() == [0, *range(1498, -1, -1)]
+
+
+def deep():
+    """Beginnings of 100 tokens in chains of branches, as paragraphs with questions and answers have."""
+    rng = np.random.default_rng(0)
+    made = []
+    for paragraph in range(25):
+        text = [paragraph, *rng.integers(0, 900, 99).tolist()]
+        for _ in range(12):
+            question = rng.integers(0, 900, 20).tolist()
+            made += [text + question + rng.integers(0, 900, 6).tolist() for _ in range(3)]
+    return prefix_trie.arrange(made)[0]
+
+
+def test_strands_are_similarly_long_and_limits_leave_fewer_or_narrower_windows_or_none():
+    found, any_width = deep(), walk(*WIDTHS)
+    sizes = [last - first for first, last in strands_of(found, 8, 64).strands]
+    assert len(sizes) == 8
+    assert max(sizes) < 1.2 * min(sizes)
+    needed = np.full(len(found), 6)
+    free = lay_out(found, needed, walk(512), 4096, NO_LIMIT)
+    assert len(free.strands) == 8
+    assert 8 * (free.columns + 512) <= 4 * 4096
+    assert len(lay_out(found, needed, walk(16), 1024, NO_LIMIT).strands) == 16  # 64 paths are too much to keep
+    few_logits = lay_out(found, needed, any_width, 4096, 600)
+    assert few_logits.width * len(few_logits.strands) <= 1024
+    assert lay_out(found, needed, walk(*WIDTHS, widest=400), 4096, NO_LIMIT).width <= 256
+    assert lay_out(found, needed, any_width, 4096, 6) is None  # one window has more needed tokens
+    assert lay_out(found, needed, walk(*WIDTHS, widest=100), 4096, NO_LIMIT) is None
