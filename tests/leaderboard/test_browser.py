@@ -1,4 +1,4 @@
-"""The page in a real browser: tabs by keyboard, filters, sorting, the saved table, and an address that keeps the view."""
+"""The page in a real browser: tabs by keyboard, filters, sorting, the saved table, what stays in its address."""
 
 import csv
 import io
