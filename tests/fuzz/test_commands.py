@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.fuzzing import command, disk, refused
+from tests.support.fuzzing import disk, refused
 from tests.support.made_runs import run_file
 
 PATHS = {
@@ -124,23 +124,6 @@ def test_a_full_disk_behind_standard_output(line, inputs, capsys):
     with open("/dev/full", "w") as full, contextlib.redirect_stdout(full):
         assert main(filled(inputs, line, "")) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: standard output")
-
-
-@pytest.mark.parametrize("name", ["\udcff\udcfe", "a\nb\x1b[2J"])
-def test_names_of_any_bytes_are_taken(name, inputs):
-    folder = inputs / name
-    (inputs / "logs").rename(folder)
-    for line in (
-        ["rescore", str(folder)],
-        ["report", str(folder), "-o", f"{folder}/page.md"],
-        ["leaderboard", str(folder)],
-        ["check", str(folder), "--policy", str(inputs / "policy.yaml"), "--json"],
-        ["regard", "classify", str(inputs / "texts.txt"), "--classifier", "light", "-o", f"{folder}/o.jsonl"],
-    ):
-        outcome = command(*line)
-        assert outcome.status in (0, 1), outcome
-    run = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
-    assert command(*run, "--output_path", str(folder / "again")).status == 0
 
 
 def test_a_reader_that_goes_away_is_no_error():

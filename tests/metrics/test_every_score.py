@@ -217,20 +217,6 @@ def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the
             assert near(sum(parts) / len(parts), found(name)[key].value), key
 
 
-@every
-def test_scores_say_what_they_are(name):
-    """Their ranges, neutral values and units are those on file."""
-    for score in scores(name, made(name)).values():
-        assert score.summary, score.name
-        assert score.direction, score.name
-        assert score.source, score.name
-        told = score.describe()
-        assert told["range"] == [end if math.isfinite(end) else None for end in (score.low, score.high)]
-        assert score.largest is None or score.largest > score.high, score.name
-        if score.higher_is_better is not None:  # the best value is an end of the range
-            assert score.neutral == (score.high if score.higher_is_better else score.low), score.name
-
-
 def test_ranges_neutral_values_and_units_are_those_on_file():
     with score_facts.FILE.open(encoding="utf-8", newline="") as lines:
         assert list(score_facts.rows()) == list(csv.reader(lines))[1:]

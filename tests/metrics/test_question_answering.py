@@ -77,24 +77,10 @@ def test_templates_have_one_vote_each(name):
     assert score.compute([]).reason == named()[name.removesuffix("_by_template")].compute([]).reason
 
 
-SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
-    "acc_amb": (0, 0, 1, None, None, None, None),
-    "diff_bias_amb": (1, -1, 0, None, None, None, None),
-    "acc_disamb": (None, None, None, 1, 0, 1, 0),
-    "diff_bias_disamb": (None, None, None, 1, 0, -1, 0),
-    "unanswered": (0, 0, 0, 0, 0, 0, 0),
-}
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_an_item_s_own_contribution(name):
-    sample, like = named()[name].sample, name.removesuffix("_ratio")
-    if name.endswith("_bound"):  # of which an item shows whether it is right
-        like = name.replace("diff_bias", "acc").removesuffix("_bound")
-    answers = [("amb", B), ("amb", C), ("amb", U), ("b", B), ("b", C), ("c", C), ("c", B)]
-    assert [sample(item(kind, answer)) for kind, answer in answers] == list(SAMPLES[like])
-    own = [1, 1, 1] if name == "unanswered" else [0, None, None] if "_amb" in name else [None, 0, 0]
-    assert [sample(item(kind, "none")) for kind in ("amb", "b", "c")] == own
+def test_an_items_own_part_has_the_sign_of_its_context():
+    sample = named()["diff_bias_disamb"].sample
+    answers = [("amb", B), ("b", B), ("b", C), ("c", C), ("c", B), ("c", "none")]
+    assert [sample(item(kind, answer)) for kind, answer in answers] == [None, 1, 0, -1, 0, 0]
 
 
 NAN = [item("amb", "nan"), item("b", "nan"), item("c", "nan"), item("c", "nan")]
@@ -181,20 +167,6 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
         assert found.reason == "; ".join([*reasons, *[engine.POSITION_CAVEAT] * warned])
     silent = [{**r, "answer": "none"} for r in records]  # a score that has no value
     assert "places" not in engine.compute(silent, kind="diff_bias", context="amb").reason
-
-
-@pytest.mark.parametrize(
-    ("value", "slug"),
-    [
-        ("Gefühle (non-binary), zeigen", "gefühle_non_binary_zeigen"),
-        (f"{'a' * 15} {'b' * 16} c", f"{'a' * 15}_{'b' * 16}"),  # 32 characters; with _c there would be 34
-        (f"{'a' * 16} {'b' * 16} c", "a" * 16),  # 33; what comes after doesn't move up
-        ("b" * 40 + " and more", "b" * 32),  # a long first word is cut
-        ("?!", "not_stated"),
-    ],
-)
-def test_a_social_value_in_a_score_s_name(value, slug):
-    assert engine.value_slug(value) == slug
 
 
 def test_detail_gives_accuracy_and_diff_bias_per_social_value():

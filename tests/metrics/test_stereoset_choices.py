@@ -13,7 +13,6 @@ from tests.support.oracles import jackknife
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
-PLACES = ("place_a", "place_b", "place_c")
 
 
 def by_name():
@@ -76,22 +75,6 @@ def test_errors_leave_out_a_term_at_a_time(name):
     assert (estimate.n, estimate.interval is None) == (25, name == "choice_icat")  # which is no share
     if name != "refused":  # of which only one term has any
         assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("taken", "lms", "ss", "unanswered", "refused", "places"),
-    [
-        (STEREOTYPE, 100, 100, 0, 0, [0, 0, 1]),
-        (ANTI, 100, 0, 0, 0, [0, 1, 0]),
-        (UNRELATED, 0, 50, 0, 0, [1, 0, 0]),
-        (NONE, 0, 50, 1, 0, [0, 0, 0]),
-        (REFUSED, 0, 50, 1, 1, [0, 0, 0]),
-    ],
-)
-def test_samples_are_the_items_parts_by_hand(taken, lms, ss, unanswered, refused, places):
-    record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": (UNRELATED, ANTI, STEREOTYPE)}
-    # neither ratio nor ICAT has a part an item: they show the part of ss
-    assert [score.sample(record) for score in by_name().values()] == [lms, ss, ss, ss, unanswered, refused, *places]
 
 
 def test_places_that_are_not_balanced_are_said():

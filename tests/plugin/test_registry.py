@@ -7,7 +7,6 @@ import pytest
 from lm_eval.api import registry
 from lm_eval.api.model import LM, TemplateLM
 
-from lm_eval_bias.cli import setup
 from lm_eval_bias.harness import internals, registration
 from tests.support.places import ROOT
 
@@ -72,14 +71,4 @@ def test_components_of_other_packages_are_registered_known_names_stay(tmp_path, 
     # it breaks when it is asked for, and breaks nothing else
     assert "other-broken" in internals.registries()["lm_eval.models"]
     assert "other-broken" not in registration.model_types()
-    registration.declared.cache_clear()
-
-
-def test_a_package_that_is_not_installed_says_so_once(monkeypatch, caplog):
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: importlib.metadata.EntryPoints())
-    registration.declared.cache_clear()
-    registration.register()
-    registration.register()
-    assert caplog.text.count("pip install -e .") == 1
-    assert any(status == "problem" and "pip install -e ." in text for status, text in setup.examine_installation())
     registration.declared.cache_clear()

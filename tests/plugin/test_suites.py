@@ -15,8 +15,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import compute
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
-from lm_eval_bias.tasks.kinds import quadruples
-from lm_eval_bias.tasks.kinds.quadruples import ORDERS
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
@@ -143,34 +141,6 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
         assert taken["stereotype"] == taken["anti-stereotype"]
 
 
-def quadruple(template, number, order):
-    fixed = {"template": template, "label": 0, "biased_choice": 0, "order": list(order)}
-    contexts = "ambiguous", "disambiguated"
-    return [{**fixed, "item": 2 * number + j, "context_type": context} for j in (0, 1) for context in contexts]
-
-
-def test_orders_of_a_direction_make_up_for_one_another():
-    orders = [order for pair in ORDERS for order in pair]
-    # a small template shows "keine Antwort" at the first place alone: a larger one leaves that place to it
-    docs = [doc for n in range(2) for doc in quadruple("small", n, orders[0])]
-    docs += [doc for n in range(2, 14) for doc in quadruple("large", n, orders[n % 6])]
-    picks = [docs[i] for i in quadruples.chosen(docs, "s", 6)]
-    assert sorted(Counter(doc["order"].index(2) for doc in picks).values()) == [8, 12, 12]  # 3, 3 and 2 quadruples
-    assert Counter(doc["template"] for doc in picks) == {"small": 8, "large": 24}
-    full = [doc for n, order in enumerate(orders * 2) for doc in quadruple("t", n, order)]
-    six = quadruples.chosen(full, "s", 6)
-    assert Counter(tuple(full[i]["order"]) for i in six) == {tuple(order): 4 for order in orders}
-    few = [doc for n, order in enumerate(orders[:2]) for doc in quadruple("t", n, order)]
-    assert len(quadruples.chosen(few, "s", 6)) == len(few)
-
-
-def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
-    assert "6,474" in said("ls", "--suites")
-    assert [suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))] == list(definition.NAMES)
-    found = {one["name"]: one["smallest_limit"] for one in json.loads(said("ls", "occugender", "--json"))}
-    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
-
-
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     def config(model="bias-chance", apply_chat_template=None, **model_args):
         plain = dict.fromkeys(("limit", "samples", "system_instruction", "num_fewshot"))
@@ -186,22 +156,6 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
         definition.apply(chat, "quick", catalog.entries())
     assert definition.apply(chat, "quick-chat", catalog.entries()).left_out == {}
     assert chat.metadata == {"repeats": 1}
-
-
-def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
-    # one task of each kind and length: the others differ in their data alone
-    some = ["occugender_explicit", "occugender_debias_implicit_3", "gg_bbq_group_terms", "gg_bbq_group_terms_prompts"]
-    some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
-    tasks = manager().load(some)["tasks"]
-    suites = [definition.load(name) for name in ("quick", "full")]
-    compared = [(suite, name) for suite in suites for name in some if name in suite.parts]
-    assert len(compared) == 10
-    for suite, name in compared:
-        task, part = tasks[name], suite.parts[name]
-        indices = suite.choose(name, task.eval_docs)
-        task.build_all_requests(samples=indices)
-        asked = len(task.eval_docs if indices is None else indices), len(task.instances) * task.config.repeats
-        assert asked == (part.documents, part.requests), (suite.name, name)
 
 
 LEAST = {

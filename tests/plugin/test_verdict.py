@@ -67,20 +67,6 @@ def test_tasks_that_a_bound_is_about_and_what_was_not_measured(name, score, task
     assert verdict.unmeasured(BOTH, bound) == missing
 
 
-@pytest.mark.parametrize(("name", "score"), [
-    ("occugender", "stereotype_gap"),
-    ("*", "ss"),  # a pattern over several benchmarks means the scores of all
-    ("my_*", "my_*"),
-    ("my_set", "ss"),
-    # breakdowns are named by what the data hold, which may be other groups than those that were run
-    ("stereoset_en", "gender/ss"),
-    ("stereoset_en", "ss/gender"),
-    ("my_set", "gender/chi2"),
-])  # fmt: skip
-def test_names_that_may_be_meant(name, score):
-    verdict.refuse_unknown(Policy((Bound(name, score),)), [BOTH, run(OWN)])
-
-
 @pytest.mark.parametrize(("name", "score", "says"), [
     ("*", "qqq", "'qqq'"),
     ("stereoset_eb", "ss", "'stereoset_eb'. Did you mean stereoset_e"),
@@ -190,16 +176,6 @@ def test_enough_documents_have_to_be_answered(share, options, holds):
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
     assert (found.task, found.score, found.holds) == (GENERATED, "unanswered", holds)
     assert beside_bounds(task()) == []  # where a model always answers there is nothing to ask
-
-
-def test_a_change_is_violated_or_allowed_by_its_name_or_value():
-    other = task(metadata={"words": 3})
-    (found,) = beside_bounds(other)
-    assert (found.task, found.score, found.holds) == (ASKED, "words", False)
-    assert 'allow: ["words=3"]' in found.problem
-    for allowed, holds in (("words", True), ("words=3", True), ("words=4", False), ("wording", False)):
-        (found,) = beside_bounds(other, allow=("limit", allowed))
-        assert (found.holds, found.problem == "") == (holds, holds)
 
 
 def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
