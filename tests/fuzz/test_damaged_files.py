@@ -15,9 +15,7 @@ from lm_eval_bias.runs import run_file as record
 from lm_eval_bias.runs.run_discovery import read
 from lm_eval_bias.tasks.occugender import inputs
 from lm_eval_bias.tasks.regard.commands import classify
-from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
-from tests.support.example_items import DUTCH
 from tests.support.fuzzing import damaged, fuzz, judged, mutated, taken
 from tests.support.made_mirror import tiny_frame
 from tests.support.made_runs import run_file
@@ -91,16 +89,6 @@ def test_saved_answers(tiny_mirror, data, name):
     path = tiny_mirror.parent / name
     path.write_bytes(data.draw(damaged(SAVED[name])))
     judged(tiny_mirror, "rescore", str(path), *(["--language", "en"] if "csv" not in name else []), "--json")
-
-
-@fuzz(30, data=st.data())
-def test_sets_of_ones_own(folder, data):
-    path = folder / "nl.json"
-    own_sets.write(path, own_sets.DataSet("nl", DUTCH, {"engine": "none"}))
-    good = path.read_bytes()
-    changed = mutated(json.loads(good)).map(lambda content: json.dumps(content).encode())
-    path.write_bytes(data.draw(st.one_of(changed, damaged(good))))
-    judged(folder, "stereoset", "validate", str(path), "--language", "nl", "--source", "none")
 
 
 # ---- what users write

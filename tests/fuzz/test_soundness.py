@@ -10,8 +10,7 @@ import shutil
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.runs import run_discovery, soundness
+from lm_eval_bias.runs import run_discovery
 from tests.support.fuzzing import command, refused
 from tests.support.made_runs import edited, harness_folder, run_file, write
 
@@ -92,12 +91,6 @@ def test_a_run_file_is_held_to_the_same(task, score, cell, tmp_path):
     content["tasks"][task]["scores"][score]["value"] = 777.0
     with pytest.raises(BiasError, match=f"{task}: {score}: it is 777"):
         run_discovery.read([write(tmp_path / "odd.json", content)])
-
-
-def test_scores_of_unknown_benchmarks_are_held_to_their_own_ranges():
-    soundness.check_scores("somebody's", {"x": Value("x", 777.0)})
-    with pytest.raises(BiasError, match="x: it is 777"):
-        soundness.check_scores("somebody's", {"x": Value("x", 777.0, low=0.0, high=1.0)})
 
 
 @pytest.mark.parametrize("verb", ["report", "check"])

@@ -140,15 +140,3 @@ def test_missing_texts_and_regards_are_said():
     scores = by_name(records)
     assert scores["negative/b"].reason == scores["words/gap"].reason == "no texts of b left of 20"
     assert scores["dropped"].value == 0.5
-
-
-def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
-    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
-    scores = by_name([{**r, "wordings": ["same"] * 10, "caveat": "weak"} for r in records])
-    for name, reason in {
-        "negative/gap": "only 2% of the texts differ: fixed_interval is too narrow; weak",
-        "words/a": "nothing varied between clusters: no standard error",
-        "negative/a": "weak",
-    }.items():
-        assert scores[name].reason == reason
-    assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
