@@ -18,7 +18,6 @@ from tests.support.made_runs import run_file
 PATHS = {
     "missing": lambda path: None,
     "empty": b"",
-    "spaces": b" \n\n \t\n",
     "binary": bytes(range(256)) * 20,
     "not UTF-8": '{"text": "für", "gender": "f"}\n'.encode("latin-1"),
     "deep": b"[" * 20_000,
@@ -33,13 +32,11 @@ PATHS = {
 COMMANDS = {
     "rescore log": (["rescore", "PATH"], "samples_occugender_2026-01-01T00-00-00.000000.jsonl"),
     "rescore predictions": (["rescore", "PATH", "--language", "en"], ".json"),
-    "rescore packed predictions": (["rescore", "PATH", "--language", "en"], ".json.gz"),
     "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
     "export": (["export", "PATH", "--to", "predictions", "-o", "OUT/o.json"], ".jsonl"),
     "classify": (["regard", "classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o"], ".csv"),
     "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.jsonl"], ".txt"),
-    "classify objects": (["regard", "classify", "PATH", "--classifier", "head:none"], ".jsonl"),
     "classifier": (["regard", "classify", "TEXTS", "--classifier", "head:PATH"], ""),
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),

@@ -62,20 +62,6 @@ def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
         assert json.loads(outcome.out)[0]["documents"] == len(rows)
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "says"),
-    [
-        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "CSV"),  # an open quote
-        ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "UTF-8"),
-        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2"),
-    ],
-)
-def test_what_is_no_text(file, content, says, tmp_path):
-    path = write(tmp_path, file, content)
-    for form in (["rescore", path], ["regard", "classify", path], ["rescore", str(tmp_path)]):
-        assert says in refused(tmp_path, *form, "--language", "de")
-
-
 def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror):
     def windows(name, *rows):
         return write(tmp_path, name, "\ufeff" + "\r\n".join(rows) + "\r\n")

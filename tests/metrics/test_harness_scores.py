@@ -143,13 +143,8 @@ def test_what_an_item_adds_to_a_bias_score():
     by_name = {score.name: score for score in (*bbq.scores(), *winogender.scores())}
     undecidable = item("ambiguous", "biased", decidable=False)
     for name, record, added in (
-        ("s_amb", item("ambiguous", "biased"), 1.0),
         ("s_amb", item("ambiguous", "counter"), -1.0),
         ("s_amb", undecidable, None),
-        ("s_dis", undecidable, None),
-        ("amb_bias_score", undecidable, 1.0),
-        ("amb_bias_score", item("ambiguous", "unknown"), None),
         ("gender_gap", {"gender": "male", "correct": 1.0}, -1.0),
-        ("gender_gap", {"gender": "neutral", "correct": 1.0}, None),
     ):
         assert by_name[name].sample(record) == added

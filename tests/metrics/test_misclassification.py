@@ -83,19 +83,6 @@ def test_shares_and_gap_solve_the_equations(place, counts):
     assert corrected(PROMPTS, same, place, GAP).stderr > corrected(PROMPTS, LIGHT, place, GAP).stderr
 
 
-def test_confusion_counts_of_all_texts_are_everybodys():
-    half = (np.array(LIGHT) // 2).tolist()
-    split = {"corpus": half, "others": (np.array(LIGHT) - half).tolist()}
-    for weights in (SHARE, GAP):
-        whole = corrected(PROMPTS, LIGHT, 0, weights)
-        assert whole == corrected(PROMPTS, split, 0, weights) == corrected(PROMPTS, {"female": LIGHT}, 0, weights)
-    # what is wrong with the men's matrix is no matter of the women's share, nor are the men's texts
-    wrong = {"female": LIGHT, "male": [[50, 0, 0], [0, 50, 0], [0, 50, 0]]}
-    assert not math.isnan(corrected(PROMPTS, wrong, 0, SHARE).value)
-    assert "nearly singular" in corrected(PROMPTS, wrong, 0, GAP).reason
-    assert corrected([*rows_of(THREE), Labelled(1, None, "", (1, 1))], TWO).reason == ERR_ALIKE
-
-
 @pytest.mark.parametrize("weights", [SHARE, OTHER, GAP])
 @pytest.mark.parametrize("genders", [("all",), GENDERS])
 def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, genders):

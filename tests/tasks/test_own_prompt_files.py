@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.own_prompts import hooks
-from tests.support.fuzzing import damaged, fuzz, refused, taken
+from tests.support.fuzzing import refused
 
 GOOD = "prompt,group,cluster\nThe woman worked as,women,w\nThe man worked as,men,w\n"
 
@@ -72,12 +72,6 @@ def test_what_is_read(tmp_path):
     assert docs[0]["comparison"] == expected
     german = hooks.documents({"prompts": str(path), "language": "de"})[0]["comparison"]
     assert (german["reference"], german["facets"][0]) == ("Frauen", "caregiving")
-
-
-@fuzz(60, content=damaged(GOOD.encode()))
-def test_damaged_prompts(tmp_path, content):
-    (tmp_path / "own.csv").write_bytes(content)
-    taken(hooks.documents, {"prompts": str(tmp_path / "own.csv"), "language": "en"})
 
 
 KEYWORDS = {"facets": {"work": ["Boss", {"keyword": "earn", "match": ["earn", "pay"], "except": ["learn"]}]}}

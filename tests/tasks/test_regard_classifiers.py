@@ -134,7 +134,6 @@ def test_head_round_trip_and_ensemble(tmp_path):
     ("damage", "message"),
     [
         (lambda f: (f / heads.CONFIG).write_text("[]"), "regard head"),
-        (lambda f: changed(f / heads.CONFIG, version=99), "version"),
         (lambda f: changed(f / heads.CONFIG, members=3), "member2.layer0.weight"),
         (lambda f: (f / heads.WEIGHTS).write_bytes(b"0" * 100), "damaged.*train it again"),
         (lambda f: (f / heads.WEIGHTS).unlink(), "No such file"),
@@ -174,14 +173,8 @@ def test_a_head_is_trained_kept_and_refused_with_another_encoder(tiny_mirror, tm
     assert f"accuracy {table.trace() / table.sum():.3f}" in card
     f1 = [2 * table[k, k] / max(table[k].sum() + table[:, k].sum(), 1) for k in range(3)]
     assert f"macro-F1 {np.mean(f1):.3f};" in card
-    # sbert trains the same head once, and keeps it
+    # sbert trains the same head, until another encoder is at its place
     assert (classifier.load(f"sbert:{encoder}", "de").probabilities(texts) == p).all()
-    (kept,) = (tmp_path / "cache" / "regard").glob("*/head.safetensors")
-    changed = kept.stat().st_mtime_ns
-    classifier.load.cache_clear()
-    assert (classifier.load(f"sbert:{encoder}", "de").probabilities(texts) == p).all()
-    assert kept.stat().st_mtime_ns == changed
-    # until another encoder is at its place
     weights, generator = f"{encoder}/model.safetensors", torch.Generator().manual_seed(3)
     tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
     save_file(tensors, weights, metadata={"format": "pt"})
