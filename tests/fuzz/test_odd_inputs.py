@@ -7,11 +7,9 @@ import shutil
 
 import pytest
 
-from lm_eval_bias.cli.run import parser
 from tests.support.fuzzing import command, refused
 from tests.support.made_runs import edited, run_file
 
-RUN = ["run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "1"]
 WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."
 GOOD = {"text": WOMAN, "gender": "f", "regard": 2}
 
@@ -64,28 +62,6 @@ def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
         assert json.loads(outcome.out)[0]["documents"] == len(rows)
 
 
-@pytest.mark.parametrize(("language", "text"), [("de", "The woman was known."), ("en", WOMAN)])
-def test_texts_in_another_language_than_the_one_named(language, text, tmp_path, tiny_mirror):
-    labelled = write(tmp_path, "t.jsonl", lines({**GOOD, "text": text}))
-    plain = write(tmp_path, "t.txt", f"{text}\n")
-    for form in ("rescore", labelled), ("regard", "classify", plain):
-        assert f"'{language}'" in refused(tmp_path, *form, "--language", language)
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "says"),
-    [
-        ("t.csv", f'text,gender,regard\n"{WOMAN},f,1\n{MAN},m,1\n', "CSV"),  # an open quote
-        ("t.csv", f"text,gender,regard\n{WOMAN},f,1\nDie M\u00fcllerin,f,1\n".encode("latin-1"), "UTF-8"),
-        ("t.jsonl", lines(GOOD, '{"text": "Die Frau \\ud800", "gender": "f", "regard": 1}\n'), "line 2"),
-    ],
-)
-def test_what_is_no_text(file, content, says, tmp_path):
-    path = write(tmp_path, file, content)
-    for form in (["rescore", path], ["regard", "classify", path], ["rescore", str(tmp_path)]):
-        assert says in refused(tmp_path, *form, "--language", "de")
-
-
 def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror):
     def windows(name, *rows):
         return write(tmp_path, name, "\ufeff" + "\r\n".join(rows) + "\r\n")
@@ -110,34 +86,6 @@ def test_a_runs_own_file_is_no_output(kind, logs, tmp_path):
         "export": (["export", "--to", "predictions", str(log)], log),
     }[kind]
     assert f"-o {own}: " in refused(tmp_path, *arguments, "-o", str(own))
-
-
-def test_a_report_may_lie_among_the_runs_and_be_written_anew(tmp_path):
-    write(tmp_path, "model.json", json.dumps(run_file(tasks=("stereoset_en",))))
-    for _ in range(2):
-        for name, file in (("leaderboard", "board.json"), ("report", "report.md")):
-            assert command(name, str(tmp_path), "-o", str(tmp_path / file)).status == 0
-
-
-def test_flags_that_may_be_repeated():
-    given = ["--tasks", "a", "--tasks", "b,c", "--gen_kwargs", "x=1", "y=2", "--gen_kwargs", '{"z": {"a": 1}}']
-    arguments = parser().parse_args([*given, "--log_samples", "--log_samples"])
-    assert (arguments.tasks, arguments.gen_kwargs) == (["a", "b", "c"], {"x": 1, "y": 2, "z": {"a": 1}})
-    assert "Overwriting key 'seed'" in command(*RUN, "--gen_kwargs", "seed=1,seed=2").err
-
-
-@pytest.mark.parametrize(("field", "value", "name"), [("lm_eval_bias", 3, "report"), ("benchmark", "x", "check")])
-def test_damaged_results_are_named(field, value, name, logs, tmp_path):
-    def damage(content):
-        for key in ("configs", "results"):
-            content[key] = {"stereoset_en": content[key]["stereoset_en"]}
-        content["configs"]["stereoset_en"]["metadata"][field] = value
-
-    edited(logs, damage)
-    path = next(logs.rglob("results_*.json"))
-    policy = write(tmp_path, "policy.yaml", "bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
-    more = ["-o", str(tmp_path / "x.json")] if name == "report" else ["--policy", policy]
-    assert f"error: {path}: " in refused(tmp_path, name, str(path), *more)
 
 
 def test_options_that_came_with_a_models_arguments_are_departures(logs, tmp_path):

@@ -75,14 +75,6 @@ def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
     assert three.dof == crossed.crossed_stderr(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))[1]
 
 
-@pytest.mark.parametrize("unit", [1e-30, 1e-6, 1e6])
-def test_the_unit_of_the_values_decides_nothing(unit):
-    cells = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]])
-    one, other = mean_of(cells), mean_of(cells * unit)
-    assert other.stderr == pytest.approx(one.stderr * unit, rel=1e-9, abs=0)
-    assert other.dof == pytest.approx(one.dof, rel=1e-9)
-
-
 def slow_stderr(table, strata):
     """The variance of the mean and the sum of its squared parts over their degrees of freedom, in plain loops."""
     n, columns = len(table), len(table[0])
@@ -144,12 +136,6 @@ def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
     for drawn in rows:
         places = rng.integers(0, [3, 3, 3, 2, 2])
         assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [[1, 3][k] for k in places[3:]]
-
-
-def test_draws_of_many_rows_come_in_parts():
-    many = [np.arange(crossed.AT_A_TIME // 100)]
-    weights, rows = next(crossed.pigeonhole(many, 2))
-    assert (len(weights), len(rows)) == (100, 100)
 
 
 def share(cells):

@@ -88,11 +88,9 @@ def test_most_scores_have_a_value_and_an_error(name):
 def test_names_are_unique_and_main_scores_are_headlines(name):
     benchmark, records = registry.get(name), made(name)
     for own in ([], records):
-        for detailed in (False, True):
-            names = [score.name for score in benchmark.scores(own, detailed)]
-            assert len(names) == len(set(names))
-            short = [score.name for score in benchmark.scores(own)]
-            assert set(short) <= set(names)
+        names = [score.name for score in benchmark.scores(own, True)]
+        assert len(names) == len(set(names))
+        assert {score.name for score in benchmark.scores(own)} <= set(names)
     listed = scores(name, records)
     assert all(listed[main].headline and listed[main].table for main in benchmark.main)
     assert not benchmark.unanswered or benchmark.unanswered in listed
@@ -215,20 +213,6 @@ def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the
         assert all(isinstance(float(part), float) and math.isfinite(part) for part in parts), key
         if name != "occugender_gen" and not NO_MEAN.search(key) and not COUNTED.search(key):
             assert near(sum(parts) / len(parts), found(name)[key].value), key
-
-
-@every
-def test_scores_say_what_they_are(name):
-    """Their ranges, neutral values and units are those on file."""
-    for score in scores(name, made(name)).values():
-        assert score.summary, score.name
-        assert score.direction, score.name
-        assert score.source, score.name
-        told = score.describe()
-        assert told["range"] == [end if math.isfinite(end) else None for end in (score.low, score.high)]
-        assert score.largest is None or score.largest > score.high, score.name
-        if score.higher_is_better is not None:  # the best value is an end of the range
-            assert score.neutral == (score.high if score.higher_is_better else score.low), score.name
 
 
 def test_ranges_neutral_values_and_units_are_those_on_file():

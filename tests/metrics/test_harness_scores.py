@@ -137,19 +137,3 @@ def test_the_gap_between_pronouns():
     assert estimate("acc_disamb", nan).reason == "the model gave nan for 1 of 2 disambiguated items"
     found = estimate("s_dis", [item("disambiguated", answer, "biased") for answer in ("biased", "counter")] * 3)
     assert (found.n, found.reason) == (6, "a standard error needs items of at least 2 templates")
-
-
-def test_what_an_item_adds_to_a_bias_score():
-    by_name = {score.name: score for score in (*bbq.scores(), *winogender.scores())}
-    undecidable = item("ambiguous", "biased", decidable=False)
-    for name, record, added in (
-        ("s_amb", item("ambiguous", "biased"), 1.0),
-        ("s_amb", item("ambiguous", "counter"), -1.0),
-        ("s_amb", undecidable, None),
-        ("s_dis", undecidable, None),
-        ("amb_bias_score", undecidable, 1.0),
-        ("amb_bias_score", item("ambiguous", "unknown"), None),
-        ("gender_gap", {"gender": "male", "correct": 1.0}, -1.0),
-        ("gender_gap", {"gender": "neutral", "correct": 1.0}, None),
-    ):
-        assert by_name[name].sample(record) == added

@@ -226,15 +226,6 @@ def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
             assert within[i, t] == pytest.approx(slope * (plain[i, t] - plain[i].mean()), abs=1e-4)
 
 
-def test_a_prompts_own_contribution():
-    record = {"item": "a", "template": "t", "share": 90.0, "group": "female", "mass": 0.4, "F": 0.6, "M": 0.3, "D": 0.1}
-    for name in ("labour_pearson", "labour_spearman", "variance_items", "variance_templates", "variance_interaction"):
-        assert SCORES[name].sample(record) == 0.6
-    assert SCORES["female_dominated_M_se_paper"].sample(record) == 30
-    for group, part in (("male", pytest.approx(-0.3, abs=1e-12)), ("none", None)):
-        assert SCORES["stereotype_gap"].sample({**record, "group": group}) == part
-
-
 def test_scores_are_of_their_groups_prompts():
     groups = (*GROUP_OF_2[:5], "none")  # those of neither group have no stereotype
     records = prompts(np.random.default_rng(5).random((6, 4)), groups=groups)

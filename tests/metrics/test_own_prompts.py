@@ -135,20 +135,6 @@ def test_missing_texts_and_regards_are_said():
     (gap,) = (s for s in m.scores(records) if s.name == "negative/gap")
     assert gap.table(records) == gap.compute([]).reason == why  # of a run only records with a value come here: none
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
-    for r in records[2:]:
-        r["texts"], r["wordings"] = [], []
-    scores = by_name(records)
-    assert scores["negative/b"].reason == scores["words/gap"].reason == "no texts of b left of 20"
-    assert scores["dropped"].value == 0.5
-
-
-def test_texts_that_repeat_each_other_and_a_weak_classifier_are_said():
-    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
-    scores = by_name([{**r, "wordings": ["same"] * 10, "caveat": "weak"} for r in records])
-    for name, reason in {
-        "negative/gap": "only 2% of the texts differ: fixed_interval is too narrow; weak",
-        "words/a": "nothing varied between clusters: no standard error",
-        "negative/a": "weak",
-    }.items():
-        assert scores[name].reason == reason
-    assert scores["distinct"].value == pytest.approx(1 / 40, abs=1e-12)
+    records[2:] = [{**r, "texts": [], "wordings": []} for r in records[2:]]
+    assert by_name(records)["negative/b"].reason == "no texts of b left of 20"
+    assert by_name(records)["dropped"].value == 0.5

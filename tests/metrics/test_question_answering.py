@@ -77,24 +77,10 @@ def test_templates_have_one_vote_each(name):
     assert score.compute([]).reason == named()[name.removesuffix("_by_template")].compute([]).reason
 
 
-SAMPLES = {  # ambiguous: biased, counter, unknown; biased context: right, wrong; counter-biased: right, wrong
-    "acc_amb": (0, 0, 1, None, None, None, None),
-    "diff_bias_amb": (1, -1, 0, None, None, None, None),
-    "acc_disamb": (None, None, None, 1, 0, 1, 0),
-    "diff_bias_disamb": (None, None, None, 1, 0, -1, 0),
-    "unanswered": (0, 0, 0, 0, 0, 0, 0),
-}
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_an_item_s_own_contribution(name):
-    sample, like = named()[name].sample, name.removesuffix("_ratio")
-    if name.endswith("_bound"):  # of which an item shows whether it is right
-        like = name.replace("diff_bias", "acc").removesuffix("_bound")
-    answers = [("amb", B), ("amb", C), ("amb", U), ("b", B), ("b", C), ("c", C), ("c", B)]
-    assert [sample(item(kind, answer)) for kind, answer in answers] == list(SAMPLES[like])
-    own = [1, 1, 1] if name == "unanswered" else [0, None, None] if "_amb" in name else [None, 0, 0]
-    assert [sample(item(kind, "none")) for kind in ("amb", "b", "c")] == own
+def test_an_items_own_part_has_the_sign_of_its_context():
+    sample = named()["diff_bias_disamb"].sample
+    answers = [("amb", B), ("b", B), ("b", C), ("c", C), ("c", B), ("c", "none")]
+    assert [sample(item(kind, answer)) for kind, answer in answers] == [None, 1, 0, -1, 0, 0]
 
 
 NAN = [item("amb", "nan"), item("b", "nan"), item("c", "nan"), item("c", "nan")]
@@ -183,20 +169,6 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     assert "places" not in engine.compute(silent, kind="diff_bias", context="amb").reason
 
 
-@pytest.mark.parametrize(
-    ("value", "slug"),
-    [
-        ("Gefühle (non-binary), zeigen", "gefühle_non_binary_zeigen"),
-        (f"{'a' * 15} {'b' * 16} c", f"{'a' * 15}_{'b' * 16}"),  # 32 characters; with _c there would be 34
-        (f"{'a' * 16} {'b' * 16} c", "a" * 16),  # 33; what comes after doesn't move up
-        ("b" * 40 + " and more", "b" * 32),  # a long first word is cut
-        ("?!", "not_stated"),
-    ],
-)
-def test_a_social_value_in_a_score_s_name(value, slug):
-    assert engine.value_slug(value) == slug
-
-
 def test_detail_gives_accuracy_and_diff_bias_per_social_value():
     records = [{**record, "value": value} for record in MIXED for value in ("Work", "care")]
     records += [item("amb", "unknown", t, value="Work") for t in "ab"]
@@ -235,13 +207,10 @@ def test_scores_of_the_answers_by_length(name):
 def test_without_lengths_there_is_no_score_by_length(unit, other):
     records = [*LENGTHS, item("amb", U, by_rule={other: U})]
     score = named()[f"acc_amb_{unit}"]
-    for own in (records, MIXED):
-        found = score.compute(own)
-        assert math.isnan(found.value)
-        assert found.reason.startswith(f"the answers' lengths in {unit} are not known")
-        assert (found.n, found.reason) == (len(own), score.table(own))
+    found = score.compute(records)
+    assert math.isnan(found.value)
+    assert found.reason.startswith(f"the answers' lengths in {unit} are not known")
     assert named()[f"acc_amb_{other}"].compute(records).value == (1 if other == "bytes" else 1 / 3)
-    assert score.compute([]).reason == "no ambiguous items"
     # every item has a value all the same, or the harness would have no metric
     assert [score.sample(one) for one in (LENGTHS[0], item(), item("b"))] == [float(unit == "bytes"), 0, None]
 
@@ -299,12 +268,7 @@ def test_the_mean_over_wordings_weighs_them_equally_and_is_compared_of_the_same_
     records, again = wordings(w1="uu", w2="ubbb"), wordings(w1="uu", w2="u")
     score = prompts(records)["acc_amb/mean"]
     assert score.compute(records).value == pytest.approx(5 / 8, abs=1e-12)
-    for unlike in (
-        records,
-        [*THREE[:-1], {**THREE[-1], "template": "a"}],  # as many items, of other templates
-        [*again, again[0]],  # a template's items count
-        [*THREE, item("b", wording=3), item("amb", wording=1), item("b", wording=10)],  # nor of another context
-    ):
+    for unlike in (records, [*THREE[:-1], {**THREE[-1], "template": "a"}], [*again, again[0]]):
         assert score.table(unlike) == "the wordings were not asked the same items"
     assert score.table(THREE[:4]).value == 1 / 4
 

@@ -13,7 +13,6 @@ from tests.support.oracles import jackknife
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
-PLACES = ("place_a", "place_b", "place_c")
 
 
 def by_name():
@@ -78,29 +77,6 @@ def test_errors_leave_out_a_term_at_a_time(name):
         assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("taken", "lms", "ss", "unanswered", "refused", "places"),
-    [
-        (STEREOTYPE, 100, 100, 0, 0, [0, 0, 1]),
-        (ANTI, 100, 0, 0, 0, [0, 1, 0]),
-        (UNRELATED, 0, 50, 0, 0, [1, 0, 0]),
-        (NONE, 0, 50, 1, 0, [0, 0, 0]),
-        (REFUSED, 0, 50, 1, 1, [0, 0, 0]),
-    ],
-)
-def test_samples_are_the_items_parts_by_hand(taken, lms, ss, unanswered, refused, places):
-    record = {"test": "intra", "bias_type": "race", "term": "a", "taken": taken, "shown": (UNRELATED, ANTI, STEREOTYPE)}
-    # neither ratio nor ICAT has a part an item: they show the part of ss
-    assert [score.sample(record) for score in by_name().values()] == [lms, ss, ss, ss, unanswered, refused, *places]
-
-
-def test_places_that_are_not_balanced_are_said():
-    skewed = [{**r, "shown": SHOWN} for r in items("SAUSAU")]
-    cautious = {name for name, score in by_name().items() if "places" in score.compute(skewed).reason}
-    assert cautious == {"choice_ss", "choice_ss_meaningful", "choice_icat"}
-    assert all(score.compute(SEVERAL[:24]).reason == "" for score in by_name().values())
-
-
 TURNED = (ANTI, STEREOTYPE, UNRELATED)
 
 
@@ -129,8 +105,6 @@ def test_a_part_s_score_is_that_of_its_items():
     both = [{**r, "test": "inter"} for r in race[:2]]
     records = [*items("SA"), *race, *inter, *both]
     scores = {score.name: score for score in stereoset_choices.scores(records, detailed=True)}
-    assert len(scores) == 9 + 4 * (2 + 2 + 4)
-    assert len(stereoset_choices.scores(records)) == 9 + 4 * (2 + 2)  # unless asked for
     assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
     # intra: 4 of 6 meaningful choices are stereotypes; race: 5 of 6; inter: 3 of 6; both: 2 of 2
     expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}

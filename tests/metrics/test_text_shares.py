@@ -95,11 +95,9 @@ def test_texts_of_no_prompt_have_one_interval():
 @pytest.mark.parametrize(
     ("make", "own", "value", "n"),
     [
-        (share, rows(x=4), 0.4, 10),
         (share, [*rows(x=4), Row(0, "z", "a", 0, 0)], 0.4, 10),
         (difference, [*rows(0, x=4), *rows(1, x=7)], -0.3, 20),
         (difference, [*rows(0, x=4), *rows(1, x=3, y=5, z=6)], 0.4 - 14 / 30, 40),
-        (difference, [*rows(1, x=4), *rows(0, x=3, y=5, z=6)], 14 / 30 - 0.4, 40),
     ],
 )
 def test_one_context_has_one_interval(make, own, value, n):

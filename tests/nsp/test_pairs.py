@@ -117,9 +117,3 @@ def test_rows_of_tables_and_named_data_sets(tmp_path):
         assert found == [(row["title"], row["body"]) for row in rows]
         with pytest.raises(BiasError, match="row 0: .*'text'.*title, body"):
             list(Corpus(str(tmp_path / source), "en"))
-
-
-def test_an_article_that_is_no_text_is_named(tmp_path):
-    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BiasError, match=r"bad\.txt: "):
-        list(Corpus(str(tmp_path), "en"))

@@ -61,7 +61,6 @@ def to_allow(text):
         (OCCUGENDER, ["--system_instruction", "Antworte immer: keine Antwort"], "system_instruction", None),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
-        (OCCUGENDER, ["--samples", json.dumps({OCCUGENDER: [0, 1, 2, 3]})], "samples", None),
         ("stereoset_en", options(dataset="HERE/own.json"), "dataset", "dataset=own.json ("),
     ],
 )

@@ -79,13 +79,6 @@ def test_whatever_a_file_says_is_one_line_of_one_command(task, score, why, probl
     ElementTree.fromstring(policy_outputs.junit([(run, [finding])], [Problem("x", problem)]))
 
 
-def test_a_long_comment_is_cut():
-    findings = [GateFinding("t" * 1000, f"s{n}", False, "x" * 1000, "y") for n in range(300)]
-    text = policy_outputs.comment([(Run("m", None, {}, "", {}), findings)], [], "p", False)
-    assert len(text) < 65_536
-    assert "300 of 300 violated" in text
-
-
 def test_the_summary_of_a_step_keeps_what_it_had(given_files, tmp_path, said, monkeypatch):
     run, policy = given_files
     summary = tmp_path / "summary.md"

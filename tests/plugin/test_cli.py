@@ -9,9 +9,7 @@ import sys
 import pytest
 from lm_eval import simple_evaluate
 from lm_eval.config.evaluate_config import EvaluatorConfig
-from tqdm import tqdm
 
-from lm_eval_bias.cli import main as cli
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import extras
@@ -45,28 +43,6 @@ def test_ls(said):
     assert (listed["occugender"]["items"], listed["gg_bbq"]["items"]) == (2000, 11868)
     bias = next(s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb")
     assert (bias["range"], bias["neutral"]) == ([-1.0, 1.0], 0.0)
-
-
-def test_an_error_is_a_line_of_its_own_behind_an_unfinished_progress_bar(capsys):
-    bar = tqdm(total=6, disable=False)
-    assert main(["path", "gone"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: ")
-    bar.close()
-
-
-def test_every_command_is_in_the_help_and_has_help_of_its_own(capsys):
-    assert main(["--help"]) == 0
-    listed = capsys.readouterr().out
-    assert len(cli.verbs()) == 12
-    for command in {**cli.verbs(), **cli.own_commands()}:
-        assert re.search(rf"^  {command} +[a-z]", listed, re.MULTILINE), command
-        with pytest.raises(SystemExit) as error:
-            main([*command.split(), "--help"])
-        assert error.value.code == 0
-        assert re.match(rf"usage: lm-eval-bias {command} [\[<-]", capsys.readouterr().out)
-    assert main(["stereoset", "--help"]) == 0
-    own = re.findall(r"^ *lm-eval-bias (stereoset \w+)", capsys.readouterr().out, re.MULTILINE)
-    assert own == ["stereoset translate", "stereoset validate"]
 
 
 def test_extras_bring_what_they_are_asked_for():

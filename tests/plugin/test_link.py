@@ -5,12 +5,10 @@ import json
 import re
 
 import pytest
-from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
-from lm_eval_bias.evaluation import evaluate
 from lm_eval_bias.harness import internals, linking
 
 OWN = {name for name, entry in catalog.packaged().items() if entry.path}
@@ -53,18 +51,6 @@ def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-class Config(EvaluatorConfig):
-    def process_tasks(self, metadata):
-        return "manager"
-
-
-def included():
-    """The folders that a run with a task of the harness adds to its index."""
-    config = Config(tasks=["occugender", "hellaswag"], metadata={})
-    assert evaluate.load_tasks(config, catalog.entries()) == "manager"
-    return config.include_path
-
-
 def test_harness_finds_linked_tasks(harness, stubs, capsys):
     manager = TaskManager(include_path=str(harness), include_defaults=False)
     assert set(manager.all_tasks) == {*OWN, "other"}
@@ -72,7 +58,6 @@ def test_harness_finds_linked_tasks(harness, stubs, capsys):
     assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 1000)
     assert json.loads((stubs / "occugender.yaml").read_text().split("include: ")[1]).startswith("/")
     assert doctor(capsys)[0] == "ok"
-    assert not included()
 
 
 def test_remove_takes_exactly_what_link_wrote(harness, stubs):
@@ -99,7 +84,6 @@ def test_stubs_that_lead_elsewhere_or_are_lost(stubs, tmp_path, capsys, newer):
     stub.write_text(whole.replace(str(catalog.packaged()["occugender"].path), str(tmp_path / "occugender.yaml")))
     status, text = doctor(capsys)
     assert (status, str(stub) in text) == ("problem", True)
-    assert included()  # so that they are found all the same
     stub.unlink()
     assert doctor(capsys)[0] == "problem"
     assert main(["link"]) == 0
@@ -108,21 +92,12 @@ def test_stubs_that_lead_elsewhere_or_are_lost(stubs, tmp_path, capsys, newer):
     newer()
     status, text = doctor(capsys)
     assert (status, "link --remove" in text) == ("ok", True)
-    assert not included()
-
-
-def test_unwritable_harness(harness, capsys):
-    (harness / linking.FOLDER).write_text("in its place")
-    assert main(["link"]) == 2
-    assert "lm-eval-bias run" in capsys.readouterr().err
 
 
 def test_a_harness_that_finds_the_tasks_needs_no_link(harness, newer, capsys):
-    assert len(included()) > 3
     assert doctor(capsys)[1].startswith("not linked")
     newer()
     assert main(["link"]) == 0
     capsys.readouterr()
     assert files(harness) == ["other.yaml"]
     assert doctor(capsys)[1].startswith("link not needed")
-    assert not included()

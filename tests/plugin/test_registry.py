@@ -4,10 +4,8 @@ import importlib
 import importlib.metadata
 
 import pytest
-from lm_eval.api import registry
 from lm_eval.api.model import LM, TemplateLM
 
-from lm_eval_bias.cli import setup
 from lm_eval_bias.harness import internals, registration
 from tests.support.places import ROOT
 
@@ -45,41 +43,3 @@ def test_nothing_of_the_harness_is_replaced():
     registration.register()
     for cls, members in before.items():
         assert members.items() <= vars(cls).items()
-
-
-def test_components_of_other_packages_are_registered_known_names_stay(tmp_path, monkeypatch):
-    registration.register()  # what the harness fills on import stays when this test is over
-    for name in internals.REGISTRIES.values():
-        known = getattr(registry, name)
-        monkeypatch.setattr(known, "_objs", dict(known._objs))
-    mine = registry.get_filter("bias_regard")
-    folder = tmp_path / "other-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Name: other\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text(
-        "[lm_eval.filters]\nother_upper = other_filters:Upper\nbias_regard = other_filters:Upper\n"
-        "[lm_eval.models]\nother-broken = no_such_module:Model\n"
-    )
-    (tmp_path / "other_filters.py").write_text(
-        "from lm_eval.api.filter import Filter\nfrom lm_eval.api.registry import register_filter\n"
-        "@register_filter('other_upper')\nclass Upper(Filter):\n    pass\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    registration.declared.cache_clear()
-    registration.register()
-    assert registry.get_filter("other_upper").__module__ == "other_filters"
-    assert registry.get_filter("bias_regard") is mine
-    # it breaks when it is asked for, and breaks nothing else
-    assert "other-broken" in internals.registries()["lm_eval.models"]
-    assert "other-broken" not in registration.model_types()
-    registration.declared.cache_clear()
-
-
-def test_a_package_that_is_not_installed_says_so_once(monkeypatch, caplog):
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: importlib.metadata.EntryPoints())
-    registration.declared.cache_clear()
-    registration.register()
-    registration.register()
-    assert caplog.text.count("pip install -e .") == 1
-    assert any(status == "problem" and "pip install -e ." in text for status, text in setup.examine_installation())
-    registration.declared.cache_clear()

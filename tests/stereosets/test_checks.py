@@ -40,18 +40,6 @@ def test_the_blank():
         assert code in problems(bad, ENGLISH[2]) & problems(bad), context
 
 
-def test_blanks_of_the_source_are_noted_only_and_scripts_without_spaces_have_letters_beside_them():
-    source = item("intra", "x", "BLANK and BLANK again.", ["Rain", "Sun", "Soup"])
-    own = item("intra", "x", "BLANK en nog eens BLANK.", ["Regen", "Zon", "Soep"])
-    assert (found(own, source), problems(own)) == ({("doubled", "context", "note")}, {"doubled"})
-    own = changed(0, context="De BLANK kwam vroeg thuis.")
-    assert "stray" in problems(own, ENGLISH[0])
-    assert found(own, ENGLISH[0] | {"context": "The BLANK came home early."}) == {("stray", "context", "note")}
-    assert ("stray", "anti-stereotype", "problem") in found(changed(0, sentence1="BLANK was moe."), ENGLISH[0])
-    assert found(item("intra", "x", "园丁很BLANK。", ["耐心", "急躁", "灯"]), language="zh") == set()
-    assert problems(item("intra", "x", "정원사는 BLANK는 사람이다.", ["a", "b", "c"]), language="ko") == {"glued"}
-
-
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
@@ -77,17 +65,14 @@ def test_equal_candidates():
     ("more", "alone", "beside"),
     [
         ({"sentence0": "..."}, {"empty"}, {"empty"}),
-        ({"term": " "}, {"empty"}, {"empty", "source"}),
         ({"label0": "anti-stereotype", "label1": "stereotype"}, set(), {"label"}),
         ({"label2": "stereotype"}, {"label"}, {"label"}),
         ({"id0": "other"}, set(), {"id"}),
         ({"bias_type": "gender"}, set(), {"source"}),
-        ({"term": "man"}, set(), {"source"}),
         ({"context": "De tuinman kwam vroeg thuis"}, set(), {"punctuation"}),
         ({"context": "De tuinman kwam vroeg „thuis!” "}, set(), set()),
         ({"context": "The gardener came home early."}, set(), {"untranslated"}),
         ({"context": "De tuinman came home and they were early."}, set(), set()),
-        ({"context": "Hij."}, set(), {"length"}),
         ({"context": "De tuinman kwam vandaag " + "heel erg " * 20 + "vroeg thuis."}, set(), {"length"}),
     ],
 )

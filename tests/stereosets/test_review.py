@@ -3,13 +3,11 @@
 import re
 
 import pytest
-from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset.commands import review
 from tests.support import example_items
-from tests.support.example_items import LABELS, fill, sheet
-from tests.support.fuzzing import damaged, fuzz, taken
+from tests.support.example_items import fill, sheet
 
 
 def item(words=("lieb", "grob", "rund"), context="Der Hund ist BLANK.", name="i1"):
@@ -102,23 +100,3 @@ def test_a_correction_that_fails_a_check_stays_and_may_be_accepted_as_long_as_it
     assert (state.way, state.texts["anti-stereotype"]) == ("accepted", "Der Hund ist RUND.")
     assert reviewed(path, i1=review.texts_of(item(("nett", "nett", "nett"))))["i1"].open
     assert sheet(path)["i1"]["accept"] == ""
-
-
-@pytest.mark.parametrize("found", [review.texts_of(item(context="Der Hund ist LEER.")), {"target": "Hund"}])
-def test_what_no_task_can_use_is_not_accepted(path, found):
-    reviewed(path, {"i1": item()}, i1=found)
-    fill(path, {"i1": {"accept": "x"}})
-    assert reviewed(path, {"i1": item()}, i1=found)["i1"].open
-    assert sheet(path)["i1"]["accept"] == ""
-    words = {f"correct {label} word": word for label, word in zip(LABELS, ("lieb", "grob", "rund"), strict=True)}
-    fill(path, {"i1": {"correct context": "Der Hund ist BLANK.", **words}})
-    assert reviewed(path, {"i1": item()}, i1=found)["i1"].texts == review.texts_of(item())
-
-
-@fuzz(40, "path", data=st.data())
-def test_damaged_sheets(path, data):
-    path.unlink(missing_ok=True)
-    reviewed(path)
-    path.write_bytes(data.draw(damaged(path.read_bytes())))
-    rows = taken(review.read_sheet, path, EQUAL)
-    assert rows is None or (rows.keys() <= EQUAL.keys() and taken(reviewed, path))

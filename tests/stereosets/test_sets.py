@@ -82,17 +82,13 @@ def without(*steps, value=None):
     ("content", "named"),
     [
         (b"\xff\xfe{}", "UTF-8"),
-        ('{"a": "\\ud800"}', "JSON"),
         ("[]", '"data"'),
         ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
         ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
-        ('{"data": {"intersentence": []}, "provenance": 3}', "'provenance'"),
         ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1"),
         (without("context"), "intrasentence item 2 (a2): no 'context'"),
-        (without("id", value=" "), "an empty id"),
         (without("bias_type", value="age"), "'age'"),
-        (without("sentences", value=3), "'sentences'"),
         (without("sentences", value=[]), "0 candidates"),
         (without("sentences", 1, "sentence"), "candidate 2: no 'sentence'"),
         (without("sentences", 1, "word", value=3), "'word'"),
@@ -196,18 +192,14 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     assert (status, source) == (1, "the published set in 'en'")
     assert problems.count("missing") == len(stereoset_items.read_all("en")) - len(items)
     assert "glued" in problems
-    assert "inter: gender 1 of 2, profession 1 of 2, race 0 of 0, religion 0 of 0" in lines
     _, source, problems, lines = validated(path, "--source", "none")
     assert (source, "missing" in problems) == ("none", False)
-    assert "inter: gender 1, profession 1, race 0, religion 0" in lines
     assert validated(path, "--source", "es")[1] == "the published set in 'es'"
-    assert validated("en")[1] == "none"
 
 
 def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
     status, source, problems, lines = validated(dutch, "--tasks", tmp_path / "made")
     assert (status, source, problems) == (0, "none", [])
-    assert "--tasks stereoset_nl ..." in "".join(lines)
     assert len(list((tmp_path / "made").iterdir())) == 4
     english = written(tmp_path / "en.json", "en", ENGLISH)
     assert validated(dutch, "--source", english)[:2] == (0, str(english))
@@ -218,5 +210,3 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
         ([path, "--tasks", tmp_path / "t"], "--metadata"),
     ):
         assert named in refused(tmp_path, "stereoset", "validate", *map(str, arguments))
-    monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tmp_path))
-    assert "--source none" in refused(tmp_path, "stereoset", "validate", str(dutch))

@@ -61,14 +61,6 @@ def test_items_templates_and_parallel_languages(category, mirror):
         assert all(es[key][name] == ca[key][name] for key in es)
 
 
-def test_described_tasks_have_the_numbers_of_ours():
-    entries = catalog.entries()
-    for name, described in registry.get("esbbq").harness_tasks.items():
-        assert entries[f"{described['language']}_bbq_{name.partition('_')[2]}"].items == described["n_items"]
-    for language, total in TOTALS.items():
-        assert sum(entries[f"{language}_bbq_{category}"].items for category in TEMPLATES) == total
-
-
 @pytest.mark.parametrize("language", TOTALS)
 @pytest.mark.parametrize("category", SMALL)
 def test_scores_are_those_of_the_authors_code(language, category, mirror):
@@ -145,9 +137,9 @@ def test_older_names_of_scores_are_read_on(tmp_path, said):
     older["tasks"]["es_bbq_gender"]["scores"] = {registry.older_name("es_bbq", name): cells[name] for name in cells}
     assert "bias_score_disambig_bound" in older["tasks"]["es_bbq_gender"]["scores"]
     paths = [made_runs.write(tmp_path / f"{name}.json", run) for name, run in (("now", now), ("older", older))]
-    policy, start = tmp_path / "policy.yaml", "allow: [chance_level, inputs]\nmax_unanswered_share: 1\n"
-    for score in ("acc_disambig_three", "bias_score_*_three", "diff_bias_amb_three"):
-        policy.write_text(f"{start}bounds: [{{task: es_bbq_gender, score: '{score}', max: 0.99}}]\n")
-        said("check", *paths, "--policy", policy)
+    policy = tmp_path / "policy.yaml"
+    bound = "bounds: [{task: es_bbq_gender, score: 'bias_score_*_three', max: 0.99}]"
+    policy.write_text(f"allow: [chance_level, inputs]\nmax_unanswered_share: 1\n{bound}\n")
+    said("check", *paths, "--policy", policy)
     chosen = ["--scores", "bias_score_disambig,acc_amb", "--unpaired", "--format", "json"]
     assert [row["score"] for row in json.loads(said("compare", *paths, *chosen))] == ["diff_bias_disamb", "acc_amb"]

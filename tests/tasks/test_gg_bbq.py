@@ -217,19 +217,3 @@ def test_one_place_gives_no_bias_in_any_beginning(subset, release, mirror):
 def test_documents_and_orders_are_the_ones_that_were_released(data, hashed, mirror):
     content = [{**doc, "revision": ""} for doc in documents(*data)]
     assert hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16] == hashed
-
-
-@pytest.mark.parametrize("limit", [20, 28, 41, 120])
-def test_a_limited_run_that_is_not_balanced_says_so(limit, mirror):
-    docs = documents("group_terms", "latest")[:limit]
-    # whatever the model answers: this one is right everywhere
-    records = [BENCHMARK.record(doc, [(float(i == doc["label"]), False) for i in range(3)]) for doc in docs]
-    for n, context in enumerate(("amb", "disamb")):
-        found = diff_bias(records, context=context)
-        assert found.value == 0
-        worst = max(abs(curves(docs, place)[n][-1]) for place in range(3))
-        assert engine.position_effect(records, context=context) == pytest.approx(worst, abs=1e-12)
-        assert (engine.POSITION_CAVEAT in found.reason) == (worst > engine.POSITION_TOLERANCE)
-        assert limit % BLOCK or worst < 1e-12
-    plain = [BENCHMARK.record({**doc, "wording": 1}, [(0.0, False), (-1.0, False), (-2.0, False)]) for doc in docs]
-    assert engine.POSITION_CAVEAT not in diff_bias(plain, context="disamb").reason  # this wording shows no options

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.own_prompts import hooks
-from tests.support.fuzzing import damaged, fuzz, refused, taken
+from tests.support.fuzzing import refused
 
 GOOD = "prompt,group,cluster\nThe woman worked as,women,w\nThe man worked as,men,w\n"
 
@@ -23,11 +23,9 @@ def run(tmp_path, content=GOOD, file="own.csv", **metadata):
 
 BAD = {
     "group,cluster\nwomen,w\n": "no column prompt",
-    "": "no column prompt",
     "prompt,group,cluster\n": "no prompts",
     "prompt,group,cluster\nA,women,w\nB,women,w\n": "cluster 'w'",
     f"{GOOD} ,women,v\n": "line 4: no prompt",
-    f"{GOOD}The woman was,women\n": "line 4: no cluster",
     f"{GOOD}The woman, she was,women,v\n": "line 4: more fields",
     f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice",
     f'{GOOD}"The man\nwas",men,v\n': "line 5: a line break",
@@ -55,7 +53,6 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
         ({"classifier": "lihgt"}, "Did you mean light"),
         ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, not in 'fr'"),
         ({"keywords": "gone.yaml"}, "keywords file gone.yaml: No such file"),
-        ({"promts": "x"}, "Did you mean prompts"),
     ],
 )
 def test_options_are_refused_before_a_model_is_loaded(options, says, tmp_path):
@@ -75,12 +72,6 @@ def test_what_is_read(tmp_path):
     assert docs[0]["comparison"] == expected
     german = hooks.documents({"prompts": str(path), "language": "de"})[0]["comparison"]
     assert (german["reference"], german["facets"][0]) == ("Frauen", "caregiving")
-
-
-@fuzz(60, content=damaged(GOOD.encode()))
-def test_damaged_prompts(tmp_path, content):
-    (tmp_path / "own.csv").write_bytes(content)
-    taken(hooks.documents, {"prompts": str(tmp_path / "own.csv"), "language": "en"})
 
 
 KEYWORDS = {"facets": {"work": ["Boss", {"keyword": "earn", "match": ["earn", "pay"], "except": ["learn"]}]}}
@@ -122,7 +113,6 @@ def test_a_text_without_label_says_how_to_get_one():
     [
         (None, "facets"),
         ({"work": [3]}, "3 must be a word"),
-        ({"work": [{"match": []}]}, "match"),
         ({"work": [{"match": ["a"], "exept": ["b"]}]}, "exept"),
         ({"a/b": ["good"]}, "facet: 'a/b'"),
     ],

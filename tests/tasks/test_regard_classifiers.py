@@ -33,21 +33,6 @@ def changed(path, **changes):
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
-def test_corpus_is_balanced_split_and_without_overlap(language, tiny_mirror):
-    rows = regard_corpus.load(language)
-    everything = [*rows.dev, *rows.test]
-    women = sum(row.text.startswith(("Die Frau", "The woman")) for row in everything)
-    assert abs(2 * women - len(everything)) <= 2 + (language == "en")
-    assert not any(row.text.startswith(("Die Person", "The person", "XYZ")) for row in everything)
-    halves = rows.dev, rows.test
-    dev, test = ({regard_corpus.with_subject(row.text, language, "neutral") for row in half} for half in halves)
-    assert not dev & test
-    assert rows.left_out == (language == "en")
-    for row in everything if language == "de" else ():
-        assert row.gender == "N" or row.text.startswith("Die Frau" if row.gender == "F" else "Der Mann")
-
-
-@pytest.mark.parametrize("language", ["de", "en"])
 def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
     found, corpus = classifier.load("light", language), regard_corpus.load(language)
     p = found.probabilities([row.text for row in corpus.dev])
@@ -125,12 +110,6 @@ def test_a_decoder_without_padding_and_texts_longer_than_it_takes(tmp_path):
     assert found.probabilities(["The gardener."])[0] == pytest.approx(p[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["hub:nobody/nothing@abc", "sbert:nobody/nothing", "head:/nowhere"])
-def test_unknown_classifiers_are_refused(name):
-    with pytest.raises(BiasError, match=name.partition(":")[2]):
-        classifier.load(name, "de")
-
-
 def test_default_that_cannot_be_had_gives_way_to_light_aloud(tiny_mirror, caplog):
     with caplog.at_level("WARNING", logger="lm_eval.bias"):
         assert classifier.choose(None, "de").identity.name == "light"
@@ -155,7 +134,6 @@ def test_head_round_trip_and_ensemble(tmp_path):
     ("damage", "message"),
     [
         (lambda f: (f / heads.CONFIG).write_text("[]"), "regard head"),
-        (lambda f: changed(f / heads.CONFIG, version=99), "version"),
         (lambda f: changed(f / heads.CONFIG, members=3), "member2.layer0.weight"),
         (lambda f: (f / heads.WEIGHTS).write_bytes(b"0" * 100), "damaged.*train it again"),
         (lambda f: (f / heads.WEIGHTS).unlink(), "No such file"),
@@ -195,14 +173,8 @@ def test_a_head_is_trained_kept_and_refused_with_another_encoder(tiny_mirror, tm
     assert f"accuracy {table.trace() / table.sum():.3f}" in card
     f1 = [2 * table[k, k] / max(table[k].sum() + table[:, k].sum(), 1) for k in range(3)]
     assert f"macro-F1 {np.mean(f1):.3f};" in card
-    # sbert trains the same head once, and keeps it
+    # sbert trains the same head, until another encoder is at its place
     assert (classifier.load(f"sbert:{encoder}", "de").probabilities(texts) == p).all()
-    (kept,) = (tmp_path / "cache" / "regard").glob("*/head.safetensors")
-    changed = kept.stat().st_mtime_ns
-    classifier.load.cache_clear()
-    assert (classifier.load(f"sbert:{encoder}", "de").probabilities(texts) == p).all()
-    assert kept.stat().st_mtime_ns == changed
-    # until another encoder is at its place
     weights, generator = f"{encoder}/model.safetensors", torch.Generator().manual_seed(3)
     tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
     save_file(tensors, weights, metadata={"format": "pt"})

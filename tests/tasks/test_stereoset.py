@@ -108,7 +108,6 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     ("changed", "warned"),
     [
         ({}, []),
-        ({"unanswered": 0.3, "refused": 0.2}, []),  # a remark of every benchmark's warns of it
         ({"place_a": 0.8, "place_b": 0.1, "place_c": 0.1}, ["letter A"]),
         ({"choice_lms": 67.0}, ["choice_lms 67"]),
         ({"unanswered": 1.0, "choice_ss": math.nan, "place_a": math.nan}, []),
