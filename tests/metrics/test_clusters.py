@@ -115,6 +115,12 @@ def test_the_jackknife_is_that_of_plain_loops_in_any_order(strata, rng):
         rng.shuffle(flat)
 
 
+def test_the_others_of_one_stratum_count_once():
+    form = replace(shares([3, 30, 2], [4, 50, 6]), of=lambda weights, totals: sums(weights, totals)[:, 1])
+    assert left_out(form).tolist() == [32, 5, 33]
+    assert left_out(replace(form, strata=list("aab"))).tolist() == [32, 5, 33]
+
+
 def test_a_stratum_of_one_cluster_makes_all_one():
     for strata in ("aab", "aabc", "abcd"):
         hits, sizes = [2, 4, 9, 5][: len(strata)], [10, 20, 10, 30][: len(strata)]
@@ -160,6 +166,12 @@ def test_where_there_is_no_error_the_reason_is_told(form, dof, reason):
             assert estimated.reason.endswith("; beware")
 
 
+def test_one_stratum_that_varies_has_its_degrees_of_freedom():
+    # (1/2)^2 * 0.5^2 / 4
+    found = error(shares([2, 2, 9, 4], [10] * 4, "aabb"))
+    assert found == (pytest.approx(0.125, abs=1e-12), pytest.approx(1, abs=1e-9), "")
+
+
 @pytest.mark.parametrize(
     ("value", "spread", "varied"),
     [(0.5, 0.8e-12, False), (0.5, 1.5e-12, True), (-1e3, 0.8e-9, False), (-1e3, 1.5e-9, True)],
@@ -177,6 +189,8 @@ def test_a_share_has_wilsons_interval_of_the_effective_number():
     assert found.value == 0.5
     assert found.interval == pytest.approx(wilson(0.5, size, t), abs=1e-12)
     assert found.stderr == error(form)[0]
+    exact = form.value + 1e-14  # a value that was summed more exactly stands
+    assert [estimate(form, value).value for value in (exact, 0.0)] == [exact, 0]
     assert (estimate(form).n, estimate(form).interval) == (80, None)
     assert estimate(form, note="beware").reason == f"{found.reason}; beware"
     percent = estimate(shares([300, 3000, 200, 500], [4, 50, 6, 20]), whole=100.0)
@@ -218,11 +232,15 @@ def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(wrong, is_joine
         assert abs((ends[0] if right else 1 - ends[1]) - 0.845) < 0.004
 
 
-def test_shares_that_are_equal_have_one_observation_a_cluster():
+def test_shares_that_are_equal_but_not_unanimous():
     found = estimate(shares([8, 12, 16], [20, 30, 40]), whole=1.0)
     assert found.interval == pytest.approx(wilson(0.4, 3), abs=1e-12)
     t = stats.t.ppf(0.975, 90**2 / 2900 - 1)
     assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t, abs=1e-12)
+    # two clusters that are no more unanimous than that deviate, too: 4 of 10 and 6 of 10
+    two = estimate(shares([4, 6], [10, 10]), whole=1.0)
+    assert two.interval == pytest.approx(wilson(0.5, 25, math.tan(0.475 * math.pi)), abs=1e-9)  # Student's t of 1
+    assert two.stderr == pytest.approx(0.1, abs=1e-12)  # which is more than half the interval over 12.7
 
 
 @pytest.mark.parametrize(

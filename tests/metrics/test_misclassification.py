@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from lm_eval_bias.custom_metrics import misclassification as c
 from lm_eval_bias.custom_metrics import text_shares
@@ -83,6 +83,19 @@ def test_shares_and_gap_solve_the_equations(place, counts):
     assert corrected(PROMPTS, same, place, GAP).stderr > corrected(PROMPTS, LIGHT, place, GAP).stderr
 
 
+def test_confusion_counts_of_all_texts_are_everybodys():
+    half = (np.array(LIGHT) // 2).tolist()
+    split = {"corpus": half, "others": (np.array(LIGHT) - half).tolist()}
+    for weights in (SHARE, GAP):
+        whole = corrected(PROMPTS, LIGHT, 0, weights)
+        assert whole == corrected(PROMPTS, split, 0, weights) == corrected(PROMPTS, {"female": LIGHT}, 0, weights)
+    # what is wrong with the men's matrix is no matter of the women's share, nor are the men's texts
+    wrong = {"female": LIGHT, "male": [[50, 0, 0], [0, 50, 0], [0, 50, 0]]}
+    assert not math.isnan(corrected(PROMPTS, wrong, 0, SHARE).value)
+    assert "nearly singular" in corrected(PROMPTS, wrong, 0, GAP).reason
+    assert corrected([*rows_of(THREE), Labelled(1, None, "", (1, 1))], TWO).reason == ERR_ALIKE
+
+
 @pytest.mark.parametrize("weights", [SHARE, OTHER, GAP])
 @pytest.mark.parametrize("genders", [("all",), GENDERS])
 def test_error_of_the_confusion_counts_is_the_numeric_delta_methods(weights, genders):
@@ -119,6 +132,15 @@ def test_a_classifier_that_never_errs_leaves_the_shares_error():
     assert estimate.value == pytest.approx(plain.value, abs=1e-9)
     assert (estimate.stderr, estimate.dof) == (pytest.approx(plain.stderr, abs=1e-6), pytest.approx(plain.dof))
     assert estimate.n == 131
+
+
+@given(st.lists(st.floats(-2, 3), min_size=2, max_size=5))
+def test_the_nearest_shares(raw):
+    """By bisection: the number that has to be taken off each."""
+    raw = np.array(raw)
+    off = optimize.brentq(lambda x: np.maximum(raw - x, 0).sum() - 1, raw.min() - 1, raw.max(), xtol=1e-14)
+    assert c.on_simplex(raw) == pytest.approx(np.maximum(raw - off, 0), abs=1e-9)
+    assert c.on_simplex(raw).sum() == pytest.approx(1, abs=1e-12)
 
 
 counts_of_texts = st.tuples(*[st.integers(0, 60)] * 3)
@@ -183,6 +205,15 @@ def test_shares_outside_the_range_by_more_than_chance_have_no_value(texts, conte
             assert all(map(math.isnan, (found.value, found.stderr)))
             assert found.reason.startswith(f"a class's corrected share would be {first:.2f}, further outside its")
         assert not math.isnan(corrected(rows, many, place, SHARE).value)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gaps_end_at_1_and_minus_1(sign):
+    high, low = [(19, 1), (14, 6), (20, 0)], [(1, 19), (6, 14), (0, 20)]
+    wide = corrected(rows_of(*(high, low)[::sign]), NEVER_ERRS, 0, GAP)
+    assert wide.value == pytest.approx(sign * (53 - 7) / 60, abs=1e-9)
+    assert (wide.interval[1] if sign > 0 else wide.interval[0]) == sign
+    assert abs(wide.interval[0] + wide.interval[1]) < 2
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""The shape of the package: no module of ours names a benchmark, and imports go down."""
+"""The shape of the package: no module of ours names a benchmark, imports go down, no class name is given twice."""
 
 import ast
 import re
+from collections import Counter
 
 import pytest
 
@@ -68,6 +69,21 @@ def imports(name):
 GRAPH = {name: {other for other in imports(name) if other in MODULES and other != name} for name in MODULES}
 
 
+def circles(graph):
+    """The nodes that can be reached from themselves."""
+
+    def reached(start):
+        found, left = set(), [*graph[start]]
+        while left:
+            node = left.pop()
+            if node not in found:
+                found.add(node)
+                left += graph.get(node, ())
+        return found
+
+    return [node for node in graph if node in reached(node)]
+
+
 def package(module):
     """The package that a module lies in; a benchmark's folder and ``tasks.kinds`` are one each, whatever lies below."""
     _, *parts = module.split(".")
@@ -75,6 +91,15 @@ def package(module):
         return ".".join(parts[:2])
     is_package = MODULES[module].name == "__init__.py"
     return parts[0] if parts[1:] or (is_package and parts) else ""
+
+
+def test_no_circle():
+    assert circles(GRAPH) == []
+    tasks = {}
+    for name, others in GRAPH.items():
+        if package(name).startswith("tasks"):
+            tasks.setdefault(package(name), set()).update({package(other) for other in others} - {package(name)})
+    assert circles(tasks) == []
 
 
 def test_imports_go_down():
@@ -96,3 +121,13 @@ def test_imports_go_down():
         and package(other) not in (OF_THEIR_COMMANDS if ".commands." in name else OF_BENCHMARKS)
     ]
     assert beside == []
+
+
+def test_class_names_are_unique():
+    names = Counter(
+        node.name
+        for path in MODULES.values()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set()

@@ -15,6 +15,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import compute
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
+from lm_eval_bias.tasks.kinds import quadruples
+from lm_eval_bias.tasks.kinds.quadruples import ORDERS
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
@@ -91,6 +93,14 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
     there = Counter(template for template, _ in {(doc["template"], doc["item"] // 2) for doc in everything})
     assert of_template == {template: min(6, count) for template, count in there.items()}
     assert len(of_template) == 21
+    directions = Counter(
+        (doc["template"], doc["label"] == doc["biased_choice"])
+        for doc in docs
+        if doc["context_type"] == "disambiguated" and doc["question_type"] == "negative"
+    )
+    both = {template for template, biased in directions if (template, not biased) in directions}
+    assert all(directions[template, True] == directions[template, False] for template in both)
+    assert len(both) == (19 if subset == "group_terms" else 0)
     assert definition.fingerprint(docs) == GOLDEN[f"gg_bbq_{subset}"]
 
     for place in range(3):  # whoever always takes it has no bias
@@ -98,6 +108,13 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
         for context in ("amb", "disamb"):
             assert compute(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
     assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
+    biased = {d["item"]: d["label"] == d["biased_choice"] for d in docs if d["context_type"] == "disambiguated"}
+    strata = {}
+    for doc in docs[::4]:
+        strata.setdefault((doc["template"], biased[doc["item"]]), []).append(doc["order"].index(2))
+    for places in strata.values():
+        counts = [places.count(place) for place in range(3)]
+        assert max(counts) - min(counts) <= (1 if len(places) != 3 else 2)
 
 
 @pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
@@ -105,6 +122,9 @@ def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_
     docs = chosen(f"stereoset_{language}")
     cells = Counter((doc["term"], doc["test"]) for doc in docs)
     assert (len(cells), set(cells.values())) == (79 * 2, {3})
+    terms = {doc["term"]: doc["bias_type"] for doc in docs}
+    types = Counter((doc["bias_type"], doc["test"]) for doc in docs)
+    assert types == {(kind, test): 3 * n for kind, n in Counter(terms.values()).items() for test in ("intra", "inter")}
     assert definition.fingerprint(docs) == GOLDEN["stereoset_*"]
 
 
@@ -123,6 +143,34 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
         assert taken["stereotype"] == taken["anti-stereotype"]
 
 
+def quadruple(template, number, order):
+    fixed = {"template": template, "label": 0, "biased_choice": 0, "order": list(order)}
+    contexts = "ambiguous", "disambiguated"
+    return [{**fixed, "item": 2 * number + j, "context_type": context} for j in (0, 1) for context in contexts]
+
+
+def test_orders_of_a_direction_make_up_for_one_another():
+    orders = [order for pair in ORDERS for order in pair]
+    # a small template shows "keine Antwort" at the first place alone: a larger one leaves that place to it
+    docs = [doc for n in range(2) for doc in quadruple("small", n, orders[0])]
+    docs += [doc for n in range(2, 14) for doc in quadruple("large", n, orders[n % 6])]
+    picks = [docs[i] for i in quadruples.chosen(docs, "s", 6)]
+    assert sorted(Counter(doc["order"].index(2) for doc in picks).values()) == [8, 12, 12]  # 3, 3 and 2 quadruples
+    assert Counter(doc["template"] for doc in picks) == {"small": 8, "large": 24}
+    full = [doc for n, order in enumerate(orders * 2) for doc in quadruple("t", n, order)]
+    six = quadruples.chosen(full, "s", 6)
+    assert Counter(tuple(full[i]["order"]) for i in six) == {tuple(order): 4 for order in orders}
+    few = [doc for n, order in enumerate(orders[:2]) for doc in quadruple("t", n, order)]
+    assert len(quadruples.chosen(few, "s", 6)) == len(few)
+
+
+def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
+    assert "6,474" in said("ls", "--suites")
+    assert [suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))] == list(definition.NAMES)
+    found = {one["name"]: one["smallest_limit"] for one in json.loads(said("ls", "occugender", "--json"))}
+    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
+
+
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     def config(model="bias-chance", apply_chat_template=None, **model_args):
         plain = dict.fromkeys(("limit", "samples", "system_instruction", "num_fewshot"))
@@ -138,6 +186,22 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
         definition.apply(chat, "quick", catalog.entries())
     assert definition.apply(chat, "quick-chat", catalog.entries()).left_out == {}
     assert chat.metadata == {"repeats": 1}
+
+
+def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
+    # one task of each kind and length: the others differ in their data alone
+    some = ["occugender_explicit", "occugender_debias_implicit_3", "gg_bbq_group_terms", "gg_bbq_group_terms_prompts"]
+    some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
+    tasks = manager().load(some)["tasks"]
+    suites = [definition.load(name) for name in ("quick", "full")]
+    compared = [(suite, name) for suite in suites for name in some if name in suite.parts]
+    assert len(compared) == 10
+    for suite, name in compared:
+        task, part = tasks[name], suite.parts[name]
+        indices = suite.choose(name, task.eval_docs)
+        task.build_all_requests(samples=indices)
+        asked = len(task.eval_docs if indices is None else indices), len(task.instances) * task.config.repeats
+        assert asked == (part.documents, part.requests), (suite.name, name)
 
 
 LEAST = {
@@ -168,5 +232,6 @@ def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tm
         assert name.endswith("_gen") or len(set(cells.values())) == 1, name
         assert len(set(Counter(doc.get("term") or doc["template"] for doc in docs).values())) == 1, name
     if least == 48:
-        assert main([*arguments, "--limit", "47"]) == 0
-        assert "too small" in caplog.text
+        for limit, warnings in (("47", 1), ("0.08", 1)):  # a share of 600 items is 48
+            assert main([*arguments, "--limit", limit]) == 0
+            assert caplog.text.count("too small") == warnings
