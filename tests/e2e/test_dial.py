@@ -1,10 +1,8 @@
-"""A planted bias comes back as the scores' value, and nothing else does."""
+"""A planted bias comes back as the scores' value; over many seeds ``tests/simulation/dial.py`` measures it."""
 
 import json
 import random
-from functools import partial
 
-import numpy as np
 import pytest
 
 from lm_eval_bias.cli.main import main
@@ -12,83 +10,12 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.tasks.kinds.bbq_controls import CONTRASTS
-from tests.simulation import planted_runs
 from tests.support.answering import built, records
 
-# fewer documents than the table has
-CASES = {
-    "occugender": planted_runs.Case("occugender", "", lambda: planted_runs.occugender("implicit", first_templates=8)),
-    "gg_bbq": planted_runs.Case("gg_bbq", "", partial(planted_runs.gg_bbq, "group_terms")),
-    "es_bbq": planted_runs.Case("es_bbq", "", partial(planted_runs.es_bbq, "es", "nationality")),
-    "kobbq": planted_runs.Case("kobbq", "", partial(planted_runs.kobbq, "gender_identity")),
-    "mbbq": planted_runs.Case("mbbq", "", partial(planted_runs.mbbq, "en", "gender_identity")),
-    "stereoset": planted_runs.Case("stereoset", "", partial(planted_runs.stereoset, "en", 600)),
-    "stereoset_choices": planted_runs.Case(
-        "stereoset_choices", "", partial(planted_runs.stereoset, "en", 600, choices=True)
-    ),
-    # what varies between contexts is another test's: texts alone here
-    "regard": planted_runs.Case("regard", "", partial(planted_runs.regard, "de"), noise=0.0, samples=4),
-}
-# of the range: a score's neutral value doesn't move by more, whatever else is planted
-UNMOVED = 0.02
 BIAS = {
-    "occugender": ["stereotype_gap", "labour_pearson"],
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
-    "es_bbq": ["diff_bias_amb_three", "diff_bias_disamb_three"],
-    "kobbq": ["diff_bias_amb", "diff_bias_disamb"],
-    "mbbq": ["diff_bias_amb", "diff_bias_disamb", *CONTRASTS[2:]],  # names are shorter than groups: accuracies move
-    "stereoset": ["ss"],
-    "stereoset_choices": ["choice_ss"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
-# what moves a score by how much at the setting of the table; docs/dial.md sums it up
-KNOWN = {("stereoset", "ss", "refusals"): -50 * planted_runs.OTHERS["refusals"]}
-
-
-@pytest.fixture(params=CASES)
-def case(request, mirror):
-    return CASES[request.param]
-
-
-def near(found, planted, allowed):
-    """Whether a mean over seeds is within chance of the planted value, and of what a nonlinear score may be off."""
-    chance = 4 * found.std(ddof=1) / len(found) ** 0.5
-    return abs(found.mean() - planted) <= chance + allowed
-
-
-def test_every_main_score_recovers_what_was_planted(case):
-    ranges = {score.name: score.high - score.low for score in case.scores()}
-    assert set(ranges) == set(registry.get(case.benchmark).main)
-    for score in case.scores():
-        assert score.name not in BIAS[case.benchmark] or case.expected(Dial(0.0))[score.name] == score.neutral
-    strengths = (0.0, 0.2)
-    for name, (values, covered) in planted_runs.recovered(case, strengths, range(30)).items():
-        for number, strength in enumerate(strengths):
-            planted = case.expected(Dial(strength, noise=case.noise))[name]
-            # the mean of min(SS, 100 - SS) is below that of either: ICAT has a kink at SS = 50
-            allowed = 0.05 if name.endswith("icat") else 0.005
-            assert near(values[number], planted, allowed * ranges[name]), (name, strength, values[number].mean())
-        assert covered.mean() >= 0.85, (name, covered.mean(axis=1))
-
-
-def test_nothing_else_that_is_planted_moves_a_bias_score(case):
-    ranges = {score.name: score.high - score.low for score in case.scores()}
-    for strength in (0.0, 0.2):
-        for other, shifts in planted_runs.moved(case, strength, range(6)).items():
-            for name in BIAS[case.benchmark]:
-                shift, error = shifts[name]
-                known = KNOWN.get((case.benchmark, name, other), 0.0)
-                assert abs(shift - known) <= UNMOVED * ranges[name] + 4 * error, (name, other, strength, shift, error)
-
-
-def test_competence_is_accuracy_and_lms(mirror):
-    for name, score, unit in (("gg_bbq", "acc_amb", 1), ("gg_bbq", "acc_disamb", 1), ("stereoset", "lms", 100)):
-        case = CASES[name]
-        found = [planted_runs.run(case, Dial(0.0, competence=0.8, seed=seed))[score][0] for seed in range(12)]
-        assert near(np.array(found), 0.8 * unit, 0.01 * unit)
-
-
 RUNS = {
     "occugender_explicit": {},
     "occugender_implicit": {"word_probability": "geometric_mean"},
@@ -100,6 +27,7 @@ RUNS = {
     "es_bbq_religion_gen": {},
     "kobbq_religion": {},
     "kobbq_religion_gen": {},
+    "mbbq_nl_gender_identity": {},
     "stereoset_de_intra": {},
     "stereoset_de_gen": {},
     "stereoset_tr_inter_variants": {},
@@ -135,7 +63,15 @@ def said(capsys, *arguments, status=0):
 
 
 @pytest.mark.parametrize(
-    "task", ["occugender_implicit", "gg_bbq_group_terms", "es_bbq_nationality", "kobbq_religion", "stereoset_de_inter"]
+    "task",
+    [
+        "occugender_implicit",
+        "gg_bbq_group_terms",
+        "es_bbq_nationality",
+        "kobbq_religion",
+        "mbbq_en_gender_identity",
+        "stereoset_de_inter",
+    ],
 )
 def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, capsys):
     arguments = ["--model_args", "strength=0.25,seed=3", "--output_path", tmp_path, "--log_samples"]
