@@ -158,10 +158,10 @@ def compared(workload: str, requests: list[Any], share: float, own: list[Any], b
 
 
 def gap(one: Any, other: Any) -> float:
-    """The difference of two scores; of choices, which are equal or not, 1. ``nan`` on both sides is none."""
+    """The relative difference of two scores; 1 of choices that differ. ``nan`` on both sides is none."""
     if not isinstance(one, float):
         return 1.0
-    return 0.0 if one != one and other != other else abs(one - other)
+    return 0.0 if one != one and other != other else abs(one - other) / max(1.0, abs(other))
 
 
 def table(report: dict[str, Any]) -> str:
