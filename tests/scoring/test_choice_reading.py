@@ -66,6 +66,12 @@ def test_letter_goes_before_text_and_statement_before_refusal():
     assert own.read("Choices:\nA. nurse\nB. engineer") == SEVERAL
 
 
+def test_an_option_within_another_is_not_mentioned():
+    own = reader([["the nurse"], ["the nurse's friend"], ["unknown"]])
+    assert own.read("I would say that it was the nurse's friend.") == "B"
+    assert own.read("I would say that it was the nurse.") == "A"
+
+
 def test_equal_options_differ_by_letter_alone():
     own = reader([["nurse"], ["nurse"], ["engineer"]])
     assert own.read("B. nurse") == "B"
