@@ -71,11 +71,10 @@ class WithControls(BBQLike):
         """Say accuracy and bias by context, and what of both comes with the stereotype."""
         known, lines = task.scores["control/acc_disamb"], super().sentences(task, beside_tables)
         if known.interval is not None and known.interval[0] <= 1 / 3:
-            share = with_interval(known)
             return [
                 *lines,
-                f"With names instead of groups it gets {share} right, as guessing does: it can't read these questions, "
-                "and nothing follows about stereotypes.",
+                f"With names instead of groups it gets {with_interval(known)} right. The interval reaches down to "
+                "guessing (33.3%): perhaps it can't read these questions, and nothing follows about stereotypes.",
             ]
         for context, words in (("amb", "Where the answer is open"), ("disamb", "Where the text gives the answer")):
             plain = with_interval(task.scores[f"control/acc_{context}"])

@@ -72,8 +72,8 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
         if f"{prefix}ss" in task.scores:
             lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
             lines.append(
-                f"{name}: prefers a meaningful candidate in {with_interval(lms, '%', 1)} of comparisons, the "
-                f"stereotype to the anti-stereotype in {with_interval(ss, '%', 1)} of items: {side(ss)}."
+                f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, the "
+                f"stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}."
             )
             low += [name] if _near_chance(lms) else []
     if low:
@@ -99,7 +99,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss, '%', 1)}")
+            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss)}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():
@@ -160,8 +160,8 @@ def _of_choices(task: TaskRun) -> list[str]:
             continue
         lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
         lines.append(
-            f"{name}: chooses a meaningful candidate in {with_interval(lms, '%', 1)} of items (chance 66.7), of these "
-            f"the stereotype in {with_interval(taken, '%', 1)}; choice_ss {with_interval(ss, '%', 1)}: {side(ss)}."
+            f"{name}: chooses a meaningful candidate in {with_interval(lms)} of items (chance 66.7), of these "
+            f"the stereotype in {with_interval(taken)}; choice_ss {with_interval(ss)}: {side(ss)}."
         )
         low += [name] if _by_guessing(lms, task) else []
     if low:
