@@ -24,13 +24,11 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import measuring
-import tokens
 import workloads
 
 MODELS = ("hf", "hf-packed", "vllm", "vllm-packed")
@@ -70,19 +68,6 @@ def in_own_process(target: Any, *args: Any) -> Any:
         return pool.apply(target, args)
 
 
-def answers_of(lm: Any, requests: Sequence[workloads.Request]) -> list[Any]:
-    """Answer requests, one type after the other."""
-    from lm_eval.api.instance import Instance
-
-    answers: list[Any] = [None] * len(requests)
-    for wanted in sorted({request[0] for request in requests}):
-        chosen = [i for i, request in enumerate(requests) if request[0] == wanted]
-        instances = [Instance(wanted, {}, requests[i][1], 0) for i in chosen]
-        for i, answer in zip(chosen, getattr(lm, wanted)(instances), strict=True):
-            answers[i] = answer
-    return answers
-
-
 def count_tokens(lm: Any, counts: dict[str, int]) -> None:
     """Count the tokens that a model runs, padding included; vLLM's alone aren't told."""
     if answers_to := getattr(lm, "_answers", None):  # vllm-packed
@@ -102,7 +87,7 @@ def count_tokens(lm: Any, counts: dict[str, int]) -> None:
 
 
 def contestant(
-    name: str, arguments: dict[str, Any], sizes: list[int], asked: dict[str, list[workloads.Request]], pipe: Any
+    name: str, arguments: dict[str, Any], sizes: list[int], asked: dict[str, list[measuring.Request]], pipe: Any
 ) -> None:
     """Load a model, answer each workload once, and send what it took."""
     measuring.quiet()
@@ -121,12 +106,15 @@ def contestant(
     counts = {"run": 0}
     count_tokens(lm, counts)
 
-    def timed(requests: list[workloads.Request]) -> tuple[float, list[Any]]:
-        started = time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]
-        answers = answers_of(lm, requests)
-        return (time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]) - started, answers
+    def clock() -> float:
+        return time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]
 
-    answers_of(lm, [("loglikelihood", ("The first request takes", " longer"), "")])
+    def timed(requests: list[measuring.Request]) -> tuple[float, list[Any]]:
+        started = clock()
+        answers = measuring.answers_of(lm, requests)
+        return clock() - started, answers
+
+    measuring.answers_of(lm, [("loglikelihood", ("The first request takes", " longer"), "")])
     for workload, requests in asked.items():
         size = sizes[0]
         if name == "hf" and len(sizes) > 1:
@@ -147,13 +135,20 @@ def contestant(
     os._exit(0)
 
 
-def compared(workload: str, requests: list[Any], share: float, own: list[Any], base: list[Any]) -> dict[str, Any]:
-    """How far answers are from those of another model type, and how many choices or scores differ."""
-    scores, others = (workloads.scores_of(workload, requests, answers, share) for answers in (own, base))
-    same = {key: scores[key] == value or gap(scores[key], value) < 1e-5 for key, value in others.items()}
+def compared(workload: str, requests: list[Any], share: float, answers: dict[str, list[Any]]) -> dict[str, Any]:
+    """How far each model type's answers are from the first one's, and which choices or scores differ."""
+    scores = {name: workloads.scores_of(workload, requests, own, share) for name, own in answers.items()}
+    base, *others = answers
     return {
-        "largest": max(abs(a[0] - b[0]) for a, b in zip(own, base, strict=True)),
-        "differ": [key for key, equal in same.items() if not equal],
+        name: {
+            "largest": max(abs(a[0] - b[0]) for a, b in zip(answers[name], answers[base], strict=True)),
+            "differ": [
+                key
+                for key, value in scores[base].items()
+                if scores[name][key] != value and gap(scores[name][key], value) >= 1e-5
+            ],
+        }
+        for name in others
     }
 
 
@@ -281,12 +276,8 @@ def main() -> int:
             "requests": len(requests),
             "asked": sum(len(ids) for ids, _ in pairs),
             "trie": arrange([ids for ids, _ in pairs])[0].trie_size,
-            "least_with_blocks_of_16": tokens.of_an_engine(pairs, 16)["least"],
             "models": facts[workload],
-            "compared": {
-                name: compared(workload, requests, options.share, answers[workload][name], answers[workload][models[0]])
-                for name in models[1:]
-            },
+            "compared": compared(workload, requests, options.share, answers[workload]),
         }
     if options.output:
         Path(options.output).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+Request = tuple[str, tuple[Any, ...], str]  # its type, its arguments, its task
 
 
 def processor() -> str:
@@ -58,11 +59,21 @@ def of_tree(root: int) -> tuple[float, float]:
     return sum(seconds.get(pid, 0.0) for pid in tree), sum(peaks) / 2**20
 
 
-def encoded(
-    requests: Sequence[tuple[str, tuple[Any, ...], str]], arguments: dict[str, Any]
-) -> list[tuple[tuple[int, ...], list[int]]]:
-    """What a backend is given for requests: ``(all tokens that are run, the continuation)`` each, without weights."""
+def answers_of(lm: Any, requests: Sequence[Request]) -> list[Any]:
+    """A model's answers to requests, asked one type after the other."""
     from lm_eval.api.instance import Instance
+
+    answers: list[Any] = [None] * len(requests)
+    for wanted in sorted({request[0] for request in requests}):
+        chosen = [i for i, request in enumerate(requests) if request[0] == wanted]
+        instances = [Instance(wanted, {}, requests[i][1], 0) for i in chosen]
+        for i, answer in zip(chosen, getattr(lm, wanted)(instances), strict=True):
+            answers[i] = answer
+    return answers
+
+
+def encoded(requests: Sequence[Request], arguments: dict[str, Any]) -> list[tuple[tuple[int, ...], list[int]]]:
+    """What a backend is given for requests: ``(all tokens that are run, the continuation)`` each, without weights."""
     from lm_eval.api.registry import get_model
 
     class Recording(get_model("hf")):  # type: ignore[misc]
@@ -78,8 +89,7 @@ def encoded(
 
     seen: list[Any] = []
     lm = Recording(**{**arguments, "logits_cache": False})
-    for wanted in sorted({request[0] for request in requests}):
-        getattr(lm, wanted)([Instance(wanted, {}, request[1], 0) for request in requests if request[0] == wanted])
+    answers_of(lm, requests)
     return seen
 
 

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from measuring import Request
+
 OURS = {
     "occugender_explicit": ["occugender_explicit"],
     "occugender_implicit": ["occugender_implicit"],
     "gg_bbq": ["gg_bbq_group_terms"],
     "stereoset_en": ["stereoset_en"],
 }
-Request = tuple[str, tuple[Any, ...], str]  # its type, its arguments, its task
 
 
 @dataclass(frozen=True)
