@@ -117,6 +117,7 @@ class VLLMPacked(VLLM):
                 self.max_length,
             )
         plan = cached_prefixes.plan(pairs, self._block)
+        self.model.reset_prefix_cache()  # what was asked before would come from it, rows included
         answers, run, _ = self._answers(plan, disable_tqdm)
         for (key, _, _), answer in zip(requests, answers, strict=True):
             if key is not None:  # rolling ones are kept as a whole

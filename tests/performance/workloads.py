@@ -28,7 +28,7 @@ class Form:
     Attributes:
         likeness: A task of the harness in this form.
         shots: Solved questions before each question, always the same.
-        asked: Words of a question.
+        asked: Words of a question, on average: between half of it and half as many more.
         options: Options of a question.
         option: Words of an option.
         letters: Whether the options stand in the question and their letters are the answers.
@@ -75,7 +75,7 @@ def words(seed: int) -> Callable[[int], str]:
 
 def made_up(form: Form, count: int, tokenizer: Any = None) -> Iterator[tuple[str, str]]:
     """Contexts with continuations, the options of a question in a row."""
-    text = words(7)
+    text, length = words(7), random.Random(8)  # noqa: S311
     names = "ABCDEFGH"[: form.options]
 
     def question(beginning: str) -> tuple[str, list[str]]:
@@ -85,13 +85,16 @@ def made_up(form: Form, count: int, tokenizer: Any = None) -> Iterator[tuple[str
         lines = (f"\n{name}. {option}" for name, option in zip(names, options, strict=True))
         return f"{beginning}{''.join(lines)}\nAnswer:", list(names)
 
+    def asked_words() -> str:
+        return text(length.randint(form.asked // 2, form.asked * 3 // 2))
+
     solved = ""
     for shot in range(form.shots):
-        asked, options = question(text(form.asked))
+        asked, options = question(asked_words())
         solved += f"{asked} {options[shot % form.options]}\n\n"
     for number in range(count):
         if number % form.alike == 0:
-            same = text(form.asked)
+            same = asked_words()
         asked, options = question(same if form.alike == 1 else f"{same} {text(8)}")
         context = solved + asked
         if form.chat:

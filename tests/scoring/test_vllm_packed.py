@@ -106,7 +106,9 @@ def loaded(kind):
             )
             config = SimpleNamespace(cache_config=cache, scheduler_config=SimpleNamespace(max_num_batched_tokens=500))
             known = SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
-            self.model = SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=config, model_config=known))
+            self.model = SimpleNamespace(
+                llm_engine=SimpleNamespace(vllm_config=config, model_config=known), reset_prefix_cache=engine.held.clear
+            )
             self.tokenizer, self.engine, self.kept = range(VOCABULARY), engine, []
             self._max_length, self.data_parallel_size, self.batch_size = 64, data_parallel_size, 8
             self.cache_hook = SimpleNamespace(add_partial=lambda *kept: self.kept.append(kept))
@@ -153,24 +155,29 @@ def answers_to(requests):
 
 
 @pytest.mark.parametrize(("seed", "block"), [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (1, 16)])
-def test_log_likelihoods_are_the_engines_own_in_any_order_and_with_a_filled_cache(seed, block, make):
-    model = make(Engine(block))
+def test_log_likelihoods_are_the_engines_own_in_any_order_and_cost_the_same_when_asked_again(seed, block, make):
+    engine = Engine(block)
+    model = make(engine)
     assert not model.why_not
     requests = requests_of(seed)
-    expected = answers_to(pair for _, *pair in requests)
+    tokens, expected = [], answers_to(pair for _, *pair in requests)
     assert any(greedy for _, greedy in expected)
     for order in (range(len(requests)), random.Random(seed).sample(range(len(requests)), len(requests))):
         model.kept.clear()
+        engine.run = 0
         answers = loglikelihood_tokens(model, [requests[i] for i in order])
         assert answers == [expected[i] for i in order]
         assert [kept[1:] for kept in model.kept] == [(requests[i][0], answers[k]) for k, i in enumerate(order)]
+        tokens.append(engine.run)
+    assert tokens[0] == tokens[1]
 
 
 def test_rows_that_came_from_the_cache_are_asked_again_without_it(make):
     engine = Engine()
     model = make(engine)
     requests = [(list(range(10)), [n, *range(7)]) for n in (1, 2)]
-    engine.held = {(*context, *rest)[:k] for context, rest in requests for k in range(20)}  # another user's
+    model.model.reset_prefix_cache = list
+    engine.held = {(*context, *rest)[:k] for context, rest in requests for k in range(20)}
     assert asked(model, requests) == answers_to(requests)
 
 

@@ -46,7 +46,7 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
         return [int(i) for i in rng.choice(usable, n)]
 
     common = draw(stem)
-    stems = [common, common, common[: (stem + 1) // 2], [], []]
+    stems = [common, common, common[: (stem + 1) // 2], common[:1], common[:1]]
     return [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)], tails
 
 

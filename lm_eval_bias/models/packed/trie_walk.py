@@ -7,9 +7,10 @@ width.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from lm_eval_bias.models.prefix_trie import Ints, Sequences, ranges
 
 WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
 WIDEST = 8192  # a mask has as many columns
+_SLACK = 1 / 12  # of a strand's length, by which a cut may be moved
 _KEPT_PER_TOKEN = 4  # kept tokens of several strands per token of a forward, at most
 
 
@@ -45,34 +47,40 @@ class Layout:
         strands: ``(first sequence, one past the last)``, the longest first.
         width: Nodes of a window.
         columns: Most tokens of a path that is kept.
+        trunk: So many first tokens are all strands' and run once.
         price: What all windows cost, as estimated, in tokens' matrix products.
     """
 
     strands: tuple[tuple[int, int], ...]
     width: int
     columns: int
+    trunk: int
     price: float
 
 
 def strands_of(sequences: Sequences, count: int, width: int, pair: float = 0.0) -> Layout:
     """Cut the trie into at most ``count`` strands of similar length, with windows of ``width`` nodes.
 
-    ``pair`` is what a token's attention to another costs, in a token's matrix products.
+    A strand begins with the path to its first node, so cuts are made where that is short. ``pair`` is what a token's
+    attention to another costs, in a token's matrix products.
     """
     heads, size = sequences.heads, sequences.trie_size
-    firsts = np.unique(np.searchsorted(heads, np.arange(count) * size // count, "right") - 1)
+    near = np.searchsorted(heads[:-1], (np.arange(1, count)[:, None] + [-_SLACK, _SLACK]) * size / count)
+    cuts = [low + int(sequences.shared[low : high + 1].argmin()) for low, high in near.tolist()]
+    firsts = np.unique([0, *cuts])
     repeated = sequences.shared[firsts]
+    trunk = int(sequences.shared[1:].min()) if len(firsts) > 1 else 0
     lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + repeated
-    at = np.arange(0, int(lengths.max()), width)[:, None]
+    at = np.arange(trunk, int(lengths.max()), width)[:, None]
     depths = np.where(at < repeated, at, sequences.depths(np.minimum(heads[firsts] - repeated + at, size - 1)))
     active = at < lengths
     columns = np.where(active, depths, 0).max(1)
     sizes = np.minimum(width, np.where(active, lengths - at, 0).max(1))
-    price = float((active.sum(1) * sizes * (1.0 + pair * (columns + sizes))).sum())
+    price = trunk + float((active.sum(1) * sizes * (1.0 + pair * (columns + sizes))).sum())
     lasts = np.append(firsts[1:], len(sequences))
     order = np.lexsort((firsts, -lengths))
     strands = tuple((int(firsts[i]), int(lasts[i])) for i in order)
-    return Layout(strands, width, int(columns.max()), price)
+    return Layout(strands, width, int(columns.max()), trunk, price)
 
 
 def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int) -> Layout | None:
@@ -134,8 +142,9 @@ class _Layer(DynamicLayer):
             )
         rows, since = key_states.shape[0], self.paths.columns
         end = since + key_states.shape[2]
-        self.keys[:rows, :, since:end] = key_states
-        self.values[:rows, :, since:end] = value_states
+        into = slice(rows if rows > 1 else None)  # a single row is the trunk of all, or the last one left
+        self.keys[into, :, since:end] = key_states
+        self.values[into, :, since:end] = value_states
         return self.keys[:rows, :, :end], self.values[:rows, :, :end]
 
     def get_seq_length(self) -> int:
@@ -231,28 +240,32 @@ class Walk(Method):
     def _run(self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0) -> Iterator[ForwardOutput]:
         """Run strands; ``apart`` places between the paths and the windows stay unused."""
         strands = [Strand(sequences, first, last, needed) for first, last in layout.strands]
-        longest, width = len(strands[0]), layout.width
+        longest, width, trunk = len(strands[0]), layout.width, layout.trunk
         self.attended = max(self.attended, layout.columns + apart + width)
         paths = _Paths((len(strands), layout.columns + apart + even(width)))
-        keeps = apart or longest > width
+        starts = [*range(0, trunk, width * len(strands)), *range(trunk, longest, width)]
+        keeps = apart or len(starts) > 1
         cache = Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
-        for at in range(0, longest, width):
+        for at, end in pairwise([*starts, longest]):
             active = [strand for strand in strands if len(strand) > at]
             paths.columns = apart + max(int(strand.depths[at]) for strand in active)
-            yield self._forward(active, at, width, paths.columns, cache)
+            rows = [0] * len(active) if at < trunk else range(len(active))
+            yield self._forward(active, at, end, paths.columns, cache, rows)
             if cache is not None:
-                self._move(active, at, at + width, paths.columns, cache)
+                self._move(active, at, end, paths.columns, cache)
 
-    def _forward(self, active: list[Strand], at: int, width: int, columns: int, cache: Cache | None) -> ForwardOutput:
-        """Run the strands' windows of ``width`` nodes from node ``at`` on."""
+    def _forward(
+        self, active: list[Strand], at: int, end: int, columns: int, cache: Cache | None, rows: Sequence[int]
+    ) -> ForwardOutput:
+        """Run the strands' nodes ``at`` to ``end - 1`` in these rows, of which several strands may share one."""
         network = self.network
-        sizes = [min(width, len(strand) - at) for strand in active]
+        sizes = [min(end, len(strand)) - at for strand in active]
         width = even(max(sizes))
-        ids = np.zeros((len(active), width), np.int64)
+        ids = np.zeros((max(rows) + 1, width), np.int64)
         depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        last = np.tile(np.arange(1, width + 1), (len(active), 1))  # padding sees itself: attention to nothing is nan
+        last = np.tile(np.arange(1, width + 1), (len(ids), 1))  # padding sees itself: attention to nothing is nan
         slots, places = [], []
-        for row, (strand, size) in enumerate(zip(active, sizes, strict=True)):
+        for row, strand, size in zip(rows, active, sizes, strict=True):
             window = slice(at, at + size)
             ids[row, :size] = strand.ids[window]
             depths[row, :size] = strand.depths[window]
@@ -266,7 +279,7 @@ class Walk(Method):
         mask = attention_masks.build(network.model.config, self.style, *sees)
         inputs = {"position_ids": positions, "attention_mask": mask, "past_key_values": cache}
         inputs["use_cache"] = cache is not None
-        return network.forward(ids, np.concatenate(slots), np.concatenate(places), sum(sizes), **inputs)
+        return network.forward(ids, np.concatenate(slots), np.concatenate(places), sum(sizes[: len(ids)]), **inputs)
 
     def _move(self, active: list[Strand], at: int, end: int, columns: int, cache: Cache) -> None:
         """Move the windows' nodes on the paths to the next windows to their places in front."""
