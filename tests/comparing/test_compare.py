@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.cli.main import main
-from tests.support.fuzzing import refused
+from tests.support.commands import refused
 from tests.support.made_runs import edited
 from tests.support.pages import check_closed
 from tests.support.run_scores import results_of

@@ -19,8 +19,9 @@ import yaml
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.evaluation import suites
+from lm_eval_bias.harness import internals, registration
 from tests.support import doc_pages as pages
-from tests.support import servers, stand_ins
+from tests.support import stand_ins
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.places import ROOT
 
@@ -109,9 +110,11 @@ PRINTED = {
 }
 
 
-def test_flags_and_tasks_are_known(flags):
+def test_flags_models_and_tasks_are_known(flags):
     # made on a page, the harness's, or the reader's choice
     elsewhere = {"left_handed", "stereoset_it", "bbq", "mmlu", "arc_challenge", "..."}
+    registration.register()
+    models = internals.registries()["lm_eval.models"]
     for command in [command for found in PRINTED.values() for _, own in found for command in own]:
         name, *rest = [" ".join(command[:2]), *command[2:]] if command[0] in ("stereoset", "regard", "nsp") else command
         if name in ("COMMAND", "..."):
@@ -120,6 +123,8 @@ def test_flags_and_tasks_are_known(flags):
         given = [word.partition("=")[0] for word in rest if re.match(r"--[a-z]", word)]
         unknown = [flag for flag in given if flag not in flags[name]]
         assert not unknown, (unknown, command)
+        if name == "run" and "--model" in rest:
+            assert rest[rest.index("--model") + 1] in {*models, "by-length"}, command
         if name == "run" and "--tasks" in rest:
             tasks = rest[rest.index("--tasks") + 1].split(",")
             assert set(tasks) <= set(catalog.entries()) | elsewhere, command
@@ -145,22 +150,14 @@ def test_the_shell_reads_every_block():
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory):
-    """Models, a server and runs for the pages, and data in the released form."""
-    server = servers.Server()
+    """Runs for the pages, and data in the released form."""
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
         patch.setattr(suites, "load", lambda name: stand_ins.SUITES[name.partition("+")[0]])
-        yield stand_ins.StandIns(tmp_path_factory.mktemp("kit"), server.url)
-    server.close()
+        yield tmp_path_factory.mktemp("kit")
 
 
-SLOW = {"docs/training.md"}  # trains
-
-
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(p, marks=pytest.mark.slow if p in SLOW else ()) for p in PRINTED if p not in RUN_ELSEWHERE],
-)
+@pytest.mark.parametrize("page", [page for page in PRINTED if page not in RUN_ELSEWHERE])
 def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for file, body in [block for kind in ("csv", "yaml", "python") for block in pages.blocks(page, kind)]:
@@ -173,7 +170,7 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
             if is_not_run(command):
                 continue
             command, file = (command[:-2], Path(command[-1])) if ">" in command else (command, None)
-            given = kit.command(command, tmp_path)
+            given = stand_ins.command(command, tmp_path, kit)
             capsys.readouterr()
             status = main(given)
             output = capsys.readouterr()

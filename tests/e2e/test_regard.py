@@ -9,7 +9,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.runs import run_discovery, run_file
 from tests.support import servers, tiny
-from tests.support.fuzzing import refused
+from tests.support.commands import refused
 from tests.support.run_scores import assert_rescored_equals, logs_of, numbers, rescored, results_of, run
 
 

@@ -11,7 +11,7 @@ import transformers
 
 from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support import example_items, servers, tiny
-from tests.support.fuzzing import command, refused
+from tests.support.commands import command, refused
 from tests.support.run_scores import logs_of, numbers, results_of, run, same
 
 

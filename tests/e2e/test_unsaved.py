@@ -12,7 +12,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import write_whole
 from lm_eval_bias.tasks.stereoset.commands import translate
 from tests.support import tiny
-from tests.support.fuzzing import disk
+from tests.support.commands import disk
 
 RUN = ["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "20", "--log_samples", "--output_path"]
 

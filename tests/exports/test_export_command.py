@@ -3,8 +3,8 @@
 import pytest
 
 from lm_eval_bias.exports.exporting import FORMATS
+from tests.support.commands import disk
 from tests.support.exported import a_run, exported
-from tests.support.fuzzing import disk
 from tests.support.made_runs import edited, harness_folder, write
 
 MORE = {"hf-eval-results": ["--dataset", "owner/bench"]}

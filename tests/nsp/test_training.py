@@ -14,7 +14,7 @@ from lm_eval_bias.models.next_sentence import nsp_model, nsp_training
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
 from tests.support import stand_ins, tiny
-from tests.support.fuzzing import command
+from tests.support.commands import command
 
 UNSEEN = 88  # pairs of a look at what is held out
 

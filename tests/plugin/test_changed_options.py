@@ -11,8 +11,8 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import settings
 from lm_eval_bias.tasks.stereoset import own_sets
+from tests.support.commands import command
 from tests.support.example_items import ENGLISH
-from tests.support.fuzzing import command
 
 OCCUGENDER, GENERATED = "occugender_debias_implicit_none", "gg_bbq_group_terms_gen"
 # a bound that every run here meets: what is violated is something else

@@ -14,7 +14,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from tests.support import forked
-from tests.support.fuzzing import check_refusal, command, disk
+from tests.support.commands import check_refusal, command, disk
 
 NAME = "gg_bbq_group_terms_templates"
 

@@ -9,7 +9,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import item_pages, parts
 from lm_eval_bias.runs import contributions, run_discovery
 from lm_eval_bias.runs.harness_results import presentable
-from tests.support.fuzzing import disk
+from tests.support.commands import disk
 from tests.support.made_runs import HOSTILE, harness_folder
 from tests.support.pages import check_closed, made
 from tests.support.places import ROOT

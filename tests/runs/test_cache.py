@@ -7,7 +7,7 @@ import pytest
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import provenance
-from tests.support.fuzzing import refused
+from tests.support.commands import refused
 
 
 def test_another_models_answers_are_refused(tmp_path, monkeypatch):

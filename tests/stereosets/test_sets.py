@@ -10,8 +10,8 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import harness_results
 from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
+from tests.support.commands import command, refused
 from tests.support.example_items import DUTCH, ENGLISH
-from tests.support.fuzzing import command, refused
 
 PROVENANCE = {"engine": "two people", "date": None, "ü": [1.5, {"a": True}]}
 

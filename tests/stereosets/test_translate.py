@@ -14,8 +14,8 @@ from lm_eval_bias.tasks.stereoset.commands import review, translate
 from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
 from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
 from tests.support import tiny
+from tests.support.commands import command
 from tests.support.example_items import fill, sheet
-from tests.support.fuzzing import command
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The reader of pickled frames: reads what pandas writes, runs nothing, refuses the rest."""
 
+import contextlib
 import io
 import os
 import pickle
@@ -10,7 +11,6 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.pickled_frames import read_frame
-from tests.support.fuzzing import taken
 from tests.support.made_mirror import tiny_frame
 
 
@@ -92,5 +92,6 @@ def test_every_cut_is_refused_and_every_changed_byte_gives_a_table_or_a_refusal(
     for place in range(0, len(GOOD) - 1, 11):
         with pytest.raises(BiasError, match="refused"):
             read_frame(GOOD[:place], "x")
-        found = taken(read_frame, GOOD[:place] + bytes([GOOD[place] ^ 0x01]) + GOOD[place + 1 :], "x")
-        assert found is None or len({len(column) for column in found.values()}) == 1
+        with contextlib.suppress(BiasError):
+            found = read_frame(GOOD[:place] + bytes([GOOD[place] ^ 0x01]) + GOOD[place + 1 :], "x")
+            assert len({len(column) for column in found.values()}) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.own_prompts import hooks
-from tests.support.fuzzing import refused
+from tests.support.commands import refused
 
 GOOD = "prompt,group,cluster\nThe woman worked as,women,w\nThe man worked as,men,w\n"
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.support.fuzzing import command
+from tests.support.commands import command
 from tests.support.run_scores import results_of
 
 FAIL = "\n\ndef fail(*a, **k):\n    raise RuntimeError('age')\n\n\nreal = AgeStereotypes.scores\n"

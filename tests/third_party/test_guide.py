@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.core import registry
 from tests.support import doc_pages as pages
-from tests.support.fuzzing import command
+from tests.support.commands import command
 from tests.support.packages import forget, install
 from tests.support.places import ROOT
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.fuzzing import command
+from tests.support.commands import command
 
 BENCHMARK, DOCUMENTS = "benchmark.py", "documents.py"
 PAIRS, WRITTEN = "age_pairs.yaml", "age_pairs_gen.yaml"

@@ -9,7 +9,7 @@ import shutil
 import pytest
 import yaml
 
-from tests.support.fuzzing import refused
+from tests.support.commands import refused
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.made_runs import run_file
 

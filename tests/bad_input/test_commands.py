@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support.fuzzing import disk, refused
+from tests.support.commands import disk, refused
 from tests.support.made_runs import run_file
 
 PATHS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fuzzing import command
+from tests.support.commands import command
 from tests.support.made_mirror import make_tiny_mirror
 
 TASKS = "occugender_debias_implicit_none,gg_bbq_group_terms,stereoset_en,regard_en"

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.support.fuzzing import command, refused
+from tests.support.commands import command, refused
 from tests.support.made_runs import edited, run_file
 
 WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."

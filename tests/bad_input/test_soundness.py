@@ -11,7 +11,7 @@ import pytest
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery
-from tests.support.fuzzing import command, refused
+from tests.support.commands import command, refused
 from tests.support.made_runs import edited, harness_folder, run_file, write
 
 TASK, SCORE = "occugender_explicit", "stereotype_gap"

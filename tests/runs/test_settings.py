@@ -1,0 +1,195 @@
+"""What makes two runs the same measurement, and where a run isn't its task, on runs made of their data alone."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lm_eval_bias import __version__
+from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.data import sources
+from lm_eval_bias.runs import settings
+from tests.support import boards
+from tests.support.boards import WHOLE
+from tests.support.toy import run_of as run
+
+GG_BBQ, GENERATED, REGARD = "gg_bbq_group_terms", "gg_bbq_group_terms_gen", "regard_de"
+OCCUGENDER, STEREOSET = "occugender_explicit", "stereoset_en"
+USUAL = catalog.entries()[REGARD].repeats
+
+
+def task(name=GG_BBQ, inputs=WHOLE, **metadata):
+    made = boards.task(name=name, inputs=inputs, metadata=metadata)
+    return made if inputs is not None else replace(made, metadata=metadata)
+
+
+def key(one, **provenance):
+    return settings.key(run("model", one, **provenance), one)
+
+
+def instructed(text):
+    return {"system_instruction": hashlib.sha256(text).hexdigest()[:12]}
+
+
+@pytest.mark.parametrize(
+    ("value", "files", "text"),
+    [
+        ("here/a.yaml", {"here/a.yaml": "0123456789abcdef"}, "a.yaml (0123456789ab)"),
+        ("here/a.yaml", {"b.yaml": "0123456789abcdef"}, "here/a.yaml"),
+        ("a.yaml", None, "a.yaml"),
+        (["a"], {"a": "1"}, '["a"]'), (3, {3: "1"}, "3"),  # a number or a list is no path
+        ({"b": 1, "a": Path("x")}, {}, '{"a": "x", "b": 1}'),
+    ],
+)  # fmt: skip
+def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text):
+    one = task(words=value, inputs=None if files is None else {"files": files})
+    assert settings.option_text(one, "words") == text
+    assert settings.file_hash(one, "words") == (files["here/a.yaml"] if "(" in text else "")
+    assert settings.file_hash(one, "templates") == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "provenance", "choices"),
+    [
+        # only what is chosen and not the default makes another measurement
+        (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
+        (task("own_prompts", language=""), {}, {}),  # as its YAML sets it
+        (task("own_prompts", language="de"), {}, {"language": "de"}),
+        (task(OCCUGENDER, words="x", instruction_position="y"), {}, {"words": "x", "instruction_position": "y"}),
+        # the number of samples counts where it is not the usual
+        (task(REGARD, repeats=USUAL), {}, {}),
+        (task(REGARD, repeats=USUAL - 1), {}, {"repeats": str(USUAL - 1)}),
+        (replace(task(REGARD, repeats=USUAL), task="own"), {}, {"repeats": str(USUAL)}),
+        # the classifier that was used, not the one that was asked for
+        (task(REGARD, classifier="sbert", classifier_used={"name": "light"}), {}, {"classifier": "light"}),
+        # how texts are sampled counts where texts are sampled, and may in tasks that this package doesn't know
+        (task(OCCUGENDER), {"gen_kwargs": {"top_p": 0.1}}, {}),
+        (replace(task(OCCUGENDER), task="own"), {"gen_kwargs": {"top_p": 1}}, {"gen_kwargs": "{'top_p': 1}"}),
+        # examples and system instructions are put before what is asked
+        (task(inputs={"num_fewshot": 0}), {}, {}),
+        (task(), {"system_instruction": "a"}, instructed(b"a")),
+        # (also half a character, as a broken terminal gives it)
+        (task(), {"system_instruction": "\ud800"}, instructed(b"?")),
+    ],
+)
+def test_what_was_chosen(one, provenance, choices):
+    assert settings.choices(run("", one, **provenance), one) == choices
+
+
+def test_the_same_key_where_the_same_was_measured():
+    assert key(task()) == key(task(), dtype="float16") == ("gg_bbq", "2.0", f"documents {'0' * 64}, all items")
+    # in whatever order options were given
+    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == ("instruction_position=y", "words=x")
+    assert key(replace(task(), version="1.0"))[1] == "1.0"
+    assert key(task(inputs=None))[2] == "documents not recorded, all items"
+    part = replace(task(inputs={**WHOLE, "scored": "1" * 64}), documents=96)
+    assert key(part)[2] == f"documents {'1' * 64}, 96 of 968 items"  # the hash is that of the part
+
+
+@pytest.mark.parametrize(
+    ("inputs", "documents", "items", "part"),
+    [
+        ({}, 968, 968, ""),
+        ({}, 96, 968, "96 of 968 items"),
+        ({}, 1000, 968, "1,000 of 968 items"),
+        ({}, 96, 0, ""),  # nobody knows of how many
+        ({"documents": "a", "scored": "b"}, 96, 968, "96 of 968 items"),
+        ({"scored": "b"}, 1096, 0, "1,096 items, not all"),
+    ],
+)
+def test_the_part_that_was_run(inputs, documents, items, part):
+    one = replace(task(inputs=inputs), documents=documents, items=items)
+    assert settings.part(one) == part
+    assert bool(settings.unknown_part(one)) == (bool(part) and "scored" not in inputs)
+
+
+@pytest.mark.parametrize(
+    ("version", "current", "same"),
+    [
+        ("1", 1.0, True), ("1.0", "1", True), ("1.1", 1.0, False), ("2025-11", "2025-12", False), ("1", None, False),
+    ],
+)  # fmt: skip
+def test_versions_however_they_are_written(version, current, same):
+    assert settings.same_version(version, current) == same
+
+
+READ = {"documents": "0" * 64}
+HERE = f"lm-eval-bias {__version__}"
+SAMPLED = {**READ, "scored": "123456789abcdef"}
+DATASET = {"file": "x/own.json", "sha256": "1" * 64}
+QUICK = {"name": "quick", "documents": "every third"}
+
+
+def changed(name=GG_BBQ, metadata=(), inputs=READ, provenance=(), **fields):
+    """Names and values of what was changed of a task."""
+    entry = catalog.entries()[name]
+    known = {"inputs": {"files": sources.hashes(entry.data), **inputs} if inputs else inputs, **dict(metadata)}
+    version = str(entry.metadata["version"])
+    one = TaskRun(name, entry.benchmark, "de", version, entry.items, entry.items, known, {})
+    one = replace(one, **fields)
+    run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {one.task: one})
+    return {option.name: option.value for option in settings.changed_options(run, one)}
+
+
+def classifier(name, **more):
+    used = {"name": name, **({"is_default": more.pop("is_default")} if "is_default" in more else {})}
+    return {"classifier_used": used, **more}
+
+
+CASES = [
+    ({}, {}),
+    ({"task": f"{GG_BBQ} (bfloat16)"}, {}),
+    ({"metadata": {"wording": 3}}, {"wording": "3"}),
+    ({"metadata": {"by_value": True}}, {}),  # a breakdown adds scores and changes none
+    ({"name": GENERATED, "provenance": {"gen_kwargs": {"top_p": 0.1}}}, {"gen_kwargs": "{'top_p': 0.1}"}),
+    ({"name": REGARD, "metadata": classifier("a", is_default=True, classifier="a")}, {}),
+    ({"name": REGARD, "metadata": classifier("a", is_default=False)}, {"classifier": "a"}),
+    ({"name": REGARD, "metadata": classifier("a")}, {}),  # nobody asked for another
+    ({"name": REGARD, "metadata": classifier("a", classifier="a")}, {"classifier": "a"}),
+    ({"name": REGARD, "metadata": {"classifier_used": "a"}}, {}),
+    ({"task": "own", "version": "0.1"}, {"task": ""}),
+    ({"name": STEREOSET, "metadata": {"dataset_used": DATASET}, "task": "own"},
+     {"dataset": f"own.json ({'1' * 12})"}),
+    ({"inputs": {**READ, "changed": ["doc_to_text", "version"]}}, {"task": ""}),
+    ({"version": "1.0"}, {"version": "1.0"}),
+    ({"provenance": {"chat_template": "0123456789abcdef"}}, {"chat_template": "0123456789ab"}),
+    ({"inputs": {**READ, "chat_template": True}}, {"chat_template": ""}),
+    ({"inputs": {**READ, "num_fewshot": 2}}, {"num_fewshot": "2"}),
+    ({"provenance": {"chat_template": "x", "model_args": "pretrained=a,enable_thinking=False,dtype=b"}},
+     {"chat_template": "x", "enable_thinking": "False"}),
+    ({"provenance": {"chat_template": "x", "model_args": "chat_template_args=x,think_end_token=</t>"}},
+     {"chat_template": "x", "chat_template_args": "x", "think_end_token": "</t>"}),
+    ({"provenance": {"chat_template": "x", "model_args": "no_enable_thinking=False"}}, {"chat_template": "x"}),
+    ({"provenance": {"model_args": "enable_thinking=False"}}, {}),  # without a template it does nothing
+    ({"name": REGARD, "provenance": {"seeds": [1, 2]}}, {"seeds": "1,2"}),
+    ({"provenance": {"seeds": [1, 2]}}, {}),
+    ({"inputs": {}}, {"inputs": ""}),
+    ({"inputs": None}, {"inputs": ""}),
+    ({"inputs": {"scored": "1" * 64}}, {"samples": "1" * 12}),
+    ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": HERE}},
+     {"package_data": "1" * 12}),
+    ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": "lm-eval-bias 0.0.1"}}, {}),
+    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
+    ({"inputs": SAMPLED, "documents": 96, "extra": {"limit": 0.1}}, {"limit": "0.1"}),
+    ({"inputs": SAMPLED, "documents": 96, "extra": {"limit": 0.1}, "provenance": {"limit": 96}}, {"limit": "96"}),
+    ({"inputs": SAMPLED, "documents": 96}, {"samples": "123456789abc"}),
+    ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": QUICK}}, {"suite": "quick"}),
+    ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": {"name": "standard"}}}, {"samples": "123456789abc"}),
+    ({"metadata": {"suite": QUICK}, "provenance": {"limit": 5000}}, {}),  # more than there are: all
+    ({"inputs": {}, "documents": 96}, {"inputs": "", "samples": ""}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "expected"), CASES)
+def test_what_was_changed(given, expected):
+    assert changed(**given) == expected
+    assert set(expected) <= set(settings.option_names())
+
+
+def test_the_benchmarks_own_files():
+    here = content_hashes.of_data_files(registry.get("gg_bbq").folder)
+    assert changed(inputs={**READ, "package_content": here}, metadata={"distribution": HERE}) == {}
