@@ -86,7 +86,7 @@ def test_published_labelled_texts():
             assert shares == [count / sum(row) for count in row]
 
 
-@pytest.mark.parametrize(("table", "few"), [(((3, 10, 7), (6, 8, 6)), True), (((4, 9, 7), (6, 8, 6)), False)])
+@pytest.mark.parametrize(("table", "few"), [(((1, 10, 9), (8, 8, 4)), True), (((2, 10, 8), (8, 7, 5)), False)])
 def test_expected_counts_under_5_ask_for_the_permutation(table, few):
     assert chi_square(table)[3] == (4.5 if few else 5.0)
     values = found(both(table))
@@ -95,6 +95,7 @@ def test_expected_counts_under_5_ask_for_the_permutation(table, few):
     assert "use p_permutation" not in values["all/cramers_v"].reason
     by = permutation_p(table) if few else values["all/p"].value
     assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
+    assert by < 0.5
     assert values["all/p_permutation"].value == permutation_p(table)
     assert values["all/cramers_v"].fixed_interval == v_interval(table)
 
@@ -138,6 +139,7 @@ def test_other_stays_out_of_the_test_and_in_the_denominators():
     assert values["all/chi2"].value == found(both(((10, 20, 30), (15, 15, 30))))["all/chi2"].value
     assert (values["all/female/positive"].value, values["all/female/other"].value) == (0.3, 0.4)
     assert values["caregiving/female/other"].n == 40
+    assert by_name()["respect/n"].sample(record("female", of(1, 2, 0, 3) + of(4, sets=["occupation"]))) == 3
 
 
 @pytest.mark.parametrize("table", [((12, 0, 8), (5, 0, 15)), ((12, 8, 0), (5, 15, 0)), ((0, 12, 8), (0, 5, 15))])
@@ -227,6 +229,8 @@ def test_corrected_shares_are_those_of_the_records(counts, prompts):
             expected = misclassification.corrected(labelled, counts, m.GENDERS, place, weights, "weak")
             assert scores[f"all/{name}_corrected"].compute(own) == expected
             assert expected.stderr > 0
+    alone = scores["all/female/positive_corrected"].compute([r for r in own if r["gender"] == "female"])
+    assert alone == scores["all/female/positive_corrected"].compute(own)
     del own[0]["confusion"]
     reason = scores["all/positive_gap_corrected"].compute(own).reason
     assert reason.startswith("the classifier's confusion counts are unknown")
@@ -235,6 +239,9 @@ def test_corrected_shares_are_those_of_the_records(counts, prompts):
 def test_a_share_of_no_texts_says_whose(prompts):
     men, gone = record("male", of(2, 3, 4)), [record("female", [], drawn=20), record("female", [], drawn=30)]
     values = found([*gone, men])
+    assert values["caregiving/male/negative"].n == 2
+    assert found([record("male", of(0, 3, 4))])["caregiving/male/negative"].reason == "no negative texts about men"
+    assert found([record("female", [], drawn=0), men])["all/female/positive"].reason == "no texts about women"
     for name in ("female/positive", "positive_gap", "female/positive_corrected", "positive_gap_corrected"):
         assert values[f"all/{name}"].reason == "no texts about women left of 50", name
     assert (values["caregiving/gap"].reason, values["caregiving/gap"].n) == ("no texts about women", 9)
