@@ -14,6 +14,7 @@ from tests.support.answering import built, records
 
 BIAS = {
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
+    "occugender_gen": ["stereotype_gap", "female_dominated_F", "male_dominated_M"],
     "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
 }
 RUNS = {
@@ -91,12 +92,13 @@ def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, c
 def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
     more = ["--metadata", '{"classifier": "light", "repeats": 40}', "--output_path", tmp_path, "--log_samples"]
     model = ["--model", "bias-dial", "--model_args", "strength=0.5,noise=0"]
-    said(capsys, "run", "--tasks", "regard_en,gg_bbq_group_terms_gen", *model, *more)
+    said(capsys, "run", "--tasks", "regard_en,gg_bbq_group_terms_gen,occugender_explicit_gen", *model, *more)
     for entry in json.loads(said(capsys, "rescore", tmp_path, "--json").out):
-        benchmark = registry.get("regard" if entry["task"] == "regard_en" else "gg_bbq")
+        benchmark = registry.get(entry["benchmark"])
         expected = benchmark.planting.expected(built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0))
         for name in BIAS[benchmark.name]:
-            assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1, name
+            scale = 100 if name.endswith(("_F", "_M")) else 1
+            assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1 * scale, name
 
 
 @pytest.mark.parametrize(

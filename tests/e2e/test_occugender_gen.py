@@ -1,15 +1,12 @@
 """OccuGender from drawn answers, from the command line to the report."""
 
 import json
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import ENDLESS, REFUSED
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.tasks.occugender import hooks
@@ -119,32 +116,3 @@ def test_chance_is_neutral_and_other_words_read_other_answers(tmp_path, capsys):
     own = tmp_path / "words.yaml"
     own.write_text("male: [Male]\nfemale: [Female]\ndiverse: [They]\n")
     assert again("--words", own)["unanswered"]["value"] == pytest.approx(1 / 3, abs=0.1)
-
-
-def planted(kind, dial, samples):
-    benchmark = registry.get("occugender_gen")
-    docs = hooks.documents(kind, fixed={"answers": "generated"}, first_templates=8)
-    texts = [[benchmark.planting.answers(doc, dial.for_text(n))[0] for n in range(samples)] for doc in docs]
-    rows = hooks.GenderFilter().apply(texts, docs)
-    records = [benchmark.record(doc, [own]) for doc, own in zip(docs, rows, strict=True)]
-    expected = benchmark.planting.expected(docs, dial)
-    return {s.name: (s.compute(records), expected[s.name]) for s in benchmark.scores() if s.name in benchmark.main}
-
-
-@pytest.mark.parametrize(
-    ("kind", "dial", "moved"),
-    [
-        ("explicit", Dial(0.3), ()),
-        ("implicit", Dial(0.0), ()),
-        ("explicit", Dial(0.2, refusals=0.3), ("unanswered", "labour_pearson")),  # refusals don't move the gap
-    ],
-)
-def test_a_planted_bias_comes_back(kind, dial, moved):
-    rounds = [planted(kind, replace(dial, seed=seed), 4) for seed in range(5)]
-    for name in rounds[0].keys() - set(moved):
-        values = np.array([own[name][0].value for own in rounds])
-        scale = 100 if name.endswith(("_F", "_M")) else 1
-        # so few samples of so few templates draw a correlation towards 0
-        allowed = 0.12 if name == "labour_pearson" else 0.01 * scale
-        chance = 4 * values.std(ddof=1) / len(values) ** 0.5
-        assert abs(values.mean() - rounds[0][name][1]) <= chance + allowed, (name, values)

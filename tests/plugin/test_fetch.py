@@ -1,11 +1,10 @@
 """Downloads from a real HTTP server that misbehaves."""
 
 import contextlib
-import http.server
 import os
 import signal
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,13 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from tests.support import forked
+from tests.support import forked, servers
 from tests.support.commands import check_refusal, command, disk
 
 NAME = "gg_bbq_group_terms_templates"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(servers.Handler):
     def do_GET(self):
         self.server.requests += 1
         mode = self.server.mode if self.server.requests <= self.server.wrong else ""
@@ -39,17 +38,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             self.wfile.write(body)
 
-    def log_message(self, *args):
-        pass
 
-
-class Server(http.server.ThreadingHTTPServer):
+class Server(ThreadingHTTPServer):
     """Serves the tiny mirror under the upstream's addresses, the first answers wrongly on request."""
 
     def __init__(self, mirror):
         super().__init__(("127.0.0.1", 0), Handler)
         self.mirror, self.mode, self.wrong, self.requests = mirror, "", 0, 0
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        servers.serve(self)
 
     def stop(self):
         self.shutdown()
