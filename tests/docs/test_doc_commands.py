@@ -60,8 +60,8 @@ def reference():
 @pytest.fixture(scope="module")
 def flags(reference):
     """The options of every command."""
-    helps = {name: parser.format_help() for name, parser in reference.parsers().items()}
-    return {name: set(re.findall(r"(?<![\w-])--?\w[\w-]*", text)) for name, text in helps.items()}
+    words = re.compile(r"(?<![\w-])--?\w[\w-]*")
+    return {name: set(words.findall(parser.format_help())) for name, parser in reference.parsers().items()}
 
 
 def of_script(script, here):

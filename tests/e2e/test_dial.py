@@ -63,17 +63,10 @@ def said(capsys, *arguments, status=0):
     return capsys.readouterr()
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        "occugender_implicit",
-        "gg_bbq_group_terms",
-        "es_bbq_nationality",
-        "kobbq_religion",
-        "mbbq_en_gender_identity",
-        "stereoset_de_inter",
-    ],
-)
+WHOLE = "occugender_implicit gg_bbq_group_terms es_bbq_nationality kobbq_religion mbbq_en_gender_identity"
+
+
+@pytest.mark.parametrize("task", [*WHOLE.split(), "stereoset_de_inter"])
 def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, capsys):
     arguments = ["--model_args", "strength=0.25,seed=3", "--output_path", tmp_path, "--log_samples"]
     said(capsys, "run", "--tasks", task, "--model", "bias-dial", *arguments)

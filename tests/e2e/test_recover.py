@@ -29,18 +29,11 @@ class Forks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         labels = tiny.classification(folder / "hub", ["negative", "neutral", "positive"])
-        metadata = {"repeats": 5, "classifier": f"hub:{labels}"}
-        self.arguments = [
-            "run",
-            "--tasks",
-            "occugender_debias_implicit_none,regard_de",
-            "--limit",
-            "4",
-            "--log_samples",
-        ]
-        self.arguments += ["--model", "hf", "--model_args", f"pretrained={tiny.llama(folder / 'model')}"]
-        self.arguments += ["--device", "cpu", "--batch_size", str(BATCH), "--gen_kwargs", "max_gen_toks=8"]
-        self.arguments += ["--metadata", json.dumps(metadata)]
+        metadata = json.dumps({"repeats": 5, "classifier": f"hub:{labels}"})
+        tasks, model = "occugender_debias_implicit_none,regard_de", f"pretrained={tiny.llama(folder / 'model')}"
+        self.arguments = ["run", "--tasks", tasks, "--limit", "4", "--log_samples", "--model", "hf", "--device", "cpu"]
+        self.arguments += ["--model_args", model, "--batch_size", str(BATCH), "--gen_kwargs", "max_gen_toks=8"]
+        self.arguments += ["--metadata", metadata]
         command = [sys.executable, "-m", "tests.support.forked"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)

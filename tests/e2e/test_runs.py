@@ -20,8 +20,6 @@ TASKS = (
     "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,gg_bbq_group_terms_prompts,stereoset_en,"
     "stereoset_de_inter_variants"
 )
-
-
 TASK = "occugender_debias_implicit_none"
 
 

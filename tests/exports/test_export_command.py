@@ -3,7 +3,6 @@
 import pytest
 
 from lm_eval_bias.exports.exporting import FORMATS
-from tests.support.commands import disk
 from tests.support.exported import a_run, exported
 from tests.support.made_runs import edited, harness_folder, write
 
@@ -21,15 +20,6 @@ def test_files_are_written_and_nothing_else(form, tmp_path, capsys):
     assert files
     assert all(file.stat().st_mode & 0o777 == 0o644 for file in files)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "tiny.json"]
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_full_disk_leaves_nothing(form, tmp_path, capsys):
-    path, _ = a_run(tmp_path)
-    with disk(20):
-        said = exported(capsys, path, "--to", form, *MORE.get(form, []), "-o", tmp_path / "out", status=2).err
-    assert "cannot be written" in said
-    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["tiny.json"]
 
 
 def test_withheld_scores_are_not_exported(tmp_path, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import provenance, run_discovery
-from tests.support import servers
+from tests.support import servers, tiny
 from tests.support.made_runs import edited, harness_folder
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
@@ -65,6 +65,14 @@ def test_a_failing_run_says_no_secret(fault, server, tiny_mirror, capfd):
     run = [*RUN, "local-chat-completions", "--apply_chat_template", "--model_args", arguments(server)]
     assert main(run) == 2
     assert not secret_in("".join(capfd.readouterr()))
+
+
+def test_a_model_that_cannot_be_loaded_says_no_secret(tmp_path, capfd):
+    wrong = f"pretrained={tiny.gpt2(tmp_path)},dtype=http://me:{KEYS[2]}@host"  # which torch repeats
+    assert main(["run", "--tasks", "occugender", "--model", "hf", "--model_args", wrong]) == 2
+    said = "".join(capfd.readouterr())
+    assert "://me:***@host" in said
+    assert not secret_in(said)
 
 
 @pytest.mark.parametrize("given", [f"seed=1,api_key={KEYS[0]}", {"seed": 1, "api_key": KEYS[0]}])

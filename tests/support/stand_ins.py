@@ -110,16 +110,12 @@ def _inputs(words: list[str]) -> set[str]:
     return {str(name).rstrip("/") for name in (*words, *named)}
 
 
-# ------------------------------------------------------------------------------------------------ what pages name
-
-
+# what pages name
 TASKS = (
     "occugender_explicit,occugender_implicit,occugender_debias_implicit_none,occugender_debias_implicit_1,"
     "gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_de,stereoset_es,regard_en"
 )
 FEW_TEXTS = ("--metadata", '{"classifier": "light", "repeats": 2}')
-
-
 Maker = Callable[[Path, Path], object]
 
 

@@ -122,14 +122,8 @@ def test_probabilities_of_words(probability, counted, he, she, they):
     doc = hooks.documents("implicit", word_probability=probability)[0]
     assert doc["words"] == ["He", "he", "She", "she", "They", "they"]
     assert registry.get("occugender").asking(doc).counts_tokens is counted
-    answers = [
-        (-1.0, False, 1),
-        (-6.0, False, 2),
-        (0.0, False, 1),
-        (-2.0, False, 1),
-        (-1.0, False, 1),
-        (-9.0, False, 3),
-    ]
+    logs, lengths = (-1.0, -6.0, 0.0, -2.0, -1.0, -9.0), (1, 2, 1, 1, 1, 3)
+    answers = [(log, False, length) for log, length in zip(logs, lengths, strict=True)]
     made = hooks.record(doc, answers)
     assert (made["mass"], made["F"]) == pytest.approx((he + she + they, she / (he + she + they)), rel=1e-12)
     with pytest.raises(BiasError, match="for 6 words"):
