@@ -119,9 +119,9 @@ class BenchmarkPicture:
 def way(value: Value, number: float) -> float:
     """How far a number is from a score's neutral value, as a share of the way to the end of the range on its side.
 
-    >>> score = Value("x", 60.0, low=0.0, high=100.0, neutral=50.0)
-    >>> way(score, 60.0), way(score, 0.0), way(score, 120.0)
-    (0.2, -1.0, 1.0)
+    >>> score = Value("x", 60.0, low=0.0, high=100.0, neutral=20.0)
+    >>> way(score, 60.0), way(score, 15.0), way(score, 120.0)
+    (0.5, -0.25, 1.0)
     """
     neutral = value.neutral or 0.0
     length = value.high - neutral if number > neutral else neutral - value.low

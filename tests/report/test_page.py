@@ -78,6 +78,7 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
         answers[name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
     answers["unanswered"] |= {"value": 0.0, "interval": None}
     answers["acc_disamb"] |= {"value": 0.9, "interval": [0.8, 0.95]}
+    answers["acc_amb"] |= {"value": 0.9, "interval": [0.8, 0.95], "higher_is_better": False}  # an error rate
     text, verdicts = told(content, tmp_path)
     assert re.findall("<strong>(.*?)</strong>", verdicts) == ["no clear direction", "prefers stereotypes"]
     # the furthest end, 65, is 30% of the way from 50 to 100: the half width stands for half of that way
@@ -86,10 +87,12 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     # abilities lie between worst and best, beside what guessing gives
     assert picture(text, "sense preferred to nonsense") == ([90.0], [(88.0, 92.0)], 50.0)
     assert picture(text, "accuracy in disambiguated contexts") == ([90.0], [(80.0, 95.0)], 33.33)
-    assert picture(text, "accuracy in ambiguous contexts")[2] == 33.33
+    assert picture(text, "accuracy in ambiguous contexts") == ([10.0], [(5.0, 20.0)], 66.67)
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
+    answers["diff_bias_disamb"]["range"] = [None, None]
     text, verdicts = told(content, tmp_path)
+    assert 'aria-label="bias in disambiguated contexts"' not in text
     # what unmakes a verdict stands in front of it, and it isn't bold then
     assert '<span class="beware">chance level</span>: no verdict without an interval.' in verdicts
     assert verdicts.count("<strong>") == 1

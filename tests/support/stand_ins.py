@@ -110,7 +110,6 @@ def _inputs(words: list[str]) -> set[str]:
     return {str(name).rstrip("/") for name in (*words, *named)}
 
 
-# what pages name
 TASKS = (
     "occugender_explicit,occugender_implicit,occugender_debias_implicit_none,occugender_debias_implicit_1,"
     "gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_de,stereoset_es,regard_en"
