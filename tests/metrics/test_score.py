@@ -65,7 +65,16 @@ def test_an_empty_part_says_why():
     where = {"group": "c"}
     assert WHOLE.within("c", "", where).compute(RECORDS).reason == "nothing"
     said = WHOLE.within("c", "", where, "no prompts of c")
-    assert said.compute(RECORDS).reason == "no prompts of c"
+    assert said.compute(RECORDS).reason == said.table(RECORDS) == "no prompts of c"
+    assert undefined("nothing", 3).n == 3
     assert said.compute([*RECORDS, {"v": 7.0, "group": "c"}]) == Estimate(7.0, 0.5, 1)
+    assert said.table([{"v": 7.0, "group": "c"}]) == "1 records"
     # a part of what can't be resampled can't either
     assert replace(WHOLE, table=None).within("b", "", {"group": "b"}).table is None
+
+
+def test_what_reports_carry():
+    assert WHOLE.describe() == {
+        "name": "mean", "summary": "mean of all", "range": [None, 4.0], "neutral": 1.0, "direction": "+ more",
+        "unit": "difference", "source": "a paper", "higher_is_better": False,
+    }  # fmt: skip

@@ -40,7 +40,7 @@ def instructed(text):
     [
         ("here/a.yaml", {"here/a.yaml": "0123456789abcdef"}, "a.yaml (0123456789ab)"),
         ("here/a.yaml", {"b.yaml": "0123456789abcdef"}, "here/a.yaml"),
-        ("a.yaml", None, "a.yaml"),
+        ("Xü.yaml", None, "Xü.yaml"),
         (["a"], {"a": "1"}, '["a"]'), (3, {3: "1"}, "3"),  # a number or a list is no path
         ({"b": 1, "a": Path("x")}, {}, '{"a": "x", "b": 1}'),
     ],
@@ -64,7 +64,9 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(REGARD, repeats=USUAL), {}, {}),
         (task(REGARD, repeats=USUAL - 1), {}, {"repeats": str(USUAL - 1)}),
         (replace(task(REGARD, repeats=USUAL), task="own"), {}, {"repeats": str(USUAL)}),
-        # the classifier that was used, not the one that was asked for
+        # the classifier and data set that were used, not those that were asked for
+        (task(REGARD, classifier="sbert"), {}, {}),
+        (task(STEREOSET, dataset="own.json"), {}, {}),
         (task(REGARD, classifier="sbert", classifier_used={"name": "light"}), {}, {"classifier": "light"}),
         # how texts are sampled counts where texts are sampled, and may in tasks that this package doesn't know
         (task(OCCUGENDER), {"gen_kwargs": {"top_p": 0.1}}, {}),
@@ -97,6 +99,7 @@ def test_the_same_key_where_the_same_was_measured():
         ({}, 96, 968, "96 of 968 items"),
         ({}, 1000, 968, "1,000 of 968 items"),
         ({}, 96, 0, ""),  # nobody knows of how many
+        ({"documents": "a"}, 96, 968, ""),  # a data set of one's own
         ({"documents": "a", "scored": "b"}, 96, 968, "96 of 968 items"),
         ({"scored": "b"}, 1096, 0, "1,096 items, not all"),
     ],
@@ -111,6 +114,7 @@ def test_the_part_that_was_run(inputs, documents, items, part):
     ("version", "current", "same"),
     [
         ("1", 1.0, True), ("1.0", "1", True), ("1.1", 1.0, False), ("2025-11", "2025-12", False), ("1", None, False),
+        ("2025-11", "2025-11", True),
     ],
 )  # fmt: skip
 def test_versions_however_they_are_written(version, current, same):
@@ -125,14 +129,14 @@ QUICK = {"name": "quick", "documents": "every third"}
 
 
 def changed(name=GG_BBQ, metadata=(), inputs=READ, provenance=(), **fields):
-    """Names and values of what was changed of a task."""
+    """What was changed of a task."""
     entry = catalog.entries()[name]
     known = {"inputs": {"files": sources.hashes(entry.data), **inputs} if inputs else inputs, **dict(metadata)}
     version = str(entry.metadata["version"])
     one = TaskRun(name, entry.benchmark, "de", version, entry.items, entry.items, known, {})
     one = replace(one, **fields)
     run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {one.task: one})
-    return {option.name: option.value for option in settings.changed_options(run, one)}
+    return list(settings.changed_options(run, one))
 
 
 def classifier(name, **more):
@@ -140,6 +144,8 @@ def classifier(name, **more):
     return {"classifier_used": used, **more}
 
 
+# what names and values alone don't say
+IN_WORDS = {"task", "version", "chat_template", "inputs", "package_data", "dataset", *settings.PART}
 CASES = [
     ({}, {}),
     ({"task": f"{GG_BBQ} (bfloat16)"}, {}),
@@ -166,6 +172,7 @@ CASES = [
     ({"provenance": {"chat_template": "x", "model_args": "no_enable_thinking=False"}}, {"chat_template": "x"}),
     ({"provenance": {"model_args": "enable_thinking=False"}}, {}),  # without a template it does nothing
     ({"name": REGARD, "provenance": {"seeds": [1, 2]}}, {"seeds": "1,2"}),
+    ({"name": REGARD, "provenance": {"seeds": 5}}, {"seeds": "5"}),
     ({"provenance": {"seeds": [1, 2]}}, {}),
     ({"inputs": {}}, {"inputs": ""}),
     ({"inputs": None}, {"inputs": ""}),
@@ -186,10 +193,21 @@ CASES = [
 
 @pytest.mark.parametrize(("given", "expected"), CASES)
 def test_what_was_changed(given, expected):
-    assert changed(**given) == expected
+    found = changed(**given)
+    assert {option.name: option.value for option in found} == expected
+    assert {option.name for option in found if option.problem} == set(expected) & IN_WORDS
     assert set(expected) <= set(settings.option_names())
 
 
 def test_the_benchmarks_own_files():
     here = content_hashes.of_data_files(registry.get("gg_bbq").folder)
-    assert changed(inputs={**READ, "package_content": here}, metadata={"distribution": HERE}) == {}
+    assert changed(inputs={**READ, "package_content": here}, metadata={"distribution": HERE}) == []
+
+
+def test_settings_in_words():
+    one = task(wording=3, inputs={**WHOLE, "chat_template": True})
+    assert settings.describe(run("", one, model="hf", dtype="float16"), one) == (
+        "wording=3; --model hf; chat template; float16"
+    )
+    assert settings.describe(run("", task()), task()) == "the task's defaults"
+    assert settings.describe(run("", task(), chat_template="x"), task()).endswith("; chat template")
