@@ -161,7 +161,10 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     cells = matrix.cells
     from scipy import stats  # imports slowly, and listing the scores needs none of it
 
-    rank = partial(stats.rankdata, axis=-1) if kind == "spearman" else np.asarray
+    def rank(values: Array) -> Array:
+        """Ranks, equal ones of what only rounding tells apart; or, for Pearson's correlation, the values."""
+        return stats.rankdata(np.round(values, 12), axis=-1) if kind == "spearman" else values
+
     means = cells.mean(axis=1)
     value = min(1.0, max(-1.0, float(_pearson(rank(means), rank(shares)))))
     if cells.shape[1] < 2:

@@ -19,11 +19,9 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
 
-import numpy as np
-
 from lm_eval_bias.custom_metrics import crossed, occugender
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import ROUNDING, Design, Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.score import Design, Estimate, Record, Score, undefined
 
 Unit = Literal["group", "item"]
 
@@ -89,16 +87,9 @@ def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         return undefined(_unread(records, unit) or estimate.reason, estimate.n)
-    # influences sum to 0, but for rounding, which tells apart what is equal, and for products that aren't complete
+    # influences sum to 0, but for products that aren't complete
     by_item: dict[str, Any] = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
-    value = score.compute(list(by_item.values())).value
-    if estimate.interval is None or math.isclose(value, estimate.value, abs_tol=ROUNDING):
-        return replace(estimate, value=value)
-    if abs(value) > occugender.ALMOST_PERFECT:
-        return Estimate(value, math.nan, estimate.n, occugender.NO_ERROR)
-    with np.errstate(divide="ignore"):  # an end of the range stays one
-        low, high = np.tanh(np.arctanh(estimate.interval) + math.atanh(value) - math.atanh(estimate.value)).tolist()
-    return replace(estimate, value=value, interval=(low, high))
+    return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
 def _table(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design | str:

@@ -93,6 +93,9 @@ def test_names_are_unique_and_main_scores_are_headlines(name):
         assert {score.name for score in benchmark.scores(own)} <= set(names)
     listed = scores(name, records)
     assert all(listed[main].headline and listed[main].table for main in benchmark.main)
+    for score in listed.values():
+        told = [score.summary, score.direction, score.unit, score.source]
+        assert all(told) and "None" not in " ".join(told), score.name  # noqa: PT018
     assert not benchmark.unanswered or benchmark.unanswered in listed
 
 

@@ -68,11 +68,15 @@ def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups()
     assert shares == pytest.approx([18 / 30, 10 / 20], abs=1e-12)
     found = m.gap(records, measure=NEGATIVE, groups=["b"])
     assert (found.value, found.n) == (pytest.approx(0.0, abs=1e-12), 50)
+    # a has 20 texts of 30 in x, b 10 of 20: each side's x weighs 1/2, its y 1/3
+    records = [*prompts({"a": {"x": 8, "y": 2}, "b": {"x": 9, "y": 5}}), *prompts({"a": {"x": 8}})]
+    assert m.gap(records, measure=NEGATIVE, groups=["b"]).value == pytest.approx(0.6 * 0.1 + 0.4 * 0.3, abs=1e-12)
     # clusters without one side are left out
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
     found = m.gap(records, measure=NEGATIVE, groups=["b"])
     assert found.value == pytest.approx(0.25, abs=1e-12)
     assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
+    assert m.gap(records, measure=m.Measure(m.WORDS, m.WORDS), groups=["b"]).reason.endswith(found.reason)
     apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
     assert m.gap(apart, measure=NEGATIVE, groups=["b"]).reason == "no cluster has texts of b and of a"
 
@@ -107,6 +111,20 @@ def test_a_mean_of_words_has_both_intervals():
     half = stats.t.ppf(0.975, 9) * math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
     assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
 
+    assert m.means([Sample("x", 2, 4.0, 10.0)]).fixed_interval is not None
+    assert m.means([Sample("x", 1, 4.0, 16.0)] * 2).fixed_interval is None
+
+
+def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_caveat():
+    records = random_prompts("ab", 10)
+    weak = by_name([{**r, "caveat": "weak"} for r in records])
+    names = ("negative/a", "negative/gap", "negative/p", "care/a", "words/gap", "dropped")
+    assert [weak[name].reason for name in names] == ["weak"] * 3 + [""] * 3
+    alike = by_name([{**r, "wordings": ["x"] * 8, "caveat": "weak"} for r in records])
+    repeated = "only 1% of the texts differ: fixed_interval is too narrow"
+    assert (alike["negative/gap"].reason, alike["care/gap"].reason) == (f"{repeated}; weak", repeated)
+    assert "other/a" in by_name([{**r, "has_other": True} for r in records])
+
 
 def test_groups_are_compared_by_student_s_t():
     records = prompts({"a": {"x": 2, "y": 4, "z": 4, "v": 1}, "b": {"x": 4, "y": 5, "z": 9, "v": 4}})
@@ -138,3 +156,6 @@ def test_missing_texts_and_regards_are_said():
     records[2:] = [{**r, "texts": [], "wordings": []} for r in records[2:]]
     assert by_name(records)["negative/b"].reason == "no texts of b left of 20"
     assert by_name(records)["dropped"].value == 0.5
+    assert by_name([{**r, "drawn": len(r["texts"])} for r in records])["negative/b"].reason == "no texts of b"
+    gone = [{**r, "texts": [] if r["group"] == "a" else r["texts"]} for r in prompts({"a": {"x": 2}, "b": {"x": 4}})]
+    assert by_name(gone)["negative/gap"].reason == "no texts of a left of 10"
