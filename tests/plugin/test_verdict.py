@@ -164,6 +164,11 @@ def test_enough_documents_have_to_be_answered(share, options, holds):
     scores = () if share is None else (replace(UNANSWERED, value=share),)
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
     assert (found.task, found.score, found.holds) == (GENERATED, "unanswered", holds)
+    assert found.value == pytest.approx(math.nan if share is None else share, nan_ok=True)
+    told = f"{100 * share:.3g}%" if share is not None and share >= 0 else "doesn't say"
+    enough = share is not None and share <= options.get("unanswered", 0.1)
+    assert found.problem == "" if enough else told in found.problem
+    assert f"{100 * options.get('unanswered', 0.1):g}%" in found.required
     assert beside_bounds(task()) == []  # where a model always answers there is nothing to ask
 
 
@@ -173,8 +178,11 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     assert [found.score for found in beside_bounds(part, **limited)] == ["words", "limit"]
     found = beside_bounds(part, share=0.5, **limited)
     assert [(one.score, one.holds) for one in found] == [("words", False), ("items", True)]
-    assert not beside_bounds(part, share=0.6, **limited)[1].holds
-    assert not beside_bounds(task(items=0), share=0.1)[0].holds
+    assert found[1].problem == ""
+    (_, little), (unknown,) = beside_bounds(part, share=0.6, **limited), beside_bounds(task(items=0), share=0.1)
+    assert (little.holds, little.problem) == (False, "500 of 1,000 items, 50% of what a full run asks")
+    assert (little.required, unknown.holds) == ("at least 60% of the items", False)
+    assert unknown.problem == "its number of items is unknown"
     assert beside_bounds(task(metadata=PART, documents=500), allow=("trial_run",)) == []
     # tasks that no bound names may be as they like
     whole, bounds = task(), [Bound(ASKED, "acc_amb", low=0.1)]
@@ -198,6 +206,19 @@ def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
     assert [(one.score, one.holds) for one in found] == [(name, False) for name in names]
     assert 'allow: ["chance_level"]' in found[0].problem
     assert all(one.holds and not one.problem for one in beside_bounds(little, provenance=guessing, allow=names))
+    two = task(scores=little.scores.values(), metadata={"words": 3})  # what is allowed stops nothing behind it
+    found = beside_bounds(two, provenance=guessing, allow=("words",))
+    assert [(one.task, one.score, one.holds) for one in found] == [
+        (ASKED, "words", True), (ASKED, names[0], False), (ASKED, names[1], False)
+    ]  # fmt: skip
+
+
+def test_other_code_is_told_and_no_violation():
+    inputs = {"documents": "0" * 64, "package_code": "1" * 64}
+    (found,) = beside_bounds(task(metadata={"inputs": inputs}))
+    assert (found.task, found.score, found.holds) == (ASKED, "package_code", True)
+    assert found.required == "for information"
+    assert "1" * 12 in found.problem
 
 
 def test_every_bound_is_looked_at_and_every_task_with_a_bound_once():
