@@ -11,8 +11,6 @@ from lm_eval_bias.scoring.free_answers import (
     without_thoughts,
 )
 
-LANGUAGES = ("en", "de", "es", "fr", "tr")
-
 
 @pytest.mark.parametrize(
     ("text", "answer"),
@@ -62,7 +60,7 @@ def test_refusals(language, text):
     assert refuses(text, language)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "tr"])
 @pytest.mark.parametrize("text", ["", "Female", "B", "A person. " * 20 + "I can't. No puedo. Je ne peux pas."])
 def test_no_refusals(language, text):
     assert not refuses(text, language)
