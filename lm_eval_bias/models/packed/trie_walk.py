@@ -31,6 +31,7 @@ from lm_eval_bias.models.prefix_trie import Ints, Sequences, ranges
 WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
 WIDEST = 8192  # a mask has as many columns
 _SLACK = 1 / 12  # of a strand's length, by which a cut may be moved
+_COPY = 32  # what handing a kept token to attention costs, in pairs of attention
 _KEPT_PER_TOKEN = 4  # kept tokens of several strands per token of a forward, at most
 
 
@@ -76,7 +77,7 @@ def strands_of(sequences: Sequences, count: int, width: int, pair: float = 0.0) 
     active = at < lengths
     columns = np.where(active, depths, 0).max(1)
     sizes = np.minimum(width, np.where(active, lengths - at, 0).max(1))
-    price = trunk + float((active.sum(1) * sizes * (1.0 + pair * (columns + sizes))).sum())
+    price = trunk + float((active.sum(1) * (sizes + pair * (sizes + _COPY) * (columns + sizes))).sum())
     lasts = np.append(firsts[1:], len(sequences))
     order = np.lexsort((firsts, -lengths))
     strands = tuple((int(firsts[i]), int(lasts[i])) for i in order)
