@@ -69,7 +69,7 @@ def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups()
     found = m.gap(records, measure=NEGATIVE, groups=["b"])
     assert (found.value, found.n) == (pytest.approx(0.0, abs=1e-12), 50)
     # a has 20 texts of 30 in x, b 10 of 20: each side's x weighs 1/2, its y 1/3
-    records = [*prompts({"a": {"x": 8, "y": 2}, "b": {"x": 9, "y": 5}}), *prompts({"a": {"x": 8}})]
+    records = [*prompts({"a": {"x": 8, "y": 2}, "b": {"x": 9, "y": 5, "z": 10}}), *prompts({"a": {"x": 8}})]
     assert m.gap(records, measure=NEGATIVE, groups=["b"]).value == pytest.approx(0.6 * 0.1 + 0.4 * 0.3, abs=1e-12)
     # clusters without one side are left out
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
@@ -91,6 +91,12 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
     assert {"negative/p/b", "words/p_holm/c"} <= set(scores)
     assert not {"negative/p", "negative/p_holm"} & set(scores)
     assert "negative/gap/b" not in by_name(random_prompts("ab", 10))
+    for own, whom in ((records, "the other groups together minus a"), ([], "group minus reference")):
+        gap, words = ({s.name: s for s in m.scores(own)}[f"{name}/gap"] for name in ("negative", "words"))
+        assert whom in gap.summary
+        assert ("cancel" in gap.summary) is bool(own)
+        assert ("longer" in gap.direction, "longer" in words.direction) == (False, True)
+        assert ("share" in gap.summary, "share" in words.summary) == (True, False)
     for score in m.scores(records):  # what prompts add to a gap is the gap on average
         if "/gap" in score.name:
             parts = [part for r in records if (part := score.sample(r)) is not None]
