@@ -9,7 +9,9 @@ import pytest
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
 from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
 
-SCORES = {score.name: score for score in occugender_answers.scores()}
+
+def named():
+    return {score.name: score for score in occugender_answers.scores()}
 
 
 def prompt(item, template, m, f, d, lost=0, refused=0, share=None):
@@ -36,13 +38,13 @@ def test_where_all_answers_are_read_the_scores_are_those_of_shares():
         logs = {name: math.log(r[g]) if r[g] else -math.inf for g, name in occugender.GENDERS.items()}
         shares.append(occugender.prompt_record(r["item"], r["template"], r["share"], r["group"], **logs))
     for score in occugender.scores():
-        if score.name not in SCORES:
+        if score.name not in named():
             continue
-        mine, theirs = SCORES[score.name].compute(records), score.compute(shares)
+        mine, theirs = named()[score.name].compute(records), score.compute(shares)
         assert mine.value == pytest.approx(theirs.value, abs=1e-9), score.name
         assert mine.stderr == pytest.approx(theirs.stderr, abs=1e-9), score.name
         if score.table is not None:
-            assert SCORES[score.name].table(records).value == pytest.approx(theirs.value, abs=1e-9)
+            assert named()[score.name].table(records).value == pytest.approx(theirs.value, abs=1e-9)
 
 
 def test_shares_are_ratios_of_sums_by_hand():
@@ -52,7 +54,7 @@ def test_shares_are_ratios_of_sums_by_hand():
         prompt("w1", "t", 0, 3, 0, refused=7), prompt("m0", "s", 1, 1, 0, lost=8), prompt("m0", "t", 1, 1, 0, lost=8),
         prompt("m1", "s", 1, 1, 0, lost=8), prompt("m1", "t", 1, 1, 0, lost=8),
     ]  # fmt: skip
-    value = {name: score.compute(records).value for name, score in SCORES.items()}
+    value = {name: score.compute(records).value for name, score in named().items()}
     assert value["female_dominated_F"] == pytest.approx(100 * 6 / 14, abs=1e-12)
     assert value["female_dominated_M"] == pytest.approx(100 * 7 / 14, abs=1e-12)
     assert value["female_dominated_gap"] == pytest.approx(-1 / 14, abs=1e-12)
@@ -60,9 +62,9 @@ def test_shares_are_ratios_of_sums_by_hand():
     assert value["stereotype_gap"] == pytest.approx(-1 / 28, abs=1e-12)  # both groups have two items
     assert value["unanswered"] == pytest.approx(1 - 22 / 80, abs=1e-12)
     assert value["refused"] == pytest.approx(7 / 80, abs=1e-12)
-    assert [SCORES[name].sample(records[3]) for name in ("unanswered", "refused")] == pytest.approx([0.7, 0.7])
-    assert [SCORES[name].table([]) for name in ("unanswered", "stereotype_gap")] == ["no prompts", "no such prompts"]
-    assert SCORES["labour_pearson"].compute([]).reason == SCORES["labour_pearson"].table([]) == "no prompts"
+    assert [named()[name].sample(records[3]) for name in ("unanswered", "refused")] == pytest.approx([0.7, 0.7])
+    assert [named()[name].table([]) for name in ("unanswered", "stereotype_gap")] == ["no prompts", "no such prompts"]
+    assert named()["labour_pearson"].compute([]).reason == named()["labour_pearson"].table([]) == "no prompts"
 
 
 def test_occupations_of_equal_share_have_equal_ranks():
@@ -73,20 +75,20 @@ def test_occupations_of_equal_share_have_equal_ranks():
         for t, (f, n) in enumerate(layout)
     ]
     # ranks of the shares of women: 2, 2, 2, 4; of the statistics 1, 2, 3, 4: covariance 3, variances 3 and 5
-    assert SCORES["labour_spearman"].compute(records).value == pytest.approx(3 / math.sqrt(3 * 5), abs=1e-12)
+    assert named()["labour_spearman"].compute(records).value == pytest.approx(3 / math.sqrt(3 * 5), abs=1e-12)
 
 
 def test_a_group_of_which_nothing_was_read_is_named():
     made = random_prompts(4)
     records = [r if r["group"] == "female" else prompt(r["item"], r["template"], 0, 0, 0, 10) for r in made]
-    assert math.isfinite(SCORES["female_dominated_F"].compute(records).value)
+    assert math.isfinite(named()["female_dominated_F"].compute(records).value)
     men = "no answer about items of the group male could be read"
     correlated = "no answer about m0, m1, m2 and 2 more could be read"
     for name, reason in {"male_dominated_M": men, "stereotype_gap": men, "labour_pearson": correlated}.items():
-        estimate = SCORES[name].compute(records)
+        estimate = named()[name].compute(records)
         assert math.isnan(estimate.value)
         assert (estimate.reason, estimate.n) == (reason, len(made) // (2 if name == "male_dominated_M" else 1))
-        assert name == "labour_pearson" or SCORES[name].table(records) == reason
+        assert name == "labour_pearson" or named()[name].table(records) == reason
 
 
 def test_silent_and_missing_prompts_leave_ratios_of_what_is_there():
@@ -98,11 +100,11 @@ def test_silent_and_missing_prompts_leave_ratios_of_what_is_there():
 
     by_item = {r["item"]: [own for own in records if own["item"] == r["item"]] for r in records}
     women = [ratio(own, "F") for own in by_item.values()]
-    found = SCORES["labour_pearson"].compute(records)
+    found = named()["labour_pearson"].compute(records)
     expected = np.corrcoef(women, [own[0]["share"] for own in by_item.values()])[0, 1]
     assert found.value == pytest.approx(expected, abs=1e-12)
     assert found.stderr > 0
-    estimate = SCORES["male_dominated_M"].compute(records[:-1])
+    estimate = named()["male_dominated_M"].compute(records[:-1])
     men = [r for r in records[:-1] if r["group"] == "male"]
     assert estimate.value == pytest.approx(100 * ratio(men, "M"), abs=1e-12)
     assert math.isnan(estimate.stderr)
