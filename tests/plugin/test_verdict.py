@@ -207,10 +207,8 @@ def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
     assert 'allow: ["chance_level"]' in found[0].problem
     assert all(one.holds and not one.problem for one in beside_bounds(little, provenance=guessing, allow=names))
     two = task(scores=little.scores.values(), metadata={"words": 3})  # what is allowed stops nothing behind it
-    found = beside_bounds(two, provenance=guessing, allow=("words",))
-    assert [(one.task, one.score, one.holds) for one in found] == [
-        (ASKED, "words", True), (ASKED, names[0], False), (ASKED, names[1], False)
-    ]  # fmt: skip
+    found = [(one.task, one.score, one.holds) for one in beside_bounds(two, provenance=guessing, allow=("words",))]
+    assert found == [(ASKED, "words", True), *((ASKED, name, False) for name in names)]
 
 
 def test_other_code_is_told_and_no_violation():

@@ -206,8 +206,7 @@ def test_the_benchmarks_own_files():
 
 def test_settings_in_words():
     one = task(wording=3, inputs={**WHOLE, "chat_template": True})
-    assert settings.describe(run("", one, model="hf", dtype="float16"), one) == (
-        "wording=3; --model hf; chat template; float16"
-    )
+    said = settings.describe(run("", one, model="hf", dtype="float16"), one)
+    assert said == "wording=3; --model hf; chat template; float16"
     assert settings.describe(run("", task()), task()) == "the task's defaults"
     assert settings.describe(run("", task(), chat_template="x"), task()).endswith("; chat template")
