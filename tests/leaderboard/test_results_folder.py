@@ -126,4 +126,4 @@ def test_regard_in_the_suites_units():
     assert math.isnan(found.cells["all/p"].value)
     assert found.cells["caregiving/female/positive"].value == 0.12
     assert row("regard_en", "GPT-2 large").cells["perpetration/male"].value == 0.12
-    assert {r.model for r in of_paper("Kraft")} == {"GerPT-2", "GPT-3 davinci", "GPT-2 large"}  # classifiers are no models
+    assert {r.model for r in of_paper("Kraft")} == {"GerPT-2", "GPT-3 davinci", "GPT-2 large"}
