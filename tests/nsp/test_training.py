@@ -1,6 +1,7 @@
 """Training end to end with tiny models: what is saved answers as it was measured, and a stop changes nothing."""
 
 import json
+import random
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.models.next_sentence import nsp_model, nsp_training
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
-from tests.support import stand_ins, tiny
+from tests.support import tiny
 from tests.support.commands import command
 
 UNSEEN = 88  # pairs of a look at what is held out
@@ -27,8 +28,10 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("texts") / "articles"
-    stand_ins.MAKERS["articles"](None, folder)
+    folder, draw, some = tmp_path_factory.mktemp("articles"), random.Random(3), "the woman man was who".split()
+    for number in range(40):
+        lines = [f"{' '.join(draw.choices(some, k=5)).capitalize()} {draw.randrange(1000)}." for _ in range(12)]
+        (folder / f"{number}.txt").write_text(" ".join(lines), encoding="utf-8")
     return Corpus(str(folder), "en")
 
 

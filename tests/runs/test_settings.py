@@ -144,7 +144,6 @@ def classifier(name, **more):
     return {"classifier_used": used, **more}
 
 
-# what names and values alone don't say
 IN_WORDS = {"task", "version", "chat_template", "inputs", "package_data", "dataset", *settings.PART}
 CASES = [
     ({}, {}),
