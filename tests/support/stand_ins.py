@@ -41,7 +41,6 @@ NOT_RUN = {
 }
 # commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
 VERDICTS = {"check", "stereoset", "regard"}
-
 _LIKELIHOODS = ("stereoset_de", "stereoset_es")
 SUITES = {
     name: Suite(name, "nothing", {task: SuitePart(None, None, None) for task in tasks})
