@@ -35,12 +35,12 @@ def text(points, neutral=None, better=None):
     ],
 )
 def test_worked_cases(points, rule, ranks):
-    assert " ".join(text([Point(*point) for point in points], **rule)) == ranks
+    found = intervals([Point(*point) for point in points], rule.get("neutral"), rule.get("better"))
+    assert (" ".join(map(str, found)), {rank.of for rank in found} - {len(points)}) == (ranks, set())
 
 
 def test_differences_with_an_error_of_their_own_take_its_place():
     points, d = [Point(3.0, 1.0), Point(2.0, 1.0)], Difference(1.0, 0.5, math.inf, 0.0455, 5.0, 0.8, "")
-    # the sum lies 3.75 of its errors above twice the neutral value 1, and 0.25 beside that of 2.4 and 2.6
     small, large, beside = 0.02275, 0.97725, 2 * stats.norm.sf(0.25)
     rules = {(None, True): (small, large), (None, False): (large, small), (1.0, None): (1.0, 0.0455)}
     for rule, expected in {**rules, (2.4, None): (1.0, beside), (2.6, None): (beside, 1.0)}.items():

@@ -81,7 +81,7 @@ def test_occupations_of_equal_share_have_equal_ranks():
 def test_a_group_of_which_nothing_was_read_is_named():
     made = random_prompts(4)
     records = [r if r["group"] == "female" else prompt(r["item"], r["template"], 0, 0, 0, 10) for r in made]
-    assert math.isfinite(named()["female_dominated_F"].compute(records).value)
+    assert math.isfinite(named()["female_dominated_F"].table(records).value)
     men = "no answer about items of the group male could be read"
     correlated = "no answer about m0, m1, m2 and 2 more could be read"
     for name, reason in {"male_dominated_M": men, "stereotype_gap": men, "labour_pearson": correlated}.items():
