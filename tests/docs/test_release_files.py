@@ -25,6 +25,17 @@ def test_tests_run_with_every_python_and_harness_that_are_supported():
     assert f"lm_eval=={matrix['include'][0]['harness']}\n" in oldest
 
 
+def test_only_publishing_has_more_rights_than_to_read():
+    for name, flow in WORKFLOWS.items():
+        assert flow["permissions"] == {"contents": "read"}, name
+        for job, content in flow["jobs"].items():
+            rights = {"id-token", "pages"} if job == "publish" else set()
+            assert set(content.get("permissions", {})) <= rights, (name, job)
+            assert "secrets." not in str(content["steps"]), (name, job)  # trusted publishing: no token is stored
+    assert WORKFLOWS["release"]["jobs"]["publish"]["needs"] == "build"
+    assert WORKFLOWS["release"][True] == {"release": {"types": ["published"]}}  # YAML 1.1 reads "on" as true
+
+
 def test_targets_of_the_workflows_are_in_the_makefile():
     steps = [s for flow in WORKFLOWS.values() for job in flow["jobs"].values() for s in job["steps"]]
     targets = {target for step in steps for target in re.findall(r"\bmake ([\w-]+)", step.get("run", ""))}

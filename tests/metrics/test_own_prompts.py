@@ -116,7 +116,6 @@ def test_a_mean_of_words_has_both_intervals():
     # variances 4/3, 8/3 and 0 of texts, each of which counts 1/12
     half = stats.t.ppf(0.975, 9) * math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
     assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
-
     assert m.means([Sample("x", 2, 4.0, 10.0)]).fixed_interval is not None
     assert m.means([Sample("x", 1, 4.0, 16.0)] * 2).fixed_interval is None
 
