@@ -52,14 +52,14 @@ def _isolated(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
+def browser():
     """A headless Chromium."""
     from tests.support import chromium
 
-    path = chromium.find()
-    if path is None:
-        pytest.skip("no Chromium (apt-get install chromium)")
-    opened = chromium.Browser(path, tmp_path_factory.mktemp("profile"))
+    paths = chromium.found()
+    if paths is None:
+        pytest.skip("no Chromium (apt-get install chromium-driver)")
+    opened = chromium.Browser(*paths)
     yield opened
     opened.close()
 

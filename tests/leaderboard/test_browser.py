@@ -63,8 +63,8 @@ def test_one_benchmark_at_a_time_by_keyboard(browser, page):
     browser.call("Emulation.setFocusEmulationEnabled", enabled=True)
     names = browser.evaluate(f"{TABS}.map(t => t.textContent)")
     browser.evaluate(f"{TABS}[0].focus()")
-    for key, code, place in (("ArrowRight", 39, 1), ("End", 35, -1), ("ArrowRight", 39, 0)):
-        browser.press(key, code)
+    for key, place in (("ARROW_RIGHT", 1), ("END", -1), ("ARROW_RIGHT", 0)):
+        browser.press(key)
         assert browser.evaluate("document.activeElement.textContent") == names[place]
         chosen = f"{TABS}.filter(t => t.ariaSelected === 'true').map(t => t.textContent)"
         shown = "[...document.querySelectorAll('[role=tabpanel]:not([hidden])')].map(p => p.ariaLabel)"
@@ -77,7 +77,7 @@ def test_accuracies_sort_highest_first_and_missing_values_stay_last(browser, pag
     open_at(browser, f"{page}#tab=gg_bbq&model=&kind=run&gg_bbq=gg_bbq_group_terms:acc_amb")
     browser.evaluate(f"{HEADS}[1].querySelector('button').focus()")
     for direction, first in (("descending", "a-best"), ("ascending", "b-worst")):
-        browser.press("Enter", 13)
+        browser.press("ENTER")
         assert browser.evaluate(f"{HEADS}[1].ariaSort") == direction
         own = [name for name in browser.evaluate(SHOWN) if not name.startswith("SmolLM2")]
         assert own[0] == first

@@ -1,126 +1,67 @@
-"""Headless Chromium through its own debugging pipe: no driver, no port, nothing to install but the browser."""
+"""Headless Chromium, driven by Selenium."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
-import subprocess
-from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-def find() -> str | None:
-    """The browser's path, if there is one."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+def found() -> tuple[str, str] | None:
+    """The paths of the browser and its driver, if there are both."""
+    browser, driver = next(filter(None, map(shutil.which, NAMES)), None), shutil.which("chromedriver")
+    return (browser, driver) if browser and driver else None
 
 
 class Browser:
-    """One browser with one page.
+    """One browser with one page."""
 
-    Attributes:
-        events: What the page reported since it was opened: console messages, exceptions, requests.
-    """
+    def __init__(self, browser: str, driver: str):
+        options = webdriver.ChromeOptions()
+        options.binary_location = browser
+        for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars",
+                     "disable-background-networking", "disable-component-update"):  # fmt: skip
+            options.add_argument(f"--{flag}")
+        options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "WARNING"})
+        self._driver = webdriver.Chrome(options, webdriver.ChromeService(driver))
+        self.close = self._driver.quit
 
-    def __init__(self, path: str, profile: Path):
-        low_there, self._out = os.pipe()
-        self._in, low_too = os.pipe()
-        # out of the way of the two numbers that they get in the end
-        read_there, write_there = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (low_there, low_too))
-        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                 "--disable-extensions", "--disable-background-networking", "--disable-component-update",
-                 "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={profile}",
-                 "about:blank"]  # fmt: skip
-        # Chromium reads commands from descriptor 3 and answers on 4
-        script = f'exec 3<&{read_there} 4>&{write_there}; exec "$0" "$@"'
-        self._process = subprocess.Popen(
-            ["bash", "-c", script, path, *flags],
-            pass_fds=(read_there, write_there),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for end in (low_there, low_too, read_there, write_there):
-            os.close(end)
-        self._buffer, self._number, self._session = b"", 0, None
-        self.events: list[dict] = []
-        targets = self.call("Target.getTargets")["targetInfos"]
-        target = next(info["targetId"] for info in targets if info["type"] == "page")
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-
-    def _read(self) -> dict:
-        while b"\0" not in self._buffer:
-            got = os.read(self._in, 1 << 16)
-            if not got:
-                raise RuntimeError("Chromium went away")
-            self._buffer += got
-        message, _, self._buffer = self._buffer.partition(b"\0")
-        return json.loads(message)
-
-    def call(self, method: str, **params):
-        """One command of the DevTools protocol; events that come meanwhile are kept."""
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": params}
-        if self._session is not None:
-            message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        while True:
-            found = self._read()
-            if found.get("id") == self._number:
-                assert "error" not in found, (method, found["error"])
-                return found["result"]
-            self.events.append(found)
+    def call(self, method: str, **params: Any) -> Any:
+        """One command of the DevTools protocol."""
+        return self._driver.execute_cdp_cmd(method, params)
 
     def open(self, url: str, width: int = 1000, height: int = 800, dark: bool = False) -> None:
         """Load a page at a size and in a colour scheme, and wait until it is there."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
-        self.events.clear()
-        self.call("Page.navigate", url=url)
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._read())
+        for kind in ("performance", "browser"):
+            self._driver.get_log(kind)  # which empties it
+        self._driver.get(url)
 
-    def evaluate(self, code: str):
+    def evaluate(self, code: str) -> Any:
         """The value of a JavaScript expression in the page (run by the debugger, which the page's policy allows)."""
         found = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def press(self, key: str, code: int) -> None:
-        """One key, as a keyboard would send it."""
-        text = {"Enter": "\r", " ": " "}.get(key, "")
-        for kind in ("keyDown", "keyUp"):
-            more = {"text": text} if text and kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key if key != " " else "Space",
-                      windowsVirtualKeyCode=code, **more)  # fmt: skip
+    def press(self, key: str) -> None:
+        """One key, by its name among Selenium's."""
+        webdriver.ActionChains(self._driver).send_keys(getattr(webdriver.Keys, key)).perform()
 
     def complaints(self) -> list[str]:
         """Console errors and warnings, violations of the policy and uncaught exceptions since the page was opened."""
-        found = []
-        for event in self.events:
-            match event.get("method"), event.get("params", {}):
-                case "Runtime.exceptionThrown", {"exceptionDetails": details}:
-                    found.append(details.get("text"))
-                case "Runtime.consoleAPICalled", {"type": "error" | "warning" | "assert", "args": said}:
-                    found.append(str(said))
-                case "Log.entryAdded", {"entry": {"level": "error" | "warning", "text": text}}:
-                    found.append(text)
-        return found
+        return [entry["message"] for entry in self._driver.get_log("browser")]
 
     def requests(self) -> list[str]:
         """What the page asked for since it was opened, itself included."""
-        sent = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        events = [json.loads(entry["message"])["message"] for entry in self._driver.get_log("performance")]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
         return [params["request"]["url"] for params in sent]
-
-    def close(self) -> None:
-        """End the browser, which goes with its pipe."""
-        os.close(self._out)
-        os.close(self._in)
-        self._process.wait(30)
 
 
 OVERFLOW = "document.scrollingElement.scrollWidth"
