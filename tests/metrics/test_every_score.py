@@ -1,6 +1,5 @@
 """What holds of every score of every benchmark, over random records."""
 
-import csv
 import math
 import re
 from functools import cache
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
-from tests.support import score_facts
 from tests.support.random_records import CASES
 
 # sums over texts, tests of them and the share of different ones: these do depend on how many texts there are
@@ -216,8 +214,3 @@ def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the
         assert all(isinstance(float(part), float) and math.isfinite(part) for part in parts), key
         if name != "occugender_gen" and not NO_MEAN.search(key) and not COUNTED.search(key):
             assert near(sum(parts) / len(parts), found(name)[key].value), key
-
-
-def test_ranges_neutral_values_and_units_are_those_on_file():
-    with score_facts.FILE.open(encoding="utf-8", newline="") as lines:
-        assert list(score_facts.rows()) == list(csv.reader(lines))[1:]

@@ -1,4 +1,4 @@
-"""What people read in three scenarios, from runs of our own: compared with ``tests/golden/pages``, or written there.
+"""What people read and what scores are, in scenarios: compared with ``tests/golden/pages``, or written there.
 
 ``python -m tests.support.golden`` writes it anew. Of pages of HTML it is the text; our version, and what digits of a
 number depend on the machine, are left out.
@@ -7,6 +7,7 @@ number depend on the machine, are left out.
 from __future__ import annotations
 
 import contextlib
+import csv
 import difflib
 import io
 import json
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lm_eval_bias.cli.main import main
@@ -24,6 +26,7 @@ from tests.support.made_mirror import make_tiny_mirror
 from tests.support.made_runs import DATE, harness_folder, run_file, write
 from tests.support.pages import Page
 from tests.support.places import ROOT
+from tests.support.random_records import CASES
 
 FOLDER = ROOT / "tests" / "golden" / "pages"
 MOST = 60  # lines of differences that a failing test shows
@@ -135,8 +138,20 @@ def _leaderboard() -> Texts:
     yield from _in_formats("board", "html txt md csv json", "leaderboard", "runs")
 
 
+def _scores() -> Texts:
+    """What scores are, in data."""
+    fields = ("low", "high", "neutral", "unit", "higher_is_better", "has_stderr", "headline", "largest")
+    rows = [["benchmark", "score", *fields, "is_compared"]]
+    for name, case in CASES.items():
+        for score in registry.get(name).scores(case.make(np.random.default_rng(0)), detailed=True):
+            rows.append([name, score.name, *(str(getattr(score, one)) for one in fields), str(score.table is not None)])
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    yield "scores.csv", out.getvalue()
+
+
 SCENARIOS: dict[str, Callable[[], Texts]] = {
-    "report": _report, "comparison": _comparison, "leaderboard": _leaderboard,
+    "report": _report, "comparison": _comparison, "leaderboard": _leaderboard, "scores": _scores,
 }  # fmt: skip
 
 
