@@ -17,6 +17,16 @@ from tests.support.places import ROOT
 OF_ITEMS = {"blockquote", "ol"}
 
 
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """A run with its sample log, of a model whose bias is known."""
+    folder = tmp_path_factory.mktemp("run")
+    command = ["run", "--tasks", "occugender_explicit", "--limit", "120", "--model", "bias-dial"]
+    command += ["--model_args", "strength=0.5,noise=0.5", "--output_path", str(folder), "--log_samples"]
+    assert main(command) == 0
+    return folder
+
+
 def test_a_score_shows_the_items_that_move_it_most_and_some_others(run_folder):
     (task,) = parts.report_tasks(presentable(run_discovery.read([run_folder])[0]))
     log, value = contributions.Log(task.task.samples), task.task.scores["stereotype_gap"]
