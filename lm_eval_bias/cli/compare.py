@@ -70,20 +70,21 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
+    form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
         scores=list(dict.fromkeys(name.strip() for name in (arguments.scores or "").split(",") if name.strip())),
         unpaired=arguments.unpaired,
         correction=arguments.correction,
+        leave_out=form == "html",
     )
     if arguments.scores and not choice.scores:
         raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
-    form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
-    findings, pairs, refused = compare(runs, choice, leave_out=form == "html")
+    findings, pairs, refused = compare(runs, choice)
     output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
     if form == "html":
         text = comparison_reports.page(findings, pairs, arguments.by, arguments.correction, refused)

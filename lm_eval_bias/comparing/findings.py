@@ -143,6 +143,7 @@ class Choice(NamedTuple):
         scores: Names of scores; each benchmark's main ones if empty.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests (:func:`adjust`).
+        leave_out: Leave out pairs that can't be compared where others can.
     """
 
     by: str = "run"
@@ -150,6 +151,7 @@ class Choice(NamedTuple):
     scores: Sequence[str] = ()
     unpaired: bool = False
     correction: str = "holm"
+    leave_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,13 +170,12 @@ class Refusal:
         return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
 
 
-def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tuple[list[Finding], list[Refusal]]:
+def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Refusal]]:
     """Compare all pairs.
 
     Args:
         pairs: What with what, as ``choice.by`` and ``choice.base`` made them.
         choice: What to compare and how.
-        leave_out: Leave out pairs that can't be compared where others can.
 
     Returns:
         A difference per pair and score, and the pairs that were left out.
@@ -194,11 +195,11 @@ def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tupl
         if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
             refused.append(Refusal(pair, reason))
             pair.forget()
-            if leave_out:
+            if choice.leave_out:
                 continue
             break
-        records = ([pair.base.docs or pair.other.docs] * 2) if reason else pair.records
-        defined = {one.name: one for one in pair.base.benchmark.scores(records[0], detailed=True)}
+        known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
+        defined = {one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
         known.update(defined)
         own = pair.base.benchmark
@@ -220,7 +221,7 @@ def find(pairs: Sequence[Pair], choice: Choice, leave_out: bool = False) -> tupl
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
             findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
         pair.forget()
-    if refused and not (leave_out and findings):
+    if refused and not (choice.leave_out and findings):
         pair, reason = refused[0].pair, refused[0].reason
         raise BiasError(
             f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
@@ -242,19 +243,16 @@ def ways() -> list[str]:
     return ["run", *conditions(), LANGUAGE]
 
 
-def compare(
-    runs: Sequence[Run], choice: Choice, leave_out: bool = False
-) -> tuple[list[Finding], list[Pair], list[Refusal]]:
+def compare(runs: Sequence[Run], choice: Choice) -> tuple[list[Finding], list[Pair], list[Refusal]]:
     """Compare runs, as :func:`find` compares pairs.
 
     Args:
         runs: Runs with names that tell them apart.
         choice: What to compare and how.
-        leave_out: Leave out and list pairs that can't be compared where others can.
 
     Returns:
         A difference per pair and score, what was compared with what, and the pairs that were left out.
     """
     pairs = make_pairs(runs, choice.by, choice.base)
-    findings, refused = find(pairs, choice, leave_out)
+    findings, refused = find(pairs, choice)
     return findings, [pair for pair in pairs if all(pair is not one.pair for one in refused)], refused

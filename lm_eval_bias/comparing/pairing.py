@@ -219,8 +219,6 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return ""
     if shared != counts[0] or shared != counts[1]:
         return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
-    if by == LANGUAGE:
-        return ""
     # logs hold the documents whole, also those of runs whose results files have no hashes of them
     if changed := [key for key in pair.shared if base.hashes[key] != other.hashes[key]]:
         return f"other contents of {len(changed):,} of {len(pair.shared):,} items"

@@ -40,7 +40,7 @@ def compared(said):
 
 
 def test_two_runs(runs, compared):
-    found, plain = compared(*runs), compared(*runs, "--correction", "none")
+    found, plain = compared(*runs), compared(*runs, "--correction", "none", "--by", "run")
     assert len(found) == len(plain) == 10  # five main scores of two tasks
     values = results_of(runs[0])["results"]
     for row in found:

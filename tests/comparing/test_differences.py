@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 
 import pytest
 from scipy import stats
 
 from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find
+from lm_eval_bias.comparing.pairing import beside_the_model
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.custom_metrics.score import Score, undefined
@@ -88,6 +90,7 @@ def test_values_difference_and_test_of_two_runs(two):
     assert (found.subject, found.base, found.other, found.score.name) == ("toy", "one", "two", "mean")
     assert (found.base_value, found.other_value, found.difference.value) == (0.0, 0.75, 0.75)
     assert (found.paired, found.items, found.level) == (True, 8, 0.05)
+    assert found.note == beside_the_model(two)
     # one item in each cluster: a plain t test
     assert found.difference.p == pytest.approx(stats.ttest_1samp(list(OTHER.values()), 0.0).pvalue)
     assert found.adjusted == found.difference.p
@@ -98,13 +101,13 @@ def test_one_score_some_scores_and_scores_that_are_not_there(two, toy):
     def names(**given):
         return [found.score.name for found in find([two], Choice(**given))[0]]
 
-    assert names() == ["mean"]
+    assert names() == names(scores=["average"]) == ["mean"]
     assert names(scores=["b/mean", "mean"]) == ["b/mean", "mean"]
     with pytest.raises(BiasError, match="spread can't be compared item by item"):
         names(scores=["mean", "spread"])
     with pytest.raises(BiasError, match="--scores meen: .*Did you mean mean"):
         names(scores=["meen", "x"])
-    with pytest.raises(BiasError):
+    with pytest.raises(BiasError, match="no score"):
         find([], Choice())
     toy.main = ()  # then all that can be compared are
     assert names() == ["mean", *(f"{trait}/mean" for trait in "abcdefgh")]
@@ -117,6 +120,7 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path)
         found, _ = find(every, Choice(correction=correction))
         p, undefined_p, same_p = (f.difference.p for f in found)
         assert math.isnan(undefined_p)
+        assert (found[1].base_value, found[1].other_value) == pytest.approx((0.0, NAN), nan_ok=True)
         assert found[1].verdict == "third: the model gave nan for 1 of 8 items"
         assert [f.level for f in found] == [0.05 / tests] * 3
         assert p == same_p
@@ -173,7 +177,7 @@ def test_a_score_that_one_result_file_lacks_is_not_tested(toy, tmp_path):
         ((found,), _) = find([pair(base, other)], Choice(unpaired=True))
         assert found.verdict == "mean is not in both result files"
         assert (found.base_value, found.other_value) == pytest.approx(values, nan_ok=True)
-        assert math.isnan(found.difference.p)
+        assert astuple(found.difference)[:6] == pytest.approx([NAN] * 6, nan_ok=True)
 
 
 def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
@@ -185,6 +189,11 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
         assert [one.score.name for one in found] == every
         assert (found[0].paired, found[0].items) == (True, 10)
         assert found[0].note.startswith("1 unmatched items left out")
+        with pytest.raises(BiasError, match="k/mean"):
+            find([two], Choice(by="language", scores=["k/mean"]))
+    five = pair(side("en", tmp_path, ten), side("de", tmp_path, spread_over("abcde"), language="de"))
+    with pytest.raises(BiasError, match="10 and 5, 5 of them the same"):
+        find([five], Choice(by="language"))
 
 
 def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):

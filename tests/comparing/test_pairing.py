@@ -37,7 +37,13 @@ def test_each_run_is_compared_with_the_first_in_each_task_of_both():
 
 
 def test_languages_are_compared_within_a_run():
-    names = {"sets_de": "de", "sets_en": "en", "sets_fr": "fr", "sets_de_inter": "de", "sets_es_inter": "es"}
+    names = {f"{stem}_de": "de" for stem in ("alone", "sets")} | {
+        "sets_en": "en",
+        "sets_fr": "fr",
+        "a": "it",
+        "b": "tr",
+    }
+    names |= {"sets_de_inter": "de", "sets_es_inter": "es"}
     found = pairs([in_languages(names)], "language")
     assert [(p.subject, p.base.task.task, p.other.task.task) for p in found] == [
         ("sets_*", "sets_en", "sets_de"),
@@ -47,6 +53,8 @@ def test_languages_are_compared_within_a_run():
     assert (found[-1].base.label, found[-1].other.label) == ("language de", "language es")
     run = in_languages({f"sets_{language}": language for language in ("de", "en", "tr")})
     assert listed([run], "language", "tr") == [("sets_*", "language tr", f"language {x}") for x in ("de", "en")]
+    two = listed([run, replace(run, name="two")], "language")
+    assert [subject for subject, _, _ in two] == ["one: sets_*"] * 2 + ["two: sets_*"] * 2
 
 
 def test_conditions_are_compared_with_their_own_base(toy):
@@ -64,7 +72,8 @@ def test_conditions_are_compared_with_their_own_base(toy):
     [
         ((("x", "y"), ("z",)), {}, ["one: x, y; two: z"]),
         ((("x", "y"),), {}, ["(one)", "--by instruction"]),
-        ((("x",), ("x",)), {"base": "tow"}, ["--base tow", "one, two"]),
+        ((("x",), ("x",)), {"base": "tow"}, ["--base tow", "run among one, two"]),
+        ((("x_tone_rude", "x_tone_plain"),), {"by": "tone", "base": "x"}, ["--base x", "tone among rude, plain"]),
         ((("x_en",),), {"by": "language"}, ["--by language", "--tasks stereoset_en,stereoset_de"]),
         ((("x_tone_rude",),), {"by": "tone"}, ["--by tone", "toy_plain,toy_rude"]),
         ((("x", "x_tone_rude"),), {"by": "mood"}, ["--by mood", "toy_calm"]),
@@ -163,9 +172,11 @@ SHOTS = meta(inputs={"num_fewshot": 2})
         ({}, used({"name": "b"}), "run", "classifier_used None and 'b'"),
         # files are known by their content, and one that isn't known is another
         (file("here/a.yaml", "1"), file("there/b.yaml", "1"), "run", ""),
+        (file("a", "1", tone=1), file("b", "1", tone=2), "run", "tone 1 and 2"),
         (file("a.yaml", "1"), file("a.yaml", "2"), "run", f"words 'a.yaml ({'1' * 12})' and 'a.yaml ({'2' * 12})'"),
         (file("x/a.yaml", "1"), meta(words="x/a.yaml"), "run", f"words 'a.yaml ({'1' * 12})' and 'x/a.yaml'"),
         (meta(inputs={"num_fewshot": 0}), SHOTS, "run", "different numbers of examples in the prompts"),
+        (SHOTS, SHOTS, "run", ""),
         # other items; translations may miss a tenth
         ({"values": {**VALUES, "i0": 0.0}}, {}, "run", "other items: 17 and 16, 16 of them the same"),
         ({"values": many(10)}, {"values": many(9)}, "language", ""),
@@ -199,9 +210,19 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
         assert noted(tmp_path, {name: "x"}, {name: "x"}, known, known) == ""
         said = f"the runs differ in {name.replace('_', ' ')}"
         assert noted(tmp_path, {name: "x"}, {name: "y"}, known, known) == f"{said} (x, y)"
-        assert noted(tmp_path, {}, {name: "y"}, known, known) == f"{said} (none, y)"
+        assert noted(tmp_path, {}, {name: "y" * 25}, known, known) == f"{said} (none, {'y' * 24})"
     assert noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
 
 
 def test_other_prompts_are_noted(tmp_path):
     assert noted(tmp_path, {}, {}, asked("1"), asked("2")) == "the runs have different items, documents or prompts"
+    assert "don't record" in noted(tmp_path, {}, {}, asked("1"), asked(""))
+
+
+def test_other_code_of_the_benchmark_is_noted_where_both_runs_know_it(tmp_path):
+    def code(distribution, digit):
+        return meta(distribution=distribution, inputs={"documents": "0" * 64, "package_code": digit and digit * 64})
+
+    for other, note in ((("a", "1"), ""), (("a", ""), ""), (("a", "2"), "a 22222222"), (("b", "1"), "b 11111111")):
+        said = noted(tmp_path, {}, {}, code("a", "1"), code(*other))
+        assert said == (note and f"the runs differ in the benchmark's code (a 11111111, {note})")
