@@ -18,6 +18,7 @@ from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
 from lm_eval_bias.runs import remarks, settings
 from lm_eval_bias.runs.harness_results import presentable, value_of
+from lm_eval_bias.runs.soundness import ROUNDING
 
 RUN, PUBLISHED = "run", "published"
 NOT_PUBLISHED = "not published"
@@ -133,31 +134,27 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
     if not math.isfinite(value.value):
         return value.note or "no value"
     meaning = ("neutral", "higher_is_better", "unit", "low", "high")
-    differs = any(getattr(value, name) != getattr(column, name) for name in meaning)
-    if differs or not column.low <= value.value <= column.high:
+    if any(getattr(value, name) != getattr(column, name) for name in meaning):
         return "its file states another range, unit or neutral value for the score"
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
     half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
-    error = max((e for e in (half, value.stderr) if math.isfinite(e)), default=0.0)
-    width = column.high - column.low
-    if 1e-9 * (width if math.isfinite(width) else max(1.0, abs(value.value))) < error <= width:
-        same = form is not None and math.isclose(form.value, value.value, rel_tol=1e-6, abs_tol=1e-9)
+    error = half if math.isnan(value.stderr) else max(half, value.stderr)
+    if error > ROUNDING * max(1.0, abs(value.value)):
+        same = form is not None and math.isclose(form.value, value.value, abs_tol=ROUNDING)
         return rank_intervals.Point(value.value, error, dof, form if same else None)
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
-    withheld = registry.withheld(task.benchmark, task)
-    given = {column.name: None if withheld else task.scores.get(column.name) for column in columns}
+    given = {column.name: task.scores.get(column.name) for column in columns}
     cells = {
         name: RankedScore(v.value, stderr=v.stderr, interval=v.interval, note=v.note)
         if v is not None
         else RankedScore(note=ABSENT)
         for name, v in given.items()
     }
-    used = task.metadata.get("classifier_used")
-    warning = str(used.get("warning") or "") if isinstance(used, Mapping) else ""
-    departures = [one for one in (settings.part(task), settings.old_version(task), warning, withheld) if one]
+    said = [remark.text for remark in remarks.of_task(run, task) if remark.kind == "of_benchmark"]
+    departures = [one for one in (settings.part(task), settings.old_version(task), *said) if one]
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
@@ -207,20 +204,16 @@ def _with_ranks(
     rows: Sequence[BoardRow], tasks: Sequence[TaskRun], column: Value, forms: Sequence[Mapping[str, Design]]
 ) -> list[BoardRow]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
-    points = [
-        settings.unknown_part(task)
-        or next((kind.replace("_", " ") for kind in UNRANKED if kind in row.unmaking), "")
-        or _point(task.scores.get(column.name), column, form.get(column.name))
-        for row, task, form in zip(rows, tasks, forms, strict=True)
-    ]
-    parts = map(settings.part, tasks)
-    alone = [f"{part}: no other run on the same items" if part else ALONE for part in parts]
-    ranks: list[Rank | str] = [
-        point if isinstance(point, str) else reason for reason, point in zip(alone, points, strict=True)
-    ]
+    ranks: list[Rank | str] = []
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
-    for place, (row, point) in enumerate(zip(rows, points, strict=True)):
-        if not isinstance(point, str):
+    for place, (row, task, form) in enumerate(zip(rows, tasks, forms, strict=True)):
+        knows_nothing = next((kind for kind in UNRANKED if kind in row.unmaking), "").replace("_", " ")
+        value, part = task.scores.get(column.name), settings.part(task)
+        point = settings.unknown_part(task) or knows_nothing or _point(value, column, form.get(column.name))
+        if isinstance(point, str):
+            ranks.append(point)
+        else:
+            ranks.append(f"{part}: no other run on the same items" if part else ALONE)
             groups[row.group][place] = point
     for members in groups.values():
         if len(members) > 1:
@@ -235,7 +228,7 @@ def _with_ranks(
     return ranked
 
 
-def _notes(benchmark: str, rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]) -> list[str]:
+def _notes(rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]) -> list[str]:
     notes = []
     groups = {row.group for row in rows if row.kind == RUN}
     if len(groups) > 1:
@@ -287,7 +280,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         first = task_runs[0][1]
         own = first.metadata.get("measures") if "dataset_used" in first.metadata else None
         language, measures = first.language, str(own or "a task that this package doesn't know")
-    notes = _notes(benchmark, rows, columns, [result for _, result in task_runs])
+    notes = _notes(rows, columns, [result for _, result in task_runs])
     return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 

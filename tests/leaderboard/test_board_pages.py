@@ -19,9 +19,6 @@ def scored(name, number):
     return run(name, task(value("diff_bias_amb", number), value("acc_amb", number)))
 
 
-# ---------------------------------------------------------------------- the command
-
-
 def test_csv_json_and_page_say_the_same_as_the_files(said):
     lines = list(csv.DictReader(io.StringIO(said("leaderboard", RESULTS, "--format", "csv"))))
     boards = json.loads(said("leaderboard", RESULTS, "--format", "json"))["boards"]
@@ -72,6 +69,3 @@ def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
     out = said("leaderboard", tmp_path)
     assert "{{ 7 * 7 }}" in out
     assert not set("\x00\x1b") & set(out)
-
-
-# ---------------------------------------------------------------------- rows and columns

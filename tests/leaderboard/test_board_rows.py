@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from lm_eval_bias.boards.building import PUBLISHED, RUN
+from lm_eval_bias.boards.building import PUBLISHED, RUN, foreign, rule
 from lm_eval_bias.core import registry, run_data
 from lm_eval_bias.core.run_data import Published
 from tests.support.boards import TASK, WHOLE, board, task, value
@@ -57,18 +57,26 @@ ODD = "its file states another range, unit or neutral value for the score"
         ("no items", {"value": math.nan, "note": "no items"}),
         ("no value", {"value": math.nan, "note": ""}),
         ("one template", {"stderr": math.nan, "note": "one template"}),
-        # a billionth of the range from 0 to 1 is none, and more than the range
-        *(("no usable standard error", {"stderr": error}) for error in (math.nan, 0.0, 1e-9, 1.5)),
+        # a billionth is rounding
+        *(("no usable standard error", {"stderr": error}) for error in (math.nan, 0.0, 1e-9)),
         *((ODD, change) for change in (
             {"neutral": 0.9}, {"neutral": None}, {"higher_is_better": False}, {"unit": "percent"}, {"low": -1.0},
-            {"high": 100.0}, {"value": 1.01}, {"value": -0.01},
+            {"high": 100.0},
         )),
-        *(("", change) for change in ({"value": 0.0}, {"value": 1.0}, {"stderr": 1.0}, {"stderr": 2e-9})),
+        *(("", change) for change in ({"value": 0.0}, {"value": 1.0}, {"stderr": 1.0}, {"stderr": 1.1e-9})),
     ],
 )  # fmt: skip
 def test_why_a_run_is_not_ranked(reason, changes):
     odd = cell(replace(value(), **changes))
     assert (odd.rank is None, odd.unranked) == (bool(reason), reason)
+
+
+@pytest.mark.parametrize(
+    ("better", "neutral", "said"),
+    [(True, 1.0, "highest first"), (False, 0.0, "lowest first"), (None, 50.0, "nearest to 50 first"), (None, None, "")],
+)
+def test_how_a_score_ranks(better, neutral, said):
+    assert rule(value(higher_is_better=better, neutral=neutral, unit="points")) == said
 
 
 # ---------------------------------------------------------------------- who is ranked with whom
@@ -131,6 +139,27 @@ def test_scores_that_must_not_be_shown_are_not():
     assert all(math.isnan(cell.value) and cell.note == "not in its file" for cell in row.cells.values())
 
 
+def test_what_keeps_runs_apart_is_said_under_the_table():
+    elsewhere, older = (scored("b", 0.3, inputs=inputs) for inputs in ({"documents": "3" * 64}, {}))
+    told = run("b", task(value()), system_instruction="x")
+    for beside, said in (
+        (scored("b", 0.3), []),
+        (told, ["The"]),
+        (older, ["The", "Older"]),
+        (elsewhere, ["The", "Runs"]),
+    ):
+        notes = [note.split()[0] for note in board(scored("a", 0.2), beside).notes]
+        assert notes == [*(said or ["All"]), "No"]
+
+
+def test_what_is_said_of_a_run_and_of_one_that_nobody_knows():
+    noted = task(*(value(name, note="why") for name in ("acc_amb", "acc_disamb")))
+    row = board(replace(run("a", noted), differs="b in dtype")).rows[0]
+    assert row.deviations == ("acc_amb, acc_disamb: why", "differs from b in dtype")
+    (problem,) = foreign([run("a", noted, task(name="gg_bbq_names", benchmark="alien"))])
+    assert (problem.path.name, "gg_bbq_names" in problem.reason) == ("a.json", True)
+
+
 # ---------------------------------------------------------------------- published scores
 
 
@@ -156,7 +185,7 @@ def test_published_rows_stand_after_runs_unranked(printed):
     )  # fmt: skip
     found = board(scored("run", 0.5))
     assert [row.model for row in found.rows if row.kind == PUBLISHED] == ["x", "Y", "z"]
-    assert (found.rows[0].kind, found.rows[0].model) == (RUN, "run")
+    assert (found.rows[0].kind, found.rows[0].model, found.rows[0].source) == (RUN, "run", "lm-eval-bias")
     row = found.rows[-1]
     assert (row.source, row.conventions, row.deviations) == ("Doe 2025, Table 3", "by hand", ("a misprint",))
     accuracy, bias, missing = (row.cells[name] for name in ("acc_amb", "diff_bias_amb", "acc_disamb"))
@@ -166,3 +195,6 @@ def test_published_rows_stand_after_runs_unranked(printed):
     assert (bias.unranked, bias.derived) == ("published with a ± that is not a standard error", True)
     assert (missing.note, missing.unranked, missing.derived) == ("not published", "not published", False)
     assert math.isnan(missing.value)
+    assert found.notes == []
+    printed(paper("Y"))
+    assert [note.split()[:2] for note in board(scored("run", 0.5)).notes] == [["The", "paper"]]
