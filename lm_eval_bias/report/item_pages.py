@@ -109,9 +109,6 @@ def _candidates(log: Log, place: int, added: Sequence[str]) -> list[ShownCandida
         rows = list(answer) if isinstance(answer, (tuple, list)) else [answer]
         if rows and isinstance(rows[0], (int, float)):
             shown.append((-rows[0], ShownCandidate(_readable(text), role, f"{rows[0]:.4g}")))
-        elif isinstance(answer, (tuple, list)):  # texts that a model wrote, with their labels where they have some
-            pairs = [list(row) if isinstance(row, (tuple, list)) and row else [row] for row in rows]
-            shown += [(0.0, ShownCandidate(_readable(text), *map(str, label[:1]))) for text, *label in pairs]
         else:
             shown.append((0.0, ShownCandidate(_readable(answer), role)))
     return [candidate for _, candidate in sorted(shown, key=itemgetter(0))]

@@ -106,6 +106,8 @@ def test_items_of_both_sides_in_the_bases_order(toy, tmp_path):
         assert not {"shared", "records"} & {*vars(two), *vars(other)}
     assert base.hashes.keys() == base.records.keys()
     assert [doc["id"] for doc in base.docs] == ["c0", "a0", "b0"]
+    twice = side("three", tmp_path, {"a0": 1.0, "b0": 2.0}, {"id": "a0"})
+    assert {key: record["value"] for key, record in twice.records.items()} == {("a0",): 1.0, ("a0", "2"): 2.0}
 
 
 def test_answers_that_cannot_be_read(toy, tmp_path):

@@ -14,6 +14,8 @@ from lm_eval_bias.core.run_data import Published
 from tests.support.boards import TASK, WHOLE, board, task, value
 from tests.support.toy import run_of as run
 
+ODD = "its file states another range, unit or neutral value for the score"
+
 
 def cell(score, *others):
     """The cell of a run beside another with the same conventions, which can be ranked."""
@@ -46,9 +48,6 @@ def test_a_run_is_ranked_by_its_value_error_and_degrees_of_freedom(error, dof, c
     for share, rank in ((1.001, "2"), (0.999, "1-2")):
         exact = value(number=0.5 + share * edge, stderr=1e-6, dof=math.inf)
         assert str(cell(replace(value(), **changes), exact).rank) == rank
-
-
-ODD = "its file states another range, unit or neutral value for the score"
 
 
 @pytest.mark.parametrize(

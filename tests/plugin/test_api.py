@@ -126,17 +126,14 @@ def files(root):
     return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("ending", ["csv", "html"])
-def test_reports_are_the_commands(ending, tmp_path):
-    folder, items = harness_folder(tmp_path / "run"), {"items": 2} if ending == "html" else {}
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+def test_reports_are_the_commands(tmp_path):
+    folder, ours, theirs = harness_folder(tmp_path / "run"), tmp_path / "ours", tmp_path / "theirs"
     ours.mkdir()
     theirs.mkdir()
-    leb.write_report(leb.load(folder), ours / f"r.{ending}", **items)
-    flags = ["--items", "2"] if items else []
-    assert main(["report", str(folder), "-o", str(theirs / f"r.{ending}"), *flags]) == 0
+    leb.write_report(leb.load(folder), ours / "r.html", items=2)
+    assert main(["report", str(folder), "-o", str(theirs / "r.html"), "--items", "2"]) == 0
     assert files(ours) == files(theirs)
-    assert (len(files(ours)) > 1) == (ending == "html")
+    assert len(files(ours)) > 1
 
 
 def test_exports_are_the_commands(tmp_path):

@@ -30,6 +30,7 @@ from tests.support.random_records import CASES
 
 FOLDER = ROOT / "tests" / "golden" / "pages"
 MOST = 60  # lines of differences that a failing test shows
+Texts = Iterator[tuple[str, str]]
 POLICY = """description: for a test
 allow: [chance_level]
 bounds:
@@ -38,9 +39,6 @@ bounds:
   - {task: stereoset_en, score: icat, min: 90, on: point}
   - {task: gg_bbq_names, score: diff_bias_amb, max: 0.3, on: evidence}
 """
-
-
-Texts = Iterator[tuple[str, str]]
 
 
 def _said(*arguments: str, status: int = 0) -> str:
@@ -117,6 +115,8 @@ def _report() -> Texts:
     yield "items.html", Path("logged-items/r1t1.html").read_text(encoding="utf-8")
     yield "rescored.txt", _said("rescore", "logged", "--table", "main")
     yield "card.txt", _said("ls", "--card", "occugender")
+    yield "ls.txt", _said("ls")
+    yield "help.txt", _said("--help")
     Path("policy.yaml").write_text(POLICY, encoding="utf-8")
     written = ("--markdown", "gate.md", "--junit", "gate.xml", "--github")
     yield "gate.txt", _said("check", "run.json", "--policy", "policy.yaml", *written, status=1)
