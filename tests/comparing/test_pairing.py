@@ -37,13 +37,8 @@ def test_each_run_is_compared_with_the_first_in_each_task_of_both():
 
 
 def test_languages_are_compared_within_a_run():
-    names = {f"{stem}_de": "de" for stem in ("alone", "sets")} | {
-        "sets_en": "en",
-        "sets_fr": "fr",
-        "a": "it",
-        "b": "tr",
-    }
-    names |= {"sets_de_inter": "de", "sets_es_inter": "es"}
+    names = {"alone_de": "de", "sets_de": "de", "sets_en": "en", "sets_fr": "fr", "a": "it", "b": "tr",
+             "sets_de_inter": "de", "sets_es_inter": "es"}  # fmt: skip
     found = pairs([in_languages(names)], "language")
     assert [(p.subject, p.base.task.task, p.other.task.task) for p in found] == [
         ("sets_*", "sets_en", "sets_de"),
