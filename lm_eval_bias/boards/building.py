@@ -139,7 +139,7 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
     half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
     error = half if math.isnan(value.stderr) else max(half, value.stderr)
-    if error > ROUNDING * max(1.0, abs(value.value)):
+    if ROUNDING * max(1.0, abs(value.value)) < error <= column.high - column.low:
         same = form is not None and math.isclose(form.value, value.value, abs_tol=ROUNDING)
         return rank_intervals.Point(value.value, error, dof, form if same else None)
     return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
@@ -153,8 +153,8 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         else RankedScore(note=ABSENT)
         for name, v in given.items()
     }
-    said = [remark.text for remark in remarks.of_task(run, task) if remark.kind == "of_benchmark"]
-    departures = [one for one in (settings.part(task), settings.old_version(task), *said) if one]
+    departures = [one for one in (settings.part(task), settings.old_version(task)) if one]
+    departures += [remark.text for remark in remarks.about_answers(run, task) if remark.kind == "of_benchmark"]
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:

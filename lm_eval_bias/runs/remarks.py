@@ -36,7 +36,7 @@ _EXPECTED = {
 }
 
 
-def _about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
+def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     """What the benchmark says itself, and whether the answers are too few, guesses or missing."""
     benchmark = registry.by_name().get(task.benchmark)
     cautions: Iterable[str | Remark] = ask((), benchmark, benchmark.cautions, task) if benchmark else ()
@@ -61,6 +61,8 @@ def _about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         brief = f"{100 * (1 - share):.0f}% of the items are unanswered{refusals}"
         means = "they count as no bias or are left out, so that the scores say less than they seem to"
         yield Remark("unanswered", f"{brief}: {means if share else 'the scores say nothing about bias'}", brief)
+    if not task.scores and (withheld := registry.withheld(task.benchmark, task)):
+        yield Remark("of_benchmark", withheld)
 
 
 def _about_intervals(task: TaskRun) -> Iterator[Remark]:
@@ -93,9 +95,7 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     """Everything to know of a task of a run."""
-    yield from _about_answers(run, task)
-    if not task.scores and (withheld := registry.withheld(task.benchmark, task)):
-        yield Remark("of_benchmark", withheld)
+    yield from about_answers(run, task)
     yield from _about_intervals(task)
     yield from _about_options(run, task)
     for value in task.scores.values():
@@ -119,7 +119,7 @@ def _of_run(run: Run) -> Iterator[Remark]:
 
 def unmaking(run: Run, task: TaskRun) -> list[Remark]:
     """What leaves no verdict on a task's scores."""
-    found = (remark for remark in _about_answers(run, task) if remark.kind in UNMAKING)
+    found = (remark for remark in about_answers(run, task) if remark.kind in UNMAKING)
     return sorted(found, key=lambda remark: UNMAKING.index(remark.kind))
 
 

@@ -56,8 +56,8 @@ def test_a_run_is_ranked_by_its_value_error_and_degrees_of_freedom(error, dof, c
         ("no items", {"value": math.nan, "note": "no items"}),
         ("no value", {"value": math.nan, "note": ""}),
         ("one template", {"stderr": math.nan, "note": "one template"}),
-        # a billionth is rounding
-        *(("no usable standard error", {"stderr": error}) for error in (math.nan, 0.0, 1e-9)),
+        # a billionth is rounding, and no error exceeds the range from 0 to 1
+        *(("no usable standard error", {"stderr": error}) for error in (math.nan, 0.0, 1e-9, 1.5)),
         *((ODD, change) for change in (
             {"neutral": 0.9}, {"neutral": None}, {"higher_is_better": False}, {"unit": "percent"}, {"low": -1.0},
             {"high": 100.0},
