@@ -1,4 +1,4 @@
-"""The functions of ``import lm_eval_bias as leb``: load runs, read and compare their scores, write reports and exports.
+"""The functions of ``import lm_eval_bias as leb``: load runs, read and compare their scores, write reports.
 
 The commands do the same with the same code: the numbers are theirs. ``docs/python-api.md`` shows them in use. Use the
 functions as ``lm_eval_bias.load`` and so on; where they lie can change.
@@ -30,7 +30,6 @@ from lm_eval_bias.core.run_data import Problem, Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lm_eval_bias.exports.directed_scores import Export
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -415,55 +414,6 @@ def write_report(
     form = output.format_of(format, place, without="", flag="path")
     run_reports.check(form, place, _inputs(several), items, "path")
     run_reports.write(form, several, several.problems, place, items)
-
-
-@_public
-def export(
-    runs: Run | Iterable[Run],
-    to: str,
-    path: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    scores: str | None = None,
-    no_items: bool = False,
-    organization: str | None = None,
-    relationship: str | None = None,
-    dataset: str | None = None,
-    allow_trial: bool = False,
-) -> Export:
-    """Write runs in a format that others read, as ``export`` does. Nothing is ever uploaded.
-
-    Args:
-        runs: From :func:`load`, or some of them.
-        to: ``eee``, ``model-card`` or ``hf-eval-results``.
-        path: A file, or for ``eee`` a folder; files are written whole or not at all.
-        name: The model's name, as OWNER/NAME where it is on the Hub.
-        scores: ``main`` or ``all``; the default is the format's.
-        no_items: ``eee``: leave out the records of single items.
-        organization: ``eee``: who evaluated.
-        relationship: ``eee``: theirs to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
-        dataset: ``hf-eval-results``: the leaderboard's data set.
-        allow_trial: The Hub's formats: write runs of a part of the items, too.
-
-    Returns:
-        What was written: ``.files``, how many ``.scores``, and what was ``.left_out``, with reasons.
-
-    Raises:
-        BiasError: An unknown format, an option that means nothing for it, or a place that can't be written.
-    """
-    from lm_eval_bias.exports import exporting
-
-    several, place = _several(runs), os.fspath(path)
-    _one_of("to", to, list(exporting.FORMATS))
-    _one_of("scores", scores, ["main", "all"])
-    _one_of("relationship", relationship, exporting.RELATIONSHIPS)
-    options = {
-        "name": name, "scores": scores, "no_items": no_items, "organization": organization,
-        "relationship": relationship, "dataset": dataset, "allow_trial": allow_trial,
-    }  # fmt: skip
-    given = {key: value for key, value in options.items() if value not in (None, False)}
-    exporting.check(to, given, {}, place, _inputs(several), "path")
-    return exporting.write(to, place, several, several.problems, given)
 
 
 def _inputs(runs: Runs) -> list[str]:

@@ -15,7 +15,6 @@ from lm_eval_bias.core.benchmark import (
     Card,
     Command,
     Condition,
-    ExportFormat,
     LeftOut,
     Rewriting,
     Sampling,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "DATA", "DETAIL",
-    "Estimate", "ExportFormat", "LeftOut", "NextSentence", "Part", "Planting", "Published", "PublishedCell", "REQUIRED",
+    "Estimate", "LeftOut", "NextSentence", "Part", "Planting", "Published", "PublishedCell", "REQUIRED",
     "Remark", "Rewriting", "Sampling", "Score", "Size", "Table", "clustered_mean", "crossed_mean",
 ]  # fmt: skip
 

@@ -28,7 +28,6 @@ _VERBS = {
     "with saved runs": {
         "rescore": "recompute every score from saved samples, without the model",
         "leaderboard": "list runs beside the models in the published papers",
-        "export": "write runs in other formats, such as model cards",
     },
     "to set up": {
         "fetch": "download and verify the pinned data",

@@ -163,21 +163,6 @@ class Command(NamedTuple):
     module: str
 
 
-class ExportFormat(NamedTuple):
-    """A format of ``lm-eval-bias export`` that a benchmark brings.
-
-    Attributes:
-        name: For ``--to``.
-        help: What it is, in one line.
-        module: Dotted name of the module with ``add_arguments(parser)``, for the format's own flags, and
-            ``run(arguments) -> exit status``, which gets ``paths`` and ``output`` with them.
-    """
-
-    name: str
-    help: str
-    module: str
-
-
 class Condition(NamedTuple):
     """What tasks of one run can be compared by: ``compare --by NAME``.
 
@@ -196,7 +181,7 @@ class Condition(NamedTuple):
     level: Callable[[TaskRun], tuple[str, str] | None]
 
 
-Extension = Command | Rewriting | ExportFormat | Condition
+Extension = Command | Rewriting | Condition
 
 
 def without_language(task: str, language: str) -> str:
@@ -243,8 +228,8 @@ class Benchmark(ABC):
         samples_texts: Whether its scores rest on random samples of texts: ``"never"``, ``"always"``, so that a model
             must sample, or ``"by default"``: the likeliest text will do (``--gen_kwargs do_sample=false``), and one is
             written per document then.
-        extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, formats
-            of ``export``, and what its tasks can be compared by within a run, beside languages.
+        extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, and
+            what its tasks can be compared by within a run, beside languages.
     """
 
     name: str

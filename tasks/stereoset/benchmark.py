@@ -12,7 +12,6 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
-    ExportFormat,
     LeftOut,
     Sampling,
     Size,
@@ -64,9 +63,9 @@ class StereoSet(WithSentences):
             "validate", "check items in StereoSet's format, and make tasks",
             "lm_eval_bias.tasks.stereoset.commands.validate",
         ),
-        ExportFormat(
-            "predictions", "a StereoSet run as a prediction file in the authors' format",
-            "lm_eval_bias.tasks.stereoset.commands.export_predictions",
+        Command(
+            "predictions", "write a run as a prediction file in the authors' format",
+            "lm_eval_bias.tasks.stereoset.commands.predictions",
         ),
     )  # fmt: skip
 

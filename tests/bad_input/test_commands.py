@@ -34,7 +34,7 @@ COMMANDS = {
     "rescore predictions": (["rescore", "PATH", "--language", "en"], ".json"),
     "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
-    "export": (["export", "PATH", "--to", "predictions", "-o", "OUT/o.json"], ".jsonl"),
+    "predictions": (["stereoset", "predictions", "PATH", "-o", "OUT/o.json"], ".jsonl"),
     "classify": (["regard", "classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o"], ".csv"),
     "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.jsonl"], ".txt"),
     "classifier": (["regard", "classify", "TEXTS", "--classifier", "head:PATH"], ""),
@@ -92,8 +92,7 @@ WRITERS = {
     "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
     "compare": ["compare", "RUN", "SECOND", "--unpaired"],
     "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
-    "export": ["export", "LOGS", "--to", "predictions"],
-    "export card": ["export", "RUN", "--to", "model-card"],
+    "predictions": ["stereoset", "predictions", "LOGS"],
 }
 NOWHERE = ["RUN/o.csv", "x" * 5000 + ".csv", "", "/dev/null/o.csv", "OUT"]
 

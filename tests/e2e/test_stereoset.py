@@ -24,15 +24,15 @@ def rescored(*arguments):
     }
 
 
-def exported(folder, out, *more):
-    return command("export", "--to", "predictions", str(folder), "-o", str(out), *more)
+def predictions(folder, out, *more):
+    return command("stereoset", "predictions", str(folder), "-o", str(out), *more)
 
 
-def test_an_exported_run_rescores_to_the_same_scores(tmp_path, tiny_mirror):
+def test_predictions_of_a_run_rescore_to_the_same_scores(tmp_path, tiny_mirror):
     run(tmp_path / "run", "stereoset_en", "--metadata", '{"by_test_and_type": true}')
     results = numbers(results_of(tmp_path / "run"))["stereoset_en"]
     for name in ("p.json", "p.json.gz"):
-        assert exported(tmp_path / "run", tmp_path / name).status == 0
+        assert predictions(tmp_path / "run", tmp_path / name).status == 0
         again = rescored(tmp_path / name, "--language", "en")["stereoset_en"]
         assert len(again) == 8 * (1 + 2 + 2 + 4)
         assert all(same(math.nan if value is None else value, results[name]) for name, (value, _) in again.items())
@@ -43,17 +43,17 @@ def test_an_exported_run_rescores_to_the_same_scores(tmp_path, tiny_mirror):
     assert set(written["intrasentence"][0]) == {"id", "score"}
 
 
-def test_what_is_exported_of_several_runs(tmp_path, tiny_mirror):
+def test_predictions_of_several_runs(tmp_path, tiny_mirror):
     runs, out = tmp_path / "runs", tmp_path / "runs" / "p.json"
     run(runs / "a", "stereoset_tr_intra,stereoset_es_inter")
     run(runs / "b", "stereoset_tr_inter", "--model_args", "seed=4")
     before = rescored(runs)
     for _ in range(2):  # what lies in the run is no obstacle
-        assert exported(runs, out, "--language", "tr").status == 0
+        assert predictions(runs, out, "--language", "tr").status == 0
     assert set(rescored(out, "--language", "tr")) == {"stereoset_tr"}
     assert rescored(runs) == before
     run(runs / "variants", "stereoset_en_inter_variants")
-    assert exported(runs / "variants", tmp_path / "v.json", "--variant", "gen_pmi").status == 0
+    assert predictions(runs / "variants", tmp_path / "v.json", "--variant", "gen_pmi").status == 0
     one = rescored(tmp_path / "v.json", "--language", "en")["stereoset_en_inter"]
     assert one["ss"] == rescored(runs / "variants")["stereoset_en_inter_variants"]["gen_pmi/ss"]
 
@@ -70,9 +70,9 @@ def test_what_is_exported_of_several_runs(tmp_path, tiny_mirror):
         ("occugender_debias_implicit_none,stereoset_en_gen", "2", "", "no samples of StereoSet"),
     ],
 )
-def test_what_cannot_be_exported(tasks, limit, more, named, tmp_path, tiny_mirror):
+def test_runs_that_make_no_predictions(tasks, limit, more, named, tmp_path, tiny_mirror):
     run(tmp_path / "run", tasks, "--limit", limit)
-    arguments = ["export", "--to", "predictions", str(tmp_path / "run"), "-o", str(tmp_path / "p.json"), *more.split()]
+    arguments = ["stereoset", "predictions", str(tmp_path / "run"), "-o", str(tmp_path / "p.json"), *more.split()]
     assert named in refused(tmp_path, *arguments)
 
 

@@ -50,7 +50,7 @@ def assert_same(frame, text):
 
 def test_the_interface():
     """A change here is a change of the interface: it belongs into the changelog."""
-    functions = {"benchmarks", "card", "compare", "evaluate", "export", "load", "rescore", "scores", "write_report"}
+    functions = {"benchmarks", "card", "compare", "evaluate", "load", "rescore", "scores", "write_report"}
     classes = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert set(leb.__all__) == {*functions, *classes, "__version__"}
     parameters = [name for name in inspect.signature(leb.compare).parameters]
@@ -136,16 +136,6 @@ def test_reports_are_the_commands(tmp_path):
     assert len(files(ours)) > 1
 
 
-def test_exports_are_the_commands(tmp_path):
-    path = write(tmp_path / "run.json", run_file())
-    made = leb.export(leb.load(path), "hf-eval-results", tmp_path / "ours", dataset="a/b", scores="all")
-    options = ["--to", "hf-eval-results", "--dataset", "a/b", "--scores", "all"]
-    assert main(["export", path, *options, "-o", str(tmp_path / "theirs")]) == 0
-    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
-    assert made.scores > 0
-    assert len(made.files) == 1
-
-
 def test_errors_name_parameters(results, tmp_path):
     runs = leb.load(results)
     report = tmp_path / "r.md"
@@ -164,9 +154,6 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.write_report(runs, tmp_path / "r.txt"): "r.txt",
         lambda: leb.write_report(runs, report, "pdf"): "format='pdf'",
         lambda: leb.write_report(runs, log, "md"): log.name,
-        lambda: leb.export(runs, "predictions", report): "to='predictions'",
-        lambda: leb.export(runs, "eee", report, scores="best"): "scores='best'",
-        lambda: leb.export(runs, "eee", tmp_path, relationship="x"): "relationship='x'",
         lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
     }
     for call, message in refused.items():

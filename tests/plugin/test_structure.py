@@ -18,7 +18,7 @@ MODULES = {
 CORE = {name: path for name, path in MODULES.items() if path.is_relative_to(ROOT / "lm_eval_bias")}
 # from the bottom up; packages of one line import nothing of each other
 LAYERS = ["custom_metrics", "core", "data", "harness", "scoring", "models", "runs", "comparing"]
-LAYERS += ["boards gate", "report", "exports", "evaluation", "cli"]  # boards rank pairs of runs by what comparing says
+LAYERS += ["boards gate", "report", "evaluation", "cli"]  # boards rank pairs of runs by what comparing says
 LEVEL = {name: number for number, names in enumerate(LAYERS) for name in names.split()}
 LEVEL[""] = len(LAYERS)  # the modules beside the packages: the Python interface, and what starts the command line
 # what is registered with the harness has one home, and the requests among it are answered in scoring

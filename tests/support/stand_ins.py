@@ -5,7 +5,6 @@ A command runs as it is printed, in a folder of its page, but for these:
 - models: ``bias-chance`` in place of any but ours
 - data: ``tiny_mirror``, two items of each task (``--limit 2`` where the page has no limit), two samples of a prompt
 - ``--suite``: a suite of one or two tasks
-- exports for the Hub: ``--allow-trial``, because of that limit
 - classifiers of regard: the light one
 - runs, data sets and tables that a page takes for granted (``OUT``, ``texts.csv``, ...): ``MAKERS``
 
@@ -59,8 +58,6 @@ def command(words: list[str], here: Path, kit: Path) -> list[str]:
     words = [_CHOICES.get(pair, pair[1]) for pair in zip(["", *words], words, strict=False)]
     if words[0] == "run":
         words = _run_command(words)
-    if words[0] == "export" and {"model-card", "hf-eval-results"} & set(words):
-        words = [*words, "--allow-trial"]
     words = _replaced(words, "--classifier", "light")
     if "results/runs/model.json" in words:  # a checkout has the folder
         (here / "results" / "runs").mkdir(parents=True, exist_ok=True)

@@ -60,8 +60,6 @@ def test_what_the_guide_does_not_show_knows_it(installed, said, tmp_path):  # th
         said("run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", folder)
     said("report", one, "-o", tmp_path / "page.html")
     assert "Share by trait" in (tmp_path / "page.html").read_text()  # its own figure
-    said("export", one, "--to", "model-card", "--scores", "all", "-o", tmp_path / "card")
-    assert "old_share" in (tmp_path / "card").read_text()
     assert "Nobody (2020)" in said("leaderboard", one, two, "--format", "md")
     policy = tmp_path / "policy.yaml"
     policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n")

@@ -1,4 +1,4 @@
-"""``lm-eval-bias export --to predictions``: a StereoSet run as the authors' prediction file."""
+"""``lm-eval-bias stereoset predictions``: a StereoSet run as the authors' prediction file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document, re
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the format's own flags; a file that ends in .gz is gzipped."""
-    parser.add_argument("--language", metavar="LANG", help="language to export, if the run has several")
+    """Add the command's options; a file that ends in .gz is gzipped."""
+    parser.description = "Write a StereoSet run as a prediction file for the authors' evaluation script."
+    parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders or sample logs (--log_samples)")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write; .gz compresses it")
+    parser.add_argument("--language", metavar="LANG", help="language to write, if the run has several")
     parser.add_argument(
-        "--variant", metavar="NAME", help="score to export, for a stereoset_<language>_inter_variants run"
+        "--variant", metavar="NAME", help="score to write, for a stereoset_<language>_inter_variants run"
     )
 
 
@@ -30,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file; nothing half-written is left.
 
     Raises:
-        BiasError: Logs that can't be exported, or a place that can't be written.
+        BiasError: Logs that make no such file, or a place that can't be written.
     """
     target = expanded(arguments.output)
     check_place(arguments.output, arguments.paths)
@@ -75,7 +78,7 @@ def collect(
                         raise BiasError(f"item {doc['id']}: the score of candidate {candidate['id']} is nan")
                     own.setdefault(doc["test"], {})[candidate["id"]] = score
         if twice := scores.keys() & own.keys():
-            raise BiasError(f"{part.path}: {TEST_KEYS[min(twice)]} was scored by several runs: export one of them")
+            raise BiasError(f"{part.path}: {TEST_KEYS[min(twice)]} was scored by several runs: name one of them")
         scores |= own
     predictions: dict[str, list[dict[str, str | float]]] = {}
     for test in sorted(scores, reverse=True):  # as the authors' files have them: within sentences first

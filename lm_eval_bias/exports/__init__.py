@@ -1,1 +1,0 @@
-"""Writes runs in formats that others read, on this machine alone."""
