@@ -224,7 +224,7 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
     """Read runs, as every command does.
 
     Args:
-        *paths: Run folders (searched to any depth), the harness's ``results_*.json``, run files of this package, or
+        *paths: Run folders (searched to any depth), the harness's ``results_*.json``, or
             what ``lm_eval.simple_evaluate`` returned.
 
     Returns:

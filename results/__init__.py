@@ -1,1 +1,1 @@
-"""Published scores and the schema of run files; ``runs/`` and ``figures/`` are not part of the installed package."""
+"""Published scores; ``runs/`` is not part of the installed package."""

@@ -160,7 +160,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
             notes[cell.note].append(name)
     return BoardRow(
-        f"{run.name} {task.remark}".strip(),
+        run.name,
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
         settings.describe(run, task),
@@ -290,7 +290,7 @@ def boards(runs: Sequence[Run]) -> list[Board]:
     for run in presentable(runs):
         for task in run.tasks.values():
             if task.benchmark in registry.by_name():
-                members[task.base].append((run, task))
+                members[task.task].append((run, task))
     names = list(dict.fromkeys([*(name for name in catalog.entries() if name in members), *members]))
     return [_board(name, members[name]) for name in progress(names, "Tasks")]
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "allows it by name."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders, results_*.json or run files")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders or results_*.json")
     parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
     parser.add_argument(
         "--strict",

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="RUNS_DIR",
-        help="folders with run files or the harness's result files, at any depth",
+        help="folders with result files (results_*.json), at any depth",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(

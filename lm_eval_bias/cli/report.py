@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="RUN",
-        help="result folders (run with --log_samples to get all figures) or run files",
+        help="run folders or results_*.json (run with --log_samples to get all figures)",
     )
     parser.add_argument(
         "-o",

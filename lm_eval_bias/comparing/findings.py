@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, conditions, why_not_paired
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run
@@ -202,10 +201,8 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         defined = {one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)}
         with_table = [name for name, score in defined.items() if score.table is not None]
         known.update(defined)
-        own = pair.base.benchmark
-        wanted = {name: registry.current_name(own.name, name) for name in choice.scores}
-        unknown -= {name for name, current in wanted.items() if current in defined}
-        chosen = list(wanted.values()) or own.main or with_table
+        unknown -= defined.keys()
+        chosen = choice.scores or pair.base.benchmark.main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:

@@ -211,7 +211,6 @@ class Benchmark(ABC):
             answers. Reports warn of a run in which it is large, and gates refuse it.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
             so in front of the other scores where a model does no better. ``None`` where none does.
-        renamed: Score names, or parts of them, that older files and policies have, each with what it is now.
         options: ``--metadata`` keys that its tasks understand, each with its role, mostly ``""``: :data:`REQUIRED`,
             without which its tasks can't be run, such as a file of the user's (they are in no suite); :data:`DETAIL`,
             which adds the full breakdown of the scores to a run's own table; :data:`DATA`, which replaces the pinned
@@ -238,7 +237,6 @@ class Benchmark(ABC):
     leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
     knowledge: tuple[str, float] | None = None
-    renamed: Mapping[str, str] = {}
     options: Mapping[str, str] = {}
     place: int = 100
     standard: Sequence[str] = ()

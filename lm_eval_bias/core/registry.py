@@ -98,20 +98,6 @@ def get(name: str) -> Benchmark:
     return by_name()[name]
 
 
-def current_name(name: str, score: str) -> str:
-    """What a benchmark calls a score now, given its name in a file or question that may be older."""
-    for old, new in by_name()[name].renamed.items() if name in by_name() else ():
-        score = score.replace(old, new)
-    return score
-
-
-def older_name(name: str, score: str) -> str:
-    """What a benchmark called a score before; its name of now, if it had no other."""
-    for old, new in by_name()[name].renamed.items() if name in by_name() else ():
-        score = score.replace(new, old)
-    return score
-
-
 def main_names(task: TaskRun) -> list[str]:
     """A task's main scores, as far as it has them; all where its benchmark names none."""
     benchmark = by_name().get(task.benchmark)

@@ -59,7 +59,7 @@ class TaskRun:
     """One task of a run.
 
     Attributes:
-        task: Task name, perhaps with a remark in brackets.
+        task: Task name.
         benchmark: Name of its benchmark or variant.
         language: ISO 639-1 code.
         version: Of the task.
@@ -68,7 +68,6 @@ class TaskRun:
         metadata: The task's options and what its hooks told about the run.
         scores: By name, in the benchmark's order.
         samples: The sample log, where it lies beside the result.
-        extra: What else a run file tells (wall time, batch size, ...).
         usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
     """
 
@@ -81,17 +80,11 @@ class TaskRun:
     metadata: Mapping[str, Any]
     scores: Mapping[str, Value]
     samples: Path | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
     usual_repeats: int | None = None
 
     @property
-    def base(self) -> str:
-        """The task's name without the remark."""
-        return self.task.partition(" ")[0]
-
-    @property
     def inputs(self) -> Mapping[str, Any]:
-        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`); empty in older files."""
+        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`)."""
         return self.metadata.get("inputs") or {}
 
     @property
@@ -110,11 +103,6 @@ class TaskRun:
         """
         sampled, usual = self.fewer_samples or (1, 1)
         return min(1.0, self.documents / self.items) * sampled / usual if self.items else math.nan
-
-    @property
-    def remark(self) -> str:
-        """The remark, brackets included; empty where there is none."""
-        return self.task.partition(" ")[2]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from lm_eval_bias.runs.settings import ChangedOption
 
 
 def _fits(task: TaskRun, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(task.task, pattern) or fnmatch.fnmatchcase(task.base, pattern)
+    return fnmatch.fnmatchcase(task.task, pattern)
 
 
 def patterns(bound: Bound) -> tuple[str, ...]:
@@ -38,8 +38,7 @@ def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
 def scores(task: TaskRun, bound: Bound) -> Iterator[Value]:
     """The scores of a task that a bound is about."""
     for name, value in task.scores.items():
-        names = name, registry.older_name(task.benchmark, name)
-        if any(fnmatch.fnmatchcase(one, bound.score) for one in names):
+        if fnmatch.fnmatchcase(name, bound.score):
             yield value
 
 
@@ -74,7 +73,7 @@ def refuse_unknown(policy: Policy, runs: Sequence[Run]) -> None:
         own = set(benchmarks.values())
         names = {score.name for benchmark in own for score in registry.get(benchmark).scores([])}
         names |= {name for task in task_runs if task.task in benchmarks for name in task.scores}
-        if not _exists(bound.score, names | {registry.older_name(one, name) for one in own for name in names}):
+        if not _exists(bound.score, names):
             hint = did_you_mean(bound.score, names)
             raise BiasError(f"{bound.place}: {bound.task} has no score {bound.score!r}.{hint}")
 

@@ -259,9 +259,9 @@ def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
         return "A file of the user’s: its name is in the command that repeats the run"
     if not registry.is_own(benchmark):
         return f"Comes with {registry.distribution(benchmark.name) or 'another package'}"
-    entries = [catalog.entries().get(item.task.base) for item in items]
+    entries = [catalog.entries().get(item.task.task) for item in items]
     if all(entry is not None and entry.path is None for entry in entries):
         return "Downloaded by the harness; not pinned here"
-    pinned = _data_of({item.task.base for item in items})
+    pinned = _data_of({item.task.task for item in items})
     lines = "; ".join(pinned) or "The paper’s tables, in the package; nothing is downloaded"
     return f"{lines} (as lm-eval-bias {__version__} pins it)"

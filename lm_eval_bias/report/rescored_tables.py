@@ -94,7 +94,7 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
         headings.append(f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})")
     # no sentence speaks of a part of a task
-    whole = [task for task in tasks if (entry := catalog.entries().get(task.base)) and entry.kind == "task"]
+    whole = [task for task in tasks if (entry := catalog.entries().get(task.task)) and entry.kind == "task"]
     words = sentences.describe(whole, beside_tables=table != "all")
     blocks = ["\n".join(headings), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
     if table == "main":

@@ -1,1 +1,1 @@
-"""Runs that were made: harness result folders and this package's own run files, read as one kind of thing."""
+"""Runs that were made: the harness's result files with their sample logs."""

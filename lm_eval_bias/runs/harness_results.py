@@ -93,7 +93,7 @@ def matches(path: Path) -> bool:
 def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
     """A score from its numbers and its described meaning (``range``, ``neutral``, ``dof``, ...).
 
-    An error of 0, which older versions and benchmarks of one's own may write, is no certainty: the score has none then,
+    An error of 0, which benchmarks of one's own may write, is no certainty: the score has none then,
     and no interval but one that was computed otherwise.
     """
     low, high = meaning.get("range") or (None, None)
@@ -139,12 +139,6 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
         for key, name, label in keys
         if not name.endswith("_stderr")
     }
-
-
-def in_current_names(benchmark: str, scores: Mapping[str, Value]) -> dict[str, Value]:
-    """The same scores by what a benchmark calls them now."""
-    named = {registry.current_name(benchmark, name): value for name, value in scores.items()}
-    return {name: replace(value, name=name) for name, value in named.items()}
 
 
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Value]:
@@ -212,9 +206,7 @@ def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskR
         items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
         metadata=metadata,
         scores=(
-            _from_samples(described.benchmark, samples)
-            if described
-            else in_current_names(benchmark, _scores(content["results"][task], config))
+            _from_samples(described.benchmark, samples) if described else _scores(content["results"][task], config)
         ),
         samples=samples if samples.is_file() else None,
         usual_repeats=catalog.usual_repeats(task),

@@ -22,7 +22,7 @@ _HEADINGS = {"changed_options": SETTING, "own_data": SETTING, "provenance": SETT
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0
 _WIDE = 0.5
-# what a run file should say, and how that is called
+# what a result file should say, and how that is called
 _EXPECTED = {
     "date": "date",
     "lm-eval-bias": "version of lm-eval-bias",

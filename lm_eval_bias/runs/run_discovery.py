@@ -12,7 +12,7 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_json, under
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.runs import harness_results, run_file, sample_logs, soundness
+from lm_eval_bias.runs import harness_results, sample_logs, soundness
 
 # what changes numbers; the number of items (limit) is told by each task
 SAME = (
@@ -121,13 +121,9 @@ def run_of(path: Path) -> Run | None:
     Raises:
         BiasError: It can't be read, or holds numbers that can't be.
     """
-    content = read_json(path)
-    if run_file.matches(content):
-        run = run_file.read(path, content)
-    elif harness_results.matches(path):
-        run = harness_results.read(path, content)
-    else:
+    if not harness_results.matches(path):
         return None
+    run = harness_results.read(path, read_json(path))
     soundness.check(run)
     return run
 
@@ -157,7 +153,7 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
                 Problem(path, f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)")
             )
     if not runs and not problems and not is_read:
-        problems.append(Problem(folder, "holds no run (no results_*.json, no run file)"))
+        problems.append(Problem(folder, "holds no run (no results_*.json)"))
     return runs, problems
 
 
@@ -171,17 +167,16 @@ def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     except BiasError as error:
         raise BiasError(f"{path}: {error}") from error
     if run is None:
-        raise BiasError(f"{path}: neither the results of a harness run (results_*.json) nor a run file of this package")
+        raise BiasError(f"{path}: not the results of a run (results_*.json)")
     return [run], []
 
 
 def _copied(run: Run, known: dict[tuple[str, str], list[Run]]) -> Run | None:
-    """The known run that a run is a copy of: of the same model, time and scores; without a time, it says the same."""
+    """Return the earlier run that this one duplicates: same model, scores and start time."""
     scores = {name: [(v.name, v.value, v.stderr) for v in task.scores.values()] for name, task in run.tasks.items()}
     alike = known.setdefault((run.name, repr(sorted(scores.items()))), [])  # as text, in which nan is like nan
     for first in alike:
-        timed = first.began is not None and run.began is not None
-        if first.began == run.began if timed else run_file.as_data(first) == run_file.as_data(run):
+        if first.began == run.began:
             return first
     alike.append(run)
     return None
@@ -191,7 +186,7 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run],
     """All runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
-        paths: Folders (searched to any depth), the harness's ``results_*.json``, or run files of this package.
+        paths: Folders (searched to any depth), or the harness's ``results_*.json``.
         by_task: Whether they are for tables by task: files under several of the paths may then be one run, as those
             under one path are, and runs with other tasks may have the same name.
 

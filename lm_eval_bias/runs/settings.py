@@ -78,7 +78,7 @@ def option_text(task: TaskRun, option: str) -> str:
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """The settings, by option, that make other numbers of the same answers or ask something else."""
-    defaults, entry = _default_metadata(task.base), catalog.entries().get(task.base)
+    defaults, entry = _default_metadata(task.task), catalog.entries().get(task.task)
     benchmark = registry.get(task.benchmark)
     if entry is not None:
         defaults = {"repeats": entry.repeats, **defaults}
@@ -145,7 +145,7 @@ def describe(run: Run, task: TaskRun) -> str:
 
 def old_version(task: TaskRun) -> str:
     """In which version a task was run if that isn't the current one, in words; empty where it is or isn't known."""
-    current = _default_metadata(task.base).get("version")
+    current = _default_metadata(task.task).get("version")
     is_current = current is None or same_version(task.version, current)
     return "" if is_current else f"task version {task.version}, now {current}"
 
@@ -160,7 +160,7 @@ def same_version(version: str, current: Any) -> bool:
 
 def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     """Everything in which a task of a run isn't the task as its benchmark defines it."""
-    entry = catalog.entries().get(task.base)
+    entry = catalog.entries().get(task.task)
     for name, value in choices(run, task).items():
         used = task.metadata.get("classifier_used") if name == "classifier" else None
         default = used.get("is_default", task.metadata.get("classifier") is None) if used else False
@@ -190,7 +190,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     if there != here and task.metadata.get("distribution") == registry.distribution(task.benchmark):
         yield ChangedOption("package_data", there[:12], "the benchmark's own files differ from those here")
     if items := part(task):
-        limit = run.provenance.get("limit") or task.extra.get("limit")
+        limit = run.provenance.get("limit")
         suite = task.metadata.get("suite")
         if limit:
             yield ChangedOption("limit", str(int(limit) if limit == int(limit) else limit), items)

@@ -79,7 +79,6 @@ class BBQ(Benchmark):
     title = "BBQ"
     place = 50
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
-    renamed = {"accuracy_amb": "acc_amb", "accuracy_disamb": "acc_disamb"}  # as the harness calls them
     leanings = bias_leanings("s_amb", "s_dis")
     unanswered = "unanswered"
     # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices

@@ -47,12 +47,6 @@ class EsBBQ(BBQLike):
     title = "EsBBQ and CaBBQ"
     place = 3
     main = tuple(f"{score}_three" for score in BBQLike.main)
-    renamed = {  # as the harness calls them
-        "acc_ambig": "acc_amb",
-        "acc_disambig": "acc_disamb",
-        "bias_score_ambig": "diff_bias_amb",
-        "bias_score_disambig": "diff_bias_disamb",
-    }
     leanings = bias_leanings(*main[2:])
     knowledge = ("acc_disamb_three", 1 / 3)
     paper = "ES_BBQ"

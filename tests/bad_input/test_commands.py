@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from tests.support.commands import disk, refused
-from tests.support.made_runs import run_file
+from tests.support.made_runs import run_of, write
 
 PATHS = {
     "missing": lambda path: None,
@@ -52,14 +51,20 @@ COMMANDS = {
 def place(tmp_path, tiny_mirror):
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
-    (tmp_path / "run.json").write_text(json.dumps(run_file(tasks=("stereoset_en",))))
+    write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
     (tmp_path / "policy.yaml").write_text("bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
     (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
     return tmp_path
 
 
 def filled(place, arguments, path):
-    names = {"OUT": "out", "POLICY": "policy.yaml", "RUN": "run.json", "TEXTS": "texts.txt", "SECOND": "second.json"}
+    names = {
+        "OUT": "out",
+        "POLICY": "policy.yaml",
+        "RUN": "results_run.json",
+        "TEXTS": "texts.txt",
+        "SECOND": "results_second.json",
+    }
     files = {name: str(place / file) for name, file in names.items()} | {"LOGS": str(place / "logs"), "PATH": path}
     return [next((part.replace(k, v) for k, v in files.items() if k in part), part) for part in arguments]
 
@@ -82,7 +87,7 @@ def test_paths_that_cannot_be_read(name, place):
 @pytest.fixture
 def inputs(place, small_run, monkeypatch):
     shutil.copytree(small_run, place / "logs")
-    (place / "second.json").write_text(json.dumps(run_file(tasks=("stereoset_en",), shift=1)))
+    write(place / "second.json", run_of(tasks=("stereoset_en",), shift=1))
     monkeypatch.chdir(place / "out")
     return place
 

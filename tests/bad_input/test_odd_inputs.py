@@ -7,8 +7,9 @@ import shutil
 
 import pytest
 
+from tests.support import made_runs
 from tests.support.commands import command, refused
-from tests.support.made_runs import edited, run_file
+from tests.support.made_runs import edited, run_of
 
 WOMAN, MAN = "Die Frau galt als klug.", "Der Mann galt als klug."
 GOOD = {"text": WOMAN, "gender": "f", "regard": 2}
@@ -72,7 +73,7 @@ def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror
     outcome = command("run", "--config", config, "--metadata", f"items={items}", "--samples", samples)
     assert outcome.status == 0, outcome
     assert outcome.out.count("\noccugender_implicit  ") == 1  # a row of the table
-    run = write(tmp_path, "run.json", json.dumps(run_file(tasks=("stereoset_en",))))
+    run = made_runs.write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
     policy = windows("p.yaml", "bounds:", "- {task: stereoset_en, score: ss, max: 60}")
     assert command("check", run, "--policy", policy).status in (0, 1)
 

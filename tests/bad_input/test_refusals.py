@@ -12,7 +12,7 @@ import yaml
 
 from tests.support.commands import refused
 from tests.support.made_mirror import make_tiny_mirror
-from tests.support.made_runs import run_file
+from tests.support.made_runs import run_of, write
 
 INSIDES = (
     "object at 0x", "<function", "functools", "__init__", "Traceback", "Error:", "Error(", "NoneType", "namedtuple",
@@ -73,7 +73,8 @@ def folder(tmp_path_factory, small_run):
     for name in ("EMPTY", "OUT"):
         (tmp_path / name).mkdir()
     shutil.copytree(small_run, tmp_path / "LOGS")
-    run = json.dumps(run_file(tasks=("stereoset_en",)))
+    for name in ("RUN", "SECOND"):
+        write(tmp_path / f"{name}.json", run_of(tasks=("stereoset_en",)))
     configs = {name: {"tasks": ["occugender"], "model": "bias-chance", **content} for name, content in CONFIGS.items()}
     files = {
         "FILE": "x\n",
@@ -82,8 +83,6 @@ def folder(tmp_path_factory, small_run):
         "BINARY.json": BINARY,
         "TEXTS.txt": "Die Frau lacht.\n",
         "TABLE.csv": "text,gender\nDie Frau lacht.,female\n",
-        "RUN.json": run,
-        "SECOND.json": run,
         "SET.json": json.dumps({"language": "it", "data": {"intrasentence": [ITEM]}}),
         "CONFIG/list.yaml": "- a\n",
         **{f"CONFIG/{name}.yaml": yaml.safe_dump(content) for name, content in configs.items()},
@@ -106,7 +105,8 @@ def place(folder, monkeypatch):
     return folder
 
 
-FILES = {"TEXTS": "TEXTS.txt", "TABLE": "TABLE.csv", "SET": "SET.json", "SECOND": "SECOND.json", "RUN": "RUN.json"}
+FILES = {"TEXTS": "TEXTS.txt", "TABLE": "TABLE.csv", "SET": "SET.json", "SECOND": "results_SECOND.json"}
+FILES["RUN"] = "results_RUN.json"
 
 
 def words(line):

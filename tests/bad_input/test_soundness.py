@@ -12,7 +12,7 @@ import pytest
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery
 from tests.support.commands import command, refused
-from tests.support.made_runs import edited, harness_folder, run_file, write
+from tests.support.made_runs import edited, harness_folder, run_of, write
 
 TASK, SCORE = "occugender_explicit", "stereotype_gap"
 POLICY = f"bounds:\n  - {{task: {TASK}, score: {SCORE}, max: 0.99, on: point}}\n"
@@ -84,8 +84,8 @@ def test_what_can_be_is_read(results, change):
     # of words of several tokens, each unmasked one by one: probabilities of several distributions may exceed 1
     (TASK, "coverage", {"value": 1.2, "interval": [1.1, 1.0]}),
 ])  # fmt: skip
-def test_a_run_file_is_held_to_the_same(task, score, cell, tmp_path):
-    content = run_file(tasks=[task])
+def test_ranges_hold_for_every_benchmark(task, score, cell, tmp_path):
+    content = run_of(tasks=[task])
     content["tasks"][task]["scores"][score] |= cell
     assert run_discovery.read([write(tmp_path / "good.json", content)])
     content["tasks"][task]["scores"][score]["value"] = 777.0

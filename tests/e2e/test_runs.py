@@ -12,7 +12,8 @@ import torch
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.runs import run_discovery, run_file
+from lm_eval_bias.report import run_reports
+from lm_eval_bias.runs import run_discovery
 from tests.support import tiny
 from tests.support.run_scores import assert_rescored_equals, logs_of, numbers, rescored, results_of, run, same
 
@@ -33,7 +34,7 @@ def read(folder):
     """Its result file, and what that says of the run in the harness's form and in ours."""
     (run,), problems = run_discovery.read([folder])
     assert not problems
-    return next(folder.rglob("results_*.json")), results_of(folder), run_file.as_data(run)
+    return next(folder.rglob("results_*.json")), results_of(folder), run_reports.as_data(run)
 
 
 def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(run_folder, tmp_path, capsys):

@@ -74,7 +74,7 @@ def test_the_harness_s_numbers_to_the_last_digit(runs, rescored):
         (read,), _ = run_discovery.read([folder])
         assert set(found) == set(numbers) == {task for tasks, _ in FAMILIES.values() for task in tasks}
         for task, own in numbers.items():
-            named = {registry.current_name(found[task]["benchmark"], name): value for name, value in own.items()}
+            named = {harness_runs.called(name): value for name, value in own.items()}
             scores = found[task]["scores"]
             assert scores.keys() & named.keys()
             for name, value in named.items():

@@ -5,6 +5,8 @@ import io
 import json
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.report import run_reports
+from lm_eval_bias.runs import run_discovery
 from tests.support.boards import TASK, run_data, task, value
 from tests.support.made_runs import HOSTILE, write
 from tests.support.pages import OF_BOARDS, check_closed
@@ -37,7 +39,8 @@ def test_csv_json_and_page_say_the_same_as_the_files(said):
         cell = cells[line["task"], line["kind"], line["model"], line["score"]]
         assert (float(line["value"]) if line["value"] else None) == cell["value"]
         assert (float(line["interval_high"]) if line["interval_high"] else None) == (cell["interval"] or [0, None])[1]
-    source = json.loads((RESULTS / "runs" / "smollm2-135m-instruct.json").read_text(encoding="utf-8"))
+    (path,) = (RESULTS / "runs" / "smollm2-135m-instruct").iterdir()
+    source = run_reports.as_data(run_discovery.run_of(path))
     (row,) = next(one["rows"] for one in boards if one["task"] == TASK)
     for name, cell in row["scores"].items():
         given = source["tasks"][TASK]["scores"][name]
@@ -46,7 +49,7 @@ def test_csv_json_and_page_say_the_same_as_the_files(said):
 
 def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
     write(tmp_path / "a" / "good.json", run_data("good model"))
-    (tmp_path / "a" / "empty.json").write_text("")
+    (tmp_path / "a" / "results_empty.json").write_text("")
     write(tmp_path / "nothing" / "notes.json", {"a": 1})  # where there is nothing else, the folder is named
     for form in ("html", "md"):
         assert main(["leaderboard", str(tmp_path / "a"), str(tmp_path / "nothing"), "--format", form]) == 0
@@ -59,8 +62,7 @@ def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
 def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
     for i, name in enumerate(NAMES):
         data = run_data(name, acc_amb={"note": name}, metadata={"wording": name})
-        data["command"] = name
-        data["provenance"] |= {"dtype": name, "date": name}
+        data["provenance"] |= {"dtype": name, "model": name}
         write(tmp_path / f"run{i}.json", data)
     made = check_closed(said("leaderboard", tmp_path, "--format", "html"), OF_BOARDS)
     shown = {" ".join(name.replace("\x1b", "\ufffd").split()) for name in NAMES}

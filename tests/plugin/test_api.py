@@ -16,7 +16,7 @@ import pytest
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from tests.support.made_runs import harness_folder, run_file, write
+from tests.support.made_runs import harness_folder, run_of, write
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
@@ -61,15 +61,18 @@ def test_the_interface():
 
 def test_runs(tmp_path):
     for shift, name in enumerate("ab"):
-        write(tmp_path / name / "run.json", run_file(tasks=["regard_en"], shift=shift))
-    write(tmp_path / "b" / "copy.json", run_file(tasks=["regard_en"], shift=1))  # is no warning
+        write(tmp_path / name / "run.json", run_of(tasks=["regard_en"], shift=shift))
+    write(tmp_path / "b" / "copy.json", run_of(tasks=["regard_en"], shift=1))  # is no warning
     broken = tmp_path / "b" / "results_2026-01-02T03-04-05.678901.json"
     broken.write_text("{")
     with pytest.warns(UserWarning, match=broken.name) as warned:
         runs = leb.load(tmp_path)
     assert [warning.filename for warning in warned] == [__file__]
     assert [run.name for run in runs] == ["tiny (a)", "tiny (b)"]
-    assert {problem.path.name: problem.is_copy for problem in runs.problems} == {"run.json": True, broken.name: False}
+    assert {problem.path.name: problem.is_copy for problem in runs.problems} == {
+        "results_run.json": True,
+        broken.name: False,
+    }
     assert runs["tiny (b)"] is runs[1] is runs[-1] is runs.runs[1]
     assert runs[:1] == leb.Runs(runs.runs[:1], runs.problems, (tmp_path,))
     with pytest.raises(leb.BiasError, match="'tiny'"):
@@ -78,19 +81,19 @@ def test_runs(tmp_path):
         runs.problems = ()
     assert leb.scores(runs[1]).equals(leb.scores([runs[1]]))
     with pytest.raises(leb.BiasError, match="'tiny'"):
-        leb.scores([*leb.load(tmp_path / "a" / "run.json"), *leb.load(tmp_path / "b" / "run.json")])
+        leb.scores([*leb.load(tmp_path / "a" / "results_run.json"), *leb.load(tmp_path / "b" / "results_run.json")])
 
 
 def with_gaps():
     """A run with a score without a value, and one without an interval."""
-    content = run_file(tasks=["gg_bbq_names", "stereoset_en"])
+    content = run_of(tasks=["gg_bbq_names", "stereoset_en"])
     cells = content["tasks"]["stereoset_en"]["scores"]
     cells["ss"] |= {"value": None, "stderr": None, "interval": None, "note": "nothing could be told"}
     cells["icat"] |= {"stderr": None, "interval": None, "dof": None}
     return content
 
 
-@pytest.mark.parametrize("content", [run_file(), with_gaps()])
+@pytest.mark.parametrize("content", [run_of(), with_gaps()])
 def test_scores_are_those_of_the_report(content, tmp_path, said):
     path = write(tmp_path / "run.json", content)
     frame = leb.scores(leb.load(path))
@@ -196,7 +199,7 @@ def test_results_in_memory_are_read_like_files(tmp_path, tiny_mirror):
     registration.register()
     tasks = TaskManager(include_path=str(tasks_path()), include_defaults=False)
     results = simple_evaluate(model="bias-chance", tasks=["occugender_implicit"], task_manager=tasks, limit=80)
-    runs = leb.load(results, write(tmp_path / "other.json", run_file("other", ["occugender_implicit"])))
+    runs = leb.load(results, write(tmp_path / "other.json", run_of("other", ["occugender_implicit"])))
     assert [run.name for run in runs] == ["bias-chance", "other"]
     gap = leb.scores(runs[:1]).set_index("score").value["stereotype_gap"]
     assert gap == results["results"]["occugender_implicit"]["stereotype_gap,none"]

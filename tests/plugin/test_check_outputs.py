@@ -11,7 +11,7 @@ from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import policy_outputs
-from tests.support.made_runs import run_file, write
+from tests.support.made_runs import run_of, write
 
 POLICY = """description: two bounds
 allow: [inputs, version, chance_level]
@@ -24,7 +24,7 @@ bounds:
 @pytest.fixture
 def given_files(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
-    return write(tmp_path / "run.json", run_file(tasks=["stereoset_en"])), str(tmp_path / "policy.yaml")
+    return write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])), str(tmp_path / "policy.yaml")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_what_is_violated_in_every_form(given_files, files, tmp_path, said):
 def test_a_run_that_cannot_be_read_is_an_error_everywhere(given_files, files, tmp_path, said):
     (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
     folder = tmp_path / "runs"
-    write(folder / "run.json", run_file(tasks=["stereoset_en"]))
+    write(folder / "run.json", run_of(tasks=["stereoset_en"]))
     (folder / "results_2026-01-02T03-04-05.678901.json").write_text("{")
     out = said("check", folder, "--policy", given_files[1], *files, status=1)
     root = ElementTree.parse(tmp_path / "j.xml").getroot()

@@ -9,7 +9,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.gate import policy_file, verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from tests.support.made_runs import run_file, write
+from tests.support.made_runs import run_of, write
 
 BOUND = "bounds: [{task: a, score: b, max: 1}]\n"
 GATE = "bounds: [{{task: stereoset_en, score: ss, max: {}}}]\n"
@@ -90,8 +90,8 @@ def test_the_example_is_a_policy_whose_names_exist(read, capsys):
 
 
 def test_exit_status_and_json(policy, said, tmp_path):
-    run = write(tmp_path / "run.json", run_file(tasks=["stereoset_en"]))
-    ss = run_file(tasks=["stereoset_en"])["tasks"]["stereoset_en"]["scores"]["ss"]
+    run = write(tmp_path / "run.json", run_of(tasks=["stereoset_en"]))
+    ss = run_of(tasks=["stereoset_en"])["tasks"]["stereoset_en"]["scores"]["ss"]
     allowed = "allow: [inputs, version, chance_level]\n"
     said("check", run, "--policy", policy(allowed + GATE.format(ss["interval"][1])))
     text = f"{allowed}bounds: [{{task: stereoset_en, score: ss, max: 1}}, {{task: stereoset_de, score: ss, max: 57}}]\n"

@@ -40,22 +40,21 @@ def run(*tasks, **provenance):
     return Run("model", Path("run.json"), provenance, "", {one.task: one for one in tasks})
 
 
-LIGHT = "occugender_implicit (light)"  # a remark makes no other task
 BOTH = run(
     bare(ASKED, "stereotype_gap", "male"),
-    bare(LIGHT, "stereotype_gap"),
+    bare(SECOND, "stereotype_gap"),
     bare("stereoset_en", "ss", "lms", benchmark="stereoset"),
 )
 OWN = bare("my_set", "my_score", "all/chi2", benchmark="stereoset")
 
 
 @pytest.mark.parametrize(("name", "score", "tasks", "missing"), [
-    (SECOND, "stereotype_gap", [LIGHT], []),
-    ("occugender_*", "male", [ASKED, LIGHT], []),  # a pattern means any of its tasks
-    ("occugender_*", "diverse", [ASKED, LIGHT], [f"{ASKED}, {LIGHT}"]),
+    (SECOND, "stereotype_gap", [SECOND], []),
+    ("occugender_*", "male", [ASKED, SECOND], []),  # a pattern means any of its tasks
+    ("occugender_*", "diverse", [ASKED, SECOND], [f"{ASKED}, {SECOND}"]),
     ("OCCUGENDER_explicit", "male", [], ["OCCUGENDER_explicit"]),  # names have a case
-    ("occugender", "stereotype_gap", [ASKED, LIGHT], []),
-    ("occugender", "male", [ASKED, LIGHT], [LIGHT]),  # a group means each of its tasks
+    ("occugender", "stereotype_gap", [ASKED, SECOND], []),
+    ("occugender", "male", [ASKED, SECOND], [SECOND]),  # a group means each of its tasks
     ("stereoset_en", "SS", ["stereoset_en"], ["stereoset_en"]),
     ("regard_*", "gap", [], ["regard_*"]),
 ])  # fmt: skip
@@ -144,7 +143,7 @@ def test_bounds_that_could_never_be_violated_or_never_be_met_are_refused():
 
 
 def checked(*tasks, provenance=None, bounds=None, **options):
-    about = bounds or [Bound(one.base, "acc_amb", low=0.1, high=0.9) for one in tasks]
+    about = bounds or [Bound(one.task, "acc_amb", low=0.1, high=0.9) for one in tasks]
     return verdict.check(run(*tasks, **(provenance or {})), Policy(tuple(about), **options))
 
 

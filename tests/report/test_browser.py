@@ -6,7 +6,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from tests.support.chromium import OVERFLOW, UNFOLD, check_page
-from tests.support.made_runs import harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import harness_folder, hostile_run, run_of, write
 from tests.support.pages import made
 from tests.support.places import ROOT
 
@@ -17,10 +17,10 @@ LONG = "an-organisation/a-model-with-a-name-that-is-longer-than-any-column-is-wi
 def pages(browser, tmp_path_factory):
     """A page of every kind, most of them with long and hostile names."""
     folder, bad = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("bad")
-    long, hostile = write(folder / "b.json", run_file(LONG, shift=9)), write(bad / "h.json", hostile_file())
+    long, hostile = write(folder / "b.json", run_of(LONG, shift=9)), write(bad / "h.json", hostile_run())
     sides = (("base", 1.0), (LONG, -3.0), ("<script>alert(1)</script>", 1.001))
     runs = [harness_folder(folder / str(number), model=name, lean=lean) for number, (name, lean) in enumerate(sides)]
-    made([write(folder / "every" / "run.json", run_file())], folder / "every")
+    made([write(folder / "every" / "run.json", run_of())], folder / "every")
     made([runs[0], long], folder)
     made([hostile], bad)
     board, comparison = folder / "board.html", folder / "compare.html"

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from tests.support.made_runs import HOSTILE, harness_folder, hostile_file, run_file, write
+from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write
 from tests.support.pages import check_closed, made
 
 
 def test_several_runs_beside_each_other(tmp_path):
-    runs = [run_file("tiny", ["stereoset_de", "regard_en"]), run_file("other", ["stereoset_de", "regard_en"], shift=7)]
+    runs = [run_of("tiny", ["stereoset_de", "regard_en"]), run_of("other", ["stereoset_de", "regard_en"], shift=7)]
     found = check_closed(made([write(tmp_path / f"{run['model']}.json", run) for run in runs], tmp_path))
     (main_scores,) = (table for table in found.tables if table[0][:4] == ["Task", "Score", "tiny", "other"])
     (ss,) = (row for row in main_scores if row[1].endswith("ss"))
@@ -17,8 +17,8 @@ def test_several_runs_beside_each_other(tmp_path):
     assert {"r1t2-regard-title", "r2t2-regard-title"} <= set(found.values("id"))
 
 
-def test_hostile_file_comes_out_as_text(tmp_path):
-    said = "".join(check_closed(made([write(tmp_path / "h.json", hostile_file())], tmp_path)).text)
+def test_hostile_run_comes_out_as_text(tmp_path):
+    said = "".join(check_closed(made([write(tmp_path / "h.json", hostile_run())], tmp_path)).text)
     assert HOSTILE in said
     assert "&amp;amp;" not in said  # but the name's own
 
@@ -46,7 +46,7 @@ def test_occupations_come_from_the_sample_log_or_it_is_named(tmp_path, damage, r
 
 
 def test_regard_never_without_facets(tmp_path, said):
-    content = run_file(tasks=["regard_en", "occugender_explicit"])
+    content = run_of(tasks=["regard_en", "occugender_explicit"])
     scores = content["tasks"]["regard_en"]["scores"]
     content["tasks"]["regard_en"]["scores"] = {k: v for k, v in scores.items() if not k.startswith("sexualization")}
     for kind in ("md", "csv", "latex"):
@@ -70,7 +70,7 @@ def told(content, folder):
 
 
 def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_path):
-    content = run_file(tasks=["stereoset_en", "gg_bbq_names"])
+    content = run_of(tasks=["stereoset_en", "gg_bbq_names"])
     scores, answers = (content["tasks"][task]["scores"] for task in ("stereoset_en", "gg_bbq_names"))
     scores["lms"] |= {"value": 90.0, "interval": [88.0, 92.0]}
     scores["ss"] |= {"value": 60.0, "interval": [55.0, 65.0]}

@@ -11,7 +11,6 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.score import Estimate
-from lm_eval_bias.runs import run_file
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
 from tests.support.made_runs import edited, write
@@ -109,7 +108,6 @@ DAMAGED = {
     "results_1.json": ("", "truncated or damaged"),
     "results_2.json": ('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}', "mmlu"),
     "results_4.json": ('{"results": 3}', "not the results of a harness run"),
-    "run.json": ('{"model": "x", "tasks": {}}', "not a valid run file"),
     f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl": ("{}\n", "the run is unfinished"),
 }
 
@@ -126,22 +124,8 @@ def test_damaged_files_are_named_and_the_rest_is_read(folder):
         assert DAMAGED[problem.path.name][1] in problem.reason
 
 
-def test_a_run_file_tells_the_same(folder):
-    run = read([folder / "two"])[0][0]
-    data = run_file.as_data(run)
-    run_file.check(data)
-    (made := folder / "made.json").write_text(json.dumps(data), encoding="utf-8")
-    again = read([made])[0][0]
-    assert run_file.as_data(again) == data
-    assert (again.name, again.command) == (run.name, run.command)
-    _, (problem,) = read([folder / "two", made])  # of the same run
-    assert (problem.path, problem.is_copy) == (made, True)
-    made.write_text(made.read_text().replace('"seed=5"', '"seed=6"'))
-    assert len(read([folder / "two", made])[0]) == 2
-
-
 def add(folder, name, tasks, shift=0, **provenance):
-    content = made_runs.run_file(tasks=tasks, shift=shift)
+    content = made_runs.run_of(tasks=tasks, shift=shift)
     content["provenance"] |= provenance
     return write(folder / name / "run.json", content)
 
@@ -161,12 +145,18 @@ def test_what_changes_numbers_keeps_runs_apart(fact, value, tmp_path):
     assert names(tmp_path, by_task=True) == ["tiny", "tiny"]  # no table has both
 
 
+def trained_on(digest):
+    """What a run of ``lm-eval-bias run`` says of a checkpoint's files."""
+    told = {"machine": {"threads": 1}, "packages": {}, "tasks": {}, "model": {"pretrained files": {"a": digest}}}
+    return {"provenance": told}
+
+
 def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_path):
-    add(tmp_path, "a", ["stereoset_en"], model_files="0123456789abcdef", torch="2.13.0")
+    add(tmp_path, "a", ["stereoset_en"], torch="2.13.0", more=trained_on("0123456789abcdef"))
     # of another build, and a run of the harness's own command, of which the files are not known
-    add(tmp_path, "b", ["stereoset_de"], torch="2.13.0+cpu", batch_size="16", date="2026-02-03")
+    add(tmp_path, "b", ["stereoset_de"], torch="2.13.0+cpu")
     assert names(tmp_path) == ["tiny"]
-    add(tmp_path, "c", ["regard_en"], model_files="fedcba9876543210", torch="2.13.0")
+    add(tmp_path, "c", ["regard_en"], torch="2.13.0", more=trained_on("fedcba9876543210"))
     (first, other) = read([tmp_path])[0]
     assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
     assert "model files" in other.differs

@@ -3,14 +3,14 @@
 import pytest
 
 from lm_eval_bias.runs import remarks, run_discovery
-from tests.support.made_runs import run_file, write
+from tests.support.made_runs import run_of, write
 
 STEREOSET, GG_BBQ, REGARD = "stereoset_en", "gg_bbq_group_terms", "regard_en"
 
 
 def found(folder, task, fields=(), scores=(), **provenance):
     """A run with one task that was changed, and the kinds of what there is to know of it."""
-    content = run_file(tasks=[task])
+    content = run_of(tasks=[task])
     content["provenance"] |= provenance
     content["tasks"][task] |= dict(fields)
     for name, change in dict(scores).items():

@@ -147,7 +147,6 @@ def classifier(name, **more):
 IN_WORDS = {"task", "version", "chat_template", "inputs", "package_data", "dataset", *settings.PART}
 CASES = [
     ({}, {}),
-    ({"task": f"{GG_BBQ} (bfloat16)"}, {}),
     ({"metadata": {"wording": 3}}, {"wording": "3"}),
     ({"metadata": {"by_value": True}}, {}),  # a breakdown adds scores and changes none
     ({"name": GENERATED, "provenance": {"gen_kwargs": {"top_p": 0.1}}}, {"gen_kwargs": "{'top_p': 0.1}"}),
@@ -180,8 +179,8 @@ CASES = [
      {"package_data": "1" * 12}),
     ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": "lm-eval-bias 0.0.1"}}, {}),
     ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
-    ({"inputs": SAMPLED, "documents": 96, "extra": {"limit": 0.1}}, {"limit": "0.1"}),
-    ({"inputs": SAMPLED, "documents": 96, "extra": {"limit": 0.1}, "provenance": {"limit": 96}}, {"limit": "96"}),
+    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 0.1}}, {"limit": "0.1"}),
+    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
     ({"inputs": SAMPLED, "documents": 96}, {"samples": "123456789abc"}),
     ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": QUICK}}, {"suite": "quick"}),
     ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": {"name": "standard"}}}, {"samples": "123456789abc"}),

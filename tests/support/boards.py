@@ -5,7 +5,7 @@ from dataclasses import replace
 from lm_eval_bias.boards import building
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.run_data import TaskRun, Value
-from tests.support.made_runs import run_file
+from tests.support.made_runs import run_of
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
@@ -14,7 +14,7 @@ DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source
 
 def run_data(model, metadata=None, **scores):
     """A file of one task; ``name=(value, stderr)`` or a mapping that updates the score's fields."""
-    made = run_file(model, [TASK])
+    made = run_of(model, [TASK])
     made["tasks"][TASK]["metadata"] |= metadata or {}
     able = {"unanswered": (0.0, None), "acc_disamb": (0.9, 0.02)}
     for name, given in {**able, **scores}.items():

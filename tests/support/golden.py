@@ -23,7 +23,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import __version__, registry
 from tests.support.made_mirror import make_tiny_mirror
-from tests.support.made_runs import DATE, harness_folder, run_file, write
+from tests.support.made_runs import DATE, harness_folder, run_of, write
 from tests.support.pages import Page
 from tests.support.places import ROOT
 from tests.support.random_records import CASES
@@ -61,7 +61,7 @@ def _in_formats(stem: str, forms: str, *command: str) -> Texts:
 
 
 def _few_scores(content: dict) -> dict:
-    """A run file with the main scores alone, and two others that lack a value and an interval."""
+    """A run with the main scores alone, and two others that lack a value and an interval."""
     for task in content["tasks"].values():
         own = registry.get(task["benchmark"])
         kept = [*own.main, *[name for name in task["scores"] if name not in own.main][:2]]
@@ -97,19 +97,19 @@ def _run() -> Texts:
 def _report() -> Texts:
     """One run of several benchmarks; one with a sample log, for its items; one with much to beware of."""
     yield from _run()
-    warned = run_file(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
+    warned = run_of(tasks=["occugender_implicit", "stereoset_tr", "regard_de"])
     write(Path("warned.json"), _few_scores(_with_warnings(warned)))
     for place, text in (
-        ("results_x.json", '{"results": {'), ("partial.json", '{"tasks": {}}'), ("unrelated.json", "[1, 2]"),
+        ("results_x.json", '{"results": {'), ("unrelated.json", "[1, 2]"),
         ("results_old.json", '{"results": {"a": {}}, "configs": {}, "config": {}}'),
         (f"samples_stereoset_en_{DATE}.jsonl", ""),
     ):  # fmt: skip
         Path("bad", place).parent.mkdir(exist_ok=True)
         Path("bad", place).write_text(text, encoding="utf-8")
     Path("empty").mkdir()
-    yield from _in_formats("warned", "html", "report", "warned.json", "bad", "empty")
-    write(Path("run.json"), _few_scores(run_file(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
-    yield from _in_formats("report", "html md csv json tex", "report", "run.json")
+    yield from _in_formats("warned", "html", "report", "results_warned.json", "bad", "empty")
+    write(Path("run.json"), _few_scores(run_of(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
+    yield from _in_formats("report", "html md csv json tex", "report", "results_run.json")
     harness_folder(Path("logged"))
     yield from _in_formats("logged", "html", "report", "logged", "--items", "2")
     yield "items.html", Path("logged-items/r1t1.html").read_text(encoding="utf-8")
@@ -119,7 +119,7 @@ def _report() -> Texts:
     yield "help.txt", _said("--help")
     Path("policy.yaml").write_text(POLICY, encoding="utf-8")
     written = ("--markdown", "gate.md", "--junit", "gate.xml", "--github")
-    yield "gate.txt", _said("check", "run.json", "--policy", "policy.yaml", *written, status=1)
+    yield "gate.txt", _said("check", "results_run.json", "--policy", "policy.yaml", *written, status=1)
     yield from _read("gate.md", "gate.xml")
 
 
@@ -133,7 +133,7 @@ def _comparison() -> Texts:
 def _leaderboard() -> Texts:
     """Three runs beside a paper's models."""
     for number, name in enumerate(("first", "second", "third")):
-        content = run_file(name, ["occugender_explicit", "gg_bbq_names"], shift=11 * number)
+        content = run_of(name, ["occugender_explicit", "gg_bbq_names"], shift=11 * number)
         write(Path("runs") / f"{name}.json", _few_scores(content))
     yield from _in_formats("board", "html txt md csv json", "leaderboard", "runs")
 

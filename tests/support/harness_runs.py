@@ -13,6 +13,15 @@ from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.models.chance import ChanceLM
 
+CALLED = {
+    "acc_ambig": "acc_amb",
+    "acc_disambig": "acc_disamb",
+    "bias_score_ambig": "diff_bias_amb",
+    "bias_score_disambig": "diff_bias_disamb",
+    "accuracy_amb": "acc_amb",
+    "accuracy_disamb": "acc_disamb",
+}
+
 TASKS = Path(lm_eval.tasks.__file__).parent
 
 
@@ -88,3 +97,10 @@ def run(folder: Path, tasks, model=None):
 def harness_module(family):
     """The module with the functions of a task of the harness."""
     return importlib.import_module(f"lm_eval.tasks.{family}.utils")
+
+
+def called(name):
+    """What a score of the harness's BBQ, EsBBQ and CaBBQ is called here."""
+    for theirs, ours in CALLED.items():
+        name = name.replace(theirs, ours)
+    return name

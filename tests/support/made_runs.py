@@ -1,4 +1,4 @@
-"""Runs of every benchmark made up from nothing, in the harness's form and in this package's."""
+"""Runs of every benchmark made up from nothing, in the harness's form."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.runs.harness_results import SEEDS
 from lm_eval_bias.tasks.occugender import hooks
 
 DATE = "2026-01-02T03-04-05.678901"
@@ -45,11 +46,11 @@ def made_up(score, number: int) -> dict:
     return {"value": value, "stderr": stderr, "interval": ends, "dof": 20.0, "note": "", **told}
 
 
-def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
-    """A run in this package's form."""
+def run_of(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
+    """A run as tests change it: its tasks with their scores. ``write`` gives it the harness's form."""
     made = {}
     for task in tasks:
-        entry = catalog.entries()[task.partition(" ")[0]]
+        entry = catalog.entries()[task]
         scores = registry.get(entry.benchmark).scores(DOCS[entry.benchmark])
         metadata = {"classifier_used": CLASSIFIER} if entry.benchmark == "regard" else {}
         made[task] = {
@@ -61,15 +62,49 @@ def run_file(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
             "metadata": metadata,
             "scores": {score.name: made_up(score, number + shift) for number, score in enumerate(scores)},
         }
-    provenance = {
-        "date": "2026-01-02", "lm-eval-bias": "0.1.0", "lm_eval": "0.4.13", "transformers": "5.0", "torch": "2.9",
-        "model": "hf", "model_args": "pretrained=tiny", "dtype": "float32", "batch_size": "8", "seeds": [0, 1, 2, 3],
-    }  # fmt: skip
-    command = f"lm-eval-bias run --tasks {','.join(tasks)} --model hf"
-    return {"model": model, "command": command, "provenance": provenance, "tasks": made}
+    provenance = {"model": "hf", "dtype": "float32", "torch": "2.9", "transformers": "5.0", "seeds": [0, 1, 2, 3]}
+    return {"model": model, "provenance": provenance, "tasks": made}
+
+
+def harness_form(run: dict) -> dict:
+    """The run as the harness's result file has it."""
+    results, configs, versions, counts = {}, {}, {}, {}
+    for name, task in run["tasks"].items():
+        scores = task["scores"]
+        results[name] = {"alias": name}
+        for score, cell in scores.items():
+            results[name][f"{score},none"] = math.nan if cell["value"] is None else cell["value"]
+            results[name][f"{score}_stderr,none"] = cell["stderr"] or "N/A"
+        metadata = {"benchmark": task["benchmark"], "language": task["language"], **task["metadata"]}
+        metadata.setdefault("lm_eval_bias", "0.1.0")
+        metrics = [{"metric": score, **cell} for score, cell in scores.items()]
+        configs[name] = {"metric_list": metrics, "metadata": metadata}
+        versions[name] = task["version"]
+        counts[name] = {"original": task["items"], "effective": task["documents"]}
+    told = run["provenance"]
+    config = {"model": told["model"], "model_args": {"pretrained": run["model"]}, "batch_size": "8"}
+    config |= {"model_dtype": f"torch.{told['dtype']}", "gen_kwargs": told.get("gen_kwargs")}
+    config |= dict(zip(SEEDS, told["seeds"], strict=True))
+    return {
+        "results": results,
+        "configs": configs,
+        "versions": versions,
+        "n-samples": counts,
+        "config": config,
+        "chat_template_sha": told.get("chat_template"),
+        "system_instruction": told.get("system_instruction"),
+        "lm_eval_version": "0.4.13",
+        "transformers_version": told["transformers"],
+        "pretty_env_info": f"PyTorch version: {told['torch']}",
+        "date": 1767323045.0,
+        **told.get("more", {}),
+    }
 
 
 def write(path, content) -> str:
+    """Write a result file; a run of ``run_of`` in the harness's form, under a name like the harness's."""
+    if "tasks" in content:
+        content, path = harness_form(content), path.with_name(f"results_{path.stem}.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content), encoding="utf-8")
     return str(path)
@@ -120,16 +155,16 @@ HOSTILE = (
 )
 
 
-def hostile_file() -> dict:
-    """A run that meets the schema and tries to get out of every format."""
-    content = run_file(HOSTILE, ["occugender_explicit", "stereoset_en", "regard_en"])
-    content["command"] = f"```\n{HOSTILE}\n``` </pre></script>\n\\end{{itemize}}"
-    content["provenance"][f"=cmd()|{HOSTILE}"] = HOSTILE
+def hostile_run() -> dict:
+    """A run that tries to get out of every format."""
+    content = run_of(HOSTILE, ["occugender_explicit", "stereoset_en", "regard_en"])
+    content["provenance"]["model"] = f"```\n{HOSTILE}\n``` </pre></script>\n\\end{{itemize}}"
     content["provenance"]["dtype"] = f"\n# {HOSTILE}"
     tasks = content["tasks"]
     tasks["regard_en"]["metadata"]["classifier_used"] = {"name": HOSTILE, "warning": f"\n\n# {HOSTILE}", "labels": []}
-    tasks[f"=1+1;[{HOSTILE}"] = tasks.pop("occugender_explicit")
-    tasks[f"=1+1;[{HOSTILE}"]["language"] = HOSTILE
+    task = f"=1+1;[{HOSTILE.replace('/', '|')}"  # a part of a log's name
+    tasks[task] = tasks.pop("occugender_explicit")
+    tasks[task]["language"] = HOSTILE
     tasks["stereoset_en"]["metadata"] = {"words": HOSTILE}
     tasks["[regard_en"] = tasks.pop("regard_en")
     scores = tasks["stereoset_en"]["scores"]

@@ -35,7 +35,6 @@ class Toy(Benchmark):
     name = "toy"
     main = ("mean", "gone")
     options = ("words", "dataset", "tone")
-    renamed = {"average": "mean"}
     extensions = (
         Condition("tone", "tones", "plain", "toy_plain,toy_rude", _level),
         Condition("mood", "moods", "calm", "toy_calm", lambda task: None),

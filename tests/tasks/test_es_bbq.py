@@ -2,7 +2,6 @@
 
 import ast
 import csv
-import json
 import math
 import random
 from collections import Counter
@@ -16,7 +15,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import locate
 from lm_eval_bias.harness import internals
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks
-from tests.support import made_runs
+from tests.support import harness_runs
 
 TOTALS = {"es": 27_320, "ca": 27_344}
 TEMPLATES = {
@@ -85,7 +84,7 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
         found = {score.name: score.compute(made) for score in benchmark_.scores(made)}
         for suffix in suffixes:
             for older, value in authors_scores(theirs, three if suffix else answers).items():
-                estimate = found[registry.current_name(benchmark_.name, older) + suffix]
+                estimate = found[harness_runs.called(older) + suffix]
                 assert estimate.value == pytest.approx(value, abs=1e-12)
                 assert math.isfinite(estimate.stderr)
 
@@ -127,19 +126,3 @@ def test_whoever_always_says_the_first_option_gets_next_to_no_bias(mirror):
     first = [own.record(doc, ["A"]) for doc in docs]
     found = {score.name: score.compute(first).value for score in own.scores(docs)}
     assert max(abs(found["diff_bias_amb"]), abs(found["diff_bias_disamb"])) < 0.02
-
-
-def test_older_names_of_scores_are_read_on(tmp_path, said):
-    """In a file, in a policy on any file, and where scores are chosen."""
-    now = made_runs.run_file(tasks=["es_bbq_gender"])
-    older = made_runs.run_file("older", tasks=["es_bbq_gender"], shift=1)
-    cells = older["tasks"]["es_bbq_gender"]["scores"]
-    older["tasks"]["es_bbq_gender"]["scores"] = {registry.older_name("es_bbq", name): cells[name] for name in cells}
-    assert "bias_score_disambig_bound" in older["tasks"]["es_bbq_gender"]["scores"]
-    paths = [made_runs.write(tmp_path / f"{name}.json", run) for name, run in (("now", now), ("older", older))]
-    policy = tmp_path / "policy.yaml"
-    bound = "bounds: [{task: es_bbq_gender, score: 'bias_score_*_three', max: 0.99}]"
-    policy.write_text(f"allow: [chance_level, inputs]\nmax_unanswered_share: 1\n{bound}\n")
-    said("check", *paths, "--policy", policy)
-    chosen = ["--scores", "bias_score_disambig,acc_amb", "--unpaired", "--format", "json"]
-    assert [row["score"] for row in json.loads(said("compare", *paths, *chosen))] == ["diff_bias_disamb", "acc_amb"]
