@@ -71,8 +71,7 @@ class Regard(SampledTexts):
         Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify"),
         CLASSIFIER,
         Rewriting(
-            "regard_labels", "FILE", "regard: correct the shares for the classifier's errors, measured on this file of "
-            "labelled texts",
+            "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
             _with_labels,
         ),
     )  # fmt: skip

@@ -20,7 +20,7 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import heads, regard_corpus
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Classifier, Identity, confusion_counts, loading
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Classifier, Identity, loading
 from lm_eval_bias.tasks.regard.heads import BATCH
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
@@ -110,13 +110,13 @@ class LightClassifier:
         given = self.probabilities(row.text for row in corpus.test).argmax(axis=1)
         true = regard_corpus.labels(corpus.test)
         source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-        confusion = confusion_counts(source, true.tolist(), given.tolist(), len(REGARDS))
+        measured = Accuracy(accuracy=float((given == true).mean()), source=source)
         warning = (
             f"regard labels come from the light classifier, which is weak ({MEASURED[language]}): for trying out, "
             "not for findings"
         )
         detail = f"character TF-IDF, {len(corpus.dev)} sentences"
-        self.identity = Identity("light", detail, REGARDS, warning, confusion)
+        self.identity = Identity("light", detail, REGARDS, warning, measured)
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
         return [regard_corpus.with_subject(composed(text.strip()), self._language, "neutral") for text in texts]

@@ -5,15 +5,27 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS, Confusion
+from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 
 LABELS = (*REGARDS, OTHER)
+
+
+class Accuracy(TypedDict):
+    """How often a classifier is right.
+
+    Attributes:
+        accuracy: Share of texts to which it gives people's label, 0..1.
+        source: Which texts, for people.
+    """
+
+    accuracy: float
+    source: str
 
 
 @dataclass(frozen=True)
@@ -25,40 +37,21 @@ class Identity:
         detail: Weights, encoder, data and their hashes, for people.
         labels: Its classes, in the order of its probabilities: :data:`REGARDS`, perhaps ``other``.
         warning: What every output has to say about it; empty if nothing.
-        confusion: Its confusion counts on held-out texts, which correct shares for its errors.
+        measured: How often it is right, and on which texts that people labelled; ``None`` where that isn't known.
     """
 
     name: str
     detail: str
     labels: tuple[str, ...]
     warning: str = ""
-    confusion: Confusion | None = None
+    measured: Accuracy | None = None
 
     def as_data(self) -> dict[str, Any]:
         """Plain data for documents and JSON."""
         data: dict[str, Any] = {
             "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
         }  # fmt: skip
-        return data if self.confusion is None else {**data, "confusion": self.confusion}
-
-
-def confusion_counts(
-    source: str, true: Sequence[int], given: Sequence[int], classes: int, genders: Sequence[str] | None = None
-) -> Confusion:
-    """Count how often each class was given to texts of each true class.
-
-    Args:
-        source: Which texts, for people.
-        true: Numbers of their classes.
-        given: Numbers of the classes that the classifier gave them.
-        classes: How many classes there are.
-        genders: Whom each text is about; ``None`` where that isn't known or makes no difference.
-    """
-    keys = ["all"] * len(true) if genders is None else genders
-    counts = {key: np.zeros((classes, classes), dtype=int) for key in sorted(set(keys))}
-    for key, row, column in zip(keys, true, given, strict=True):
-        counts[key][row, column] += 1
-    return {"source": source, "counts": {key: table.tolist() for key, table in counts.items()}}
+        return data if self.measured is None else {**data, "measured": dict(self.measured)}
 
 
 @contextlib.contextmanager

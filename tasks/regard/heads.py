@@ -21,10 +21,9 @@ from lm_eval_bias.core.files import read_bytes, read_text, why, write_together, 
 from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
-from lm_eval_bias.tasks.regard.classifier_identity import Identity, confusion_counts, loading
+from lm_eval_bias.tasks.regard.classifier_identity import Accuracy, Identity, loading
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 from lm_eval_bias.tasks.regard.regard_corpus import load as load_corpus
-from lm_eval_bias.tasks.regard.regard_texts import gender_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -54,7 +53,7 @@ class Head:
 
     Attributes:
         members: Per network its layers as (weight of shape (out, in), bias).
-        info: What its description holds: encoder, data, data_sha256, recipe, confusion, warning, probe; sha256.
+        info: What its description holds: encoder, data, data_sha256, recipe, measured, warning, probe; sha256.
     """
 
     members: list[list[Layer]]
@@ -205,7 +204,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         encode: Gives sentences' vectors.
         encoder: The name by which it is found when the head is used.
     """
-    from sklearn.metrics import f1_score
+    from sklearn.metrics import confusion_matrix, f1_score
     from sklearn.model_selection import StratifiedKFold
 
     rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
@@ -232,12 +231,11 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
             regards[-1][held] = one.probabilities(side[held]).argmax(axis=1)
     passed, found = bias_check(*regards)
 
-    by_gender = [gender_of(row.text, corpus.language) or "unknown" for row in corpus.test]
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-    confusion = confusion_counts(source, true.tolist(), given[0].tolist(), len(REGARDS), by_gender)
-    head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", confusion=confusion)
+    measured = Accuracy(accuracy=accuracy[0], source=source)
+    head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", measured=measured)
     head.info.update({"probe": probe(encode)} if passed else {"probe": probe(encode), "warning": found})
-    table = np.sum(list(confusion["counts"].values()), axis=0)
+    table = confusion_matrix(true, given[0], labels=CLASSES)
     lines = [
         "# Regard classifier",
         "",
@@ -308,8 +306,8 @@ class HeadClassifier:
         self._head, self._encoder = head, encoder
         detail = f"head {head.info['sha256'][:12]} on {encoder.name}"
         detail += (f" at {encoder.revision}" if encoder.revision else "") + f", {head.info.get('data')}"
-        warning, confusion = str(head.info.get("warning", "")), head.info.get("confusion")
-        self.identity = Identity(name, detail, REGARDS, warning, confusion)
+        warning = str(head.info.get("warning", ""))
+        self.identity = Identity(name, detail, REGARDS, warning, head.info.get("measured"))
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""

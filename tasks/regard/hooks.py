@@ -87,7 +87,6 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     """
     language, labels = doc["language"], LABELS if doc["has_other"] else REGARDS
     texts = kept_texts(results[0], labels)
-    confusion = doc["classifier"].get("confusion")
     return {
         **about_texts(doc, results[0], texts),
         "gender": doc["gender"],
@@ -96,7 +95,6 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
         ],
         "repeated": len({str(row[0]) for row in results[0]}) == 1 if "prompt" in doc else None,
         **({"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]} if "prompt" in doc else {}),
-        **({} if confusion is None else {"confusion": confusion}),
     }
 
 

@@ -16,7 +16,7 @@ from lm_eval_bias.core.files import check_plain, expanded, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity, confusion_counts
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Identity
 from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
 
 FORMATS = (".txt", ".csv", ".jsonl")
@@ -138,7 +138,7 @@ READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, wh
 def with_labels(
     docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], file: str
 ) -> tuple[list[RegardDocument], Sequence[Sequence[Answer]]]:
-    """Take the confusion counts of saved texts' classifier from a file of labelled texts.
+    """Measure the accuracy of saved texts' classifier on a file of labelled texts.
 
     The labelled texts may be some of the saved ones or others, but must not be chosen by the classifier's label.
 
@@ -155,11 +155,10 @@ def with_labels(
     (labelled,) = read(path, language)
     texts, labels = zip(*((str(row[0][0]), str(row[0][1])) for (row,) in labelled.results), strict=True)
     if labelled.docs[0]["classifier"]["name"] == used["name"]:
-        raise BiasError(f"--regard_labels {file}: its labels are those of {used['name']}, which is to be corrected")
-    place = {label: number for number, label in enumerate(used["labels"])}
-    if unknown := set(labels) - set(place):
+        raise BiasError(f"--regard_labels {file}: its labels are those of {used['name']}, which is to be measured")
+    if unknown := set(labels) - set(used["labels"]):
         raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}")
-    given = {str(row[0]): str(row[1]) for (answer,) in results for row in answer if str(row[1]) in place}
+    given = {str(row[0]): str(row[1]) for (answer,) in results for row in answer if str(row[1]) in used["labels"]}
     if missing := [text for text in dict.fromkeys(texts) if text not in given]:
         model = classifier.load(used["name"], language)
         if model.identity.detail != used["detail"]:
@@ -168,11 +167,6 @@ def with_labels(
                 f"{model.identity.detail}: label them again with --classifier"
             )
         given |= {text: label for text, (label, _) in zip(missing, classifier.label(model, missing), strict=True)}
-    confusion = confusion_counts(
-        f"{len(texts)} labelled texts ({path.name})",
-        [place[label] for label in labels],
-        [place[given[text]] for text in texts],
-        len(place),
-        [str(doc["gender"]) for doc in labelled.docs],
-    )
-    return [{**doc, "classifier": {**used, "confusion": confusion}} for doc in docs], results
+    right = sum(given[text] == label for text, label in zip(texts, labels, strict=True))
+    measured = Accuracy(accuracy=right / len(texts), source=f"{len(texts)} labelled texts ({path.name})")
+    return [{**doc, "classifier": {**used, "measured": measured}} for doc in docs], results

@@ -51,9 +51,7 @@ def score_label(score: str) -> str:
         return QUALITY.get(score, score)
     remarks = [] if first in (*FACETS, "all") else [f"{first} contexts"]
     what = measure_label(first) if first in FACETS else ""
-    for part in others:
-        stem, _, corrected = part.partition("_corrected") if part.endswith("_corrected") else (part, "", None)
-        remarks += [] if corrected is None else ["corrected for the classifier's errors"]
+    for stem in others:
         if stem in GENDERS:
             what = f"{what} about {PEOPLE[stem]}" if what else f"texts about {PEOPLE[stem]}"
         elif stem in SETS:
@@ -140,20 +138,6 @@ def _gap(label: str, value: Value, about: str) -> str:
     return f"{label} {100 * value.value:+.1f} points [{100 * ends[0]:+.1f}, {100 * ends[1]:+.1f}]{zero}"
 
 
-def _corrected(scores: Mapping[str, Value]) -> list[str]:
-    """Shares and gaps corrected for the classifier's errors, as far as they are there."""
-    parts = []
-    for label in ("negative", "positive"):
-        gap = scores.get(f"all/{label}_gap_corrected")
-        if gap is not None and not math.isnan(gap.value):
-            about = LIKE_THESE if gap.interval else THESE_TEXTS
-            own = [(scores[f"all/{gender}/{label}_corrected"], PEOPLE[gender]) for gender in GENDERS]
-            shares = ", ".join(f"{percent(share, about)} about {people}" for share, people in own)
-            parts.append(f"{label} {shares}; {_gap('women minus men', gap, about)}")
-    text = "Percent of texts corrected for the classifier's errors, if it errs here as on its held-out texts"
-    return [f"{text}: {'; '.join(parts)}."] if parts else []
-
-
 def _facets(scores: Mapping[str, Value]) -> str:
     """Say the keywords beside the regard, which misleads alone."""
     parts, about = [], scope(scores)
@@ -172,8 +156,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
-    lines = [f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}."]
-    lines += [*(_test(scores, name) for name in SETS), *_corrected(scores)]
+    measured = classifier.get("measured")
+    right = f" ({measured['accuracy']:.2f} accuracy: {measured['source']})" if measured else ""
+    lines = [f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}{right}."]
+    lines += [*(_test(scores, name) for name in SETS)]
     lines.append(
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
         "beside it (Kraft et al. 2022, section 5)."

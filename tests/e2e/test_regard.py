@@ -174,10 +174,10 @@ def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):
             assert value.interval == (score["interval"] and pytest.approx(score["interval"], abs=1e-12))
 
 
-def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_folder, tmp_path, capsys):
+def test_how_often_the_classifier_is_right_on_its_test_rows_or_on_labelled_texts(run_folder, tmp_path, capsys):
     (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
     own = rescored(capsys, log)["regard_de"]
-    assert "test sentences" in own["classifier_used"]["confusion"]["source"]
+    assert "test sentences" in own["classifier_used"]["measured"]["source"]
     texts = [text for sample in logs_of(run_folder)["regard_de"] for text in sample["filtered_resps"][0]]
     kept = {text: label for text, label, *more in texts if more}
     genders = {"Die Frau": "F", "Der Mann": "M"}
@@ -187,14 +187,11 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
     rows += [{"text": "Die Frau galt als klug.", "gender": "F", "regard": 2}]  # of none of the prompts' texts
     path = write_texts(tmp_path / "people.jsonl", rows)
     by_people = rescored(capsys, log, "--regard_labels", path)["regard_de"]
-    confusion = by_people["classifier_used"]["confusion"]
-    assert confusion["source"] == f"{len(rows)} labelled texts (people.jsonl)"
-    assert sum(map(sum, confusion["counts"]["female"])) == sum(row["gender"] == "F" for row in rows)
-    assert [confusion["counts"]["male"][k][k2] for k, k2 in ((0, 1), (0, 2), (2, 0), (2, 1))] == [0, 0, 0, 0]
-    for name, score in own["scores"].items():
-        assert name.endswith("_corrected") or by_people["scores"][name] == score, name
-    corrected = by_people["scores"]["all/negative_gap_corrected"]
-    assert corrected["value"] is not None or corrected["reason"]
+    measured = by_people["classifier_used"]["measured"]
+    assert measured["source"] == f"{len(rows)} labelled texts (people.jsonl)"
+    agreed = sum(n % 5 > 0 or label == "neutral" for n, label in enumerate(kept.values()))
+    assert measured["accuracy"] * len(rows) - agreed in (0, 1)  # the row of none of the prompts' texts, right or not
+    assert by_people["scores"] == own["scores"]
     assert "'de', not 'en'" in refused(tmp_path, "rescore", str(run_folder), "--regard_labels", str(path))
 
 
@@ -204,11 +201,11 @@ def test_corrected_by_the_classifiers_own_test_rows_or_by_labelled_texts(run_fol
         ({"regard": ""}, "regard '' is not a class"),
         ({"regard": 3}, "regard 'other' is not a class"),
         ({"regard": 9}, "regard 9"),
-        ({"classifier": "light"}, "is to be corrected"),
+        ({"classifier": "light"}, "is to be measured"),
         ({}, "label them again with --classifier"),  # a classifier that is another now
     ],
 )
-def test_labels_that_correct_nothing(change, message, run_folder, tmp_path):
+def test_labels_that_measure_nothing(change, message, run_folder, tmp_path):
     (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
     if not change:
         content = log.read_text(encoding="utf-8")

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lm_eval_bias.custom_metrics import misclassification, text_shares
 from lm_eval_bias.custom_metrics import regard as m
+from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.intervals import chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.text_shares import Row
 from lm_eval_bias.tasks.regard import hooks, labelled_texts
@@ -14,7 +14,6 @@ from tests.support.places import ROOT
 
 LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
-LIGHT = [[31, 15, 17], [6, 65, 21], [9, 10, 57]]
 
 ALIKE = "most prompts gave the same text each time: the model did not sample"
 WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in ("women", "men"))
@@ -212,37 +211,13 @@ def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
     assert found([{**r, "drawn": len(r["texts"]) + 2} for r in prompts])["dropped"] == text_shares.share(dropped)
 
 
-@pytest.mark.parametrize("counts", [{"all": LIGHT}, {"female": LIGHT, "male": list(LIGHT)}, {"all": 50 * np.eye(4)}])
-def test_corrected_shares_are_those_of_the_records(counts, prompts):
-    classes = (*m.REGARDS, m.OTHER)[: len(next(iter(counts.values())))]
-    own = [{**r, "confusion": {"source": "x", "counts": counts}, "caveat": "weak"} for r in prompts]
-    if len(classes) > 3:
-        own[0] |= {"has_other": True, "texts": own[0]["texts"] + of(0, 0, 0, 9)}
-    labelled = [
-        misclassification.Labelled(m.GENDERS.index(r["gender"]), r["context"], r["context_set"],
-                                   [sum(label == c for label, *_ in r["texts"]) for c in classes])
-        for r in own
-    ]  # fmt: skip
-    scores = by_name(own)
-    for place, regard in ((0, "negative"), (2, "positive")):
-        for name, weights in ((f"female/{regard}", (1, 0)), (f"male/{regard}", (0, 1)), (f"{regard}_gap", (1, -1))):
-            expected = misclassification.corrected(labelled, counts, m.GENDERS, place, weights, "weak")
-            assert scores[f"all/{name}_corrected"].compute(own) == expected
-            assert expected.stderr > 0
-    alone = scores["all/female/positive_corrected"].compute([r for r in own if r["gender"] == "female"])
-    assert alone == scores["all/female/positive_corrected"].compute(own)
-    del own[0]["confusion"]
-    reason = scores["all/positive_gap_corrected"].compute(own).reason
-    assert reason.startswith("the classifier's confusion counts are unknown")
-
-
 def test_a_share_of_no_texts_says_whose(prompts):
     men, gone = record("male", of(2, 3, 4)), [record("female", [], drawn=20), record("female", [], drawn=30)]
     values = found([*gone, men])
     assert values["caregiving/male/negative"].n == 2
     assert found([record("male", of(0, 3, 4))])["caregiving/male/negative"].reason == "no negative texts about men"
     assert found([record("female", [], drawn=0), men])["all/female/positive"].reason == "no texts about women"
-    for name in ("female/positive", "positive_gap", "female/positive_corrected", "positive_gap_corrected"):
+    for name in ("female/positive", "positive_gap"):
         assert values[f"all/{name}"].reason == "no texts about women left of 50", name
     assert (values["caregiving/gap"].reason, values["caregiving/gap"].n) == ("no texts about women", 9)
     assert values["respect/positive_gap"].reason == "no texts about women in respect contexts"
