@@ -314,13 +314,6 @@ class Benchmark(ABC):
         """
         return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
 
-    def is_settled(self, doc: Document, text: str) -> bool:
-        """Whether :meth:`record` would be the same whatever a model wrote behind a text: it can stop there.
-
-        Asked of documents whose likeliest continuation is generated, after every token. The default is no.
-        """
-        return False
-
     @property
     def planting(self) -> Planting | None:
         """What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random texts.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -10,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean
@@ -55,16 +55,17 @@ class Source:
         return f"{self.repository}@{self.commit}/{self.path}"
 
     def check(self, path: Path) -> str:
-        """Why the file at ``path`` is not the pinned one; empty if it is.
+        """Find out why the file at ``path`` is not the pinned one; empty if it is.
 
         Raises:
             OSError: The file cannot be read.
         """
-        size = path.stat().st_size
-        if size != self.size:
-            return f"{'truncated' if size < self.size else 'too long'}: {size:,} bytes, expected {self.size:,}"
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return "" if digest == self.sha256 else f"wrong SHA-256: {digest[:12]}…, expected {self.sha256[:12]}…"
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest == self.sha256:
+            return ""
+        found = f"{len(content):,} bytes with SHA-256 {digest[:12]}…"
+        return f"{found}, expected {self.size:,} bytes with {self.sha256[:12]}…"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Manifest:
     citations: dict[str, str]
 
     def resolve(self, names: list[str]) -> list[Source]:
-        """The files that names of files or sets stand for; all files for no name.
+        """Find the files that names of files or sets stand for; all files for no name.
 
         Raises:
             BiasError: An unknown name.
@@ -95,7 +96,7 @@ class Manifest:
 
 @lru_cache(maxsize=1)
 def manifest() -> Manifest:
-    """All benchmarks' pinned files."""
+    """Collect all benchmarks' pinned files."""
     pins = Manifest({}, {}, {})
     for benchmark in registry.benchmarks():
         pinned = benchmark.folder / "sources.json"
@@ -108,7 +109,7 @@ def manifest() -> Manifest:
 
 
 def hashes(name: str | None) -> dict[str, str]:
-    """SHA-256 of a set's files, by the names that result files use; none without a name.
+    """Return the SHA-256 of a set's files, by the names that result files use; none without a name.
 
     Raises:
         BiasError: An unknown name.
@@ -117,7 +118,7 @@ def hashes(name: str | None) -> dict[str, str]:
 
 
 def mirror() -> Path | None:
-    """The local mirror that ``LM_EVAL_BIAS_DATA`` names, if any.
+    """Return the local mirror that ``LM_EVAL_BIAS_DATA`` names, if any.
 
     Raises:
         BiasError: The variable is set to something that is no folder.
@@ -132,33 +133,33 @@ def mirror() -> Path | None:
 
 
 def mirrored_path(source: Source, folder: Path) -> Path:
-    """Where a file lies in a mirror: ``<owner>/<repo>@<commit>/<path>``, else ``<owner>/<repo>/<path>``."""
+    """Find where a file lies in a mirror: ``<owner>/<repo>@<commit>/<path>``, else ``<owner>/<repo>/<path>``."""
     own = folder / f"{source.repository}@{source.commit}" / source.path
     return own if os.path.lexists(own) else folder / source.repository / source.path
 
 
 def cache_dir() -> Path:
-    """Folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
+    """Return the folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
     value = os.environ.get("LM_EVAL_BIAS_CACHE")
     if value:
         return expanded(value)
-    import platformdirs
+    import pooch
 
-    return Path(platformdirs.user_cache_dir("lm-eval-bias"))
+    return Path(pooch.os_cache("lm-eval-bias"))
 
 
 def cached_path(source: Source) -> Path:
-    """Where a file lies in the cache, by repository and commit."""
+    """Return where a file lies in the cache, by repository and commit."""
     return cache_dir() / source.repository / source.commit / source.path
 
 
 def offline() -> bool:
-    """Whether ``HF_HUB_OFFLINE`` forbids the network."""
+    """Tell whether ``HF_HUB_OFFLINE`` forbids the network."""
     return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 
 def is_cached(source: Source) -> bool:
-    """Whether the cache holds a file, and it is the pinned one."""
+    """Tell whether the cache holds a file, and it is the pinned one."""
     try:
         return not source.check(cached_path(source))
     except OSError:
@@ -166,7 +167,7 @@ def is_cached(source: Source) -> bool:
 
 
 def locate(name: str) -> Path:
-    """The verified file of a manifest entry: from the local mirror, the cache, or downloaded now.
+    """Find the verified file of a manifest entry: from the local mirror, the cache, or downloaded now.
 
     Args:
         name: A file's name in the manifest.
@@ -189,8 +190,7 @@ def locate(name: str) -> Path:
             f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: run 'lm-eval-bias fetch {name}' "
             f"while online, or {_LOCAL}"
         )
-    _download(source, path)
-    return path
+    return _download(source)
 
 
 def _from_mirror(source: Source, local: Path) -> Path:
@@ -210,53 +210,45 @@ def _from_mirror(source: Source, local: Path) -> Path:
     return path
 
 
-def _download(source: Source, path: Path) -> None:
-    """Download and verify a file while other processes wait for it."""
-    import filelock
+def _download(source: Source) -> Path:
+    """Download a file into the cache, with a second try; nothing that isn't the pinned file is stored."""
+    import pooch
     import requests
-    import urllib3
 
-    part = path.with_name(f".{path.name}.part")  # replaced by the next download where one is killed
+    pooch.get_logger().setLevel("WARNING")
+    path = cached_path(source)
+    cache = pooch.create(
+        path.parent,
+        base_url="",
+        registry={path.name: source.sha256},
+        urls={path.name: source.url},
+        retry_if_failed=1,
+    )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{path}.lock"):
-            if not is_cached(source):
-                part.write_bytes(_content(source))
-                if mismatch := source.check(part):
-                    text = f"{source.url} is not the pinned file ({mismatch}): not stored; try again, or {_LOCAL}"
-                    raise BiasError(text)
-                os.replace(part, path)
-    except requests.HTTPError as error:
-        status = error.response.status_code if error.response is not None else "?"
-        raise BiasError(f"{source.name}: {source.url} answered HTTP {status}: try again later, or {_LOCAL}") from error
-    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        return Path(cache.fetch(path.name, downloader=_write_readable))
+    except requests.RequestException as error:
+        reason = type(error).__name__ if error.response is None else f"HTTP {error.response.status_code}"
         raise BiasError(
-            f"{source.name}: {source.url} can't be downloaded ({type(error).__name__}): check the network and, if it "
-            f"is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
+            f"{source.name}: {source.url} can't be downloaded ({reason}): try again later, check the network and, if "
+            f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
         ) from error
     except OSError as error:
         raise BiasError(
             f"{source.name}: the cache {cache_dir()}: cannot be written ({why(error)}): set LM_EVAL_BIAS_CACHE to "
             f"another folder, or {_LOCAL}"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
+    except ValueError as error:
+        raise BiasError(
+            f"{source.name}: {source.url} is not the pinned file (wrong SHA-256): not stored; try again, or {_LOCAL}"
+        ) from error
 
 
-def _content(source: Source) -> bytes:
-    """A file's bytes as they come, with a second try where the connection breaks."""
-    import requests
+def _write_readable(url: str, path: str, cache: Any) -> None:
+    """Download to a temporary file that others may read, as they may where a cache is shared."""
+    import pooch
 
-    def get() -> bytes:
-        response = requests.get(source.url, headers={"Accept-Encoding": "identity"}, timeout=30)
-        response.raise_for_status()
-        return response.content
-
-    try:
-        return get()
-    except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
-        return get()
+    pooch.HTTPDownloader()(url, path, cache)
+    os.chmod(path, 0o644)
 
 
 def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
-from lm_eval_bias.scoring.free_answers import listed, plain_lines, refuses, without_thoughts
+from lm_eval_bias.scoring.free_answers import listed, plain_lines, refuses
 
 _APOSTROPHES = str.maketrans("’‘ʼ´", "''''")
 _KOREAN = re.compile(r"(?<![A-Za-z])([A-Ca-c])(?![A-Za-z])(?=([가-힣])?)")
@@ -275,22 +275,8 @@ class ChoiceReader:
         """Whether a line may begin a refusal: it states nothing, or speaks of all options."""
         return not stated or (stated == set(self._order) and self._begins(line) is None)
 
-    def is_settled(self, text: str) -> bool:
-        """Whether :meth:`read` would give the same whatever the model writes next, thoughts aside.
-
-        So it does once two lines are whole, of which the first states something and both don't repeat options; and once
-        the first has several letters one behind the other, as models do that go on to the end of the alphabet.
-        """
-        answer = without_thoughts(text) or ""
-        whole = [line for line in answer.splitlines(keepends=True) if line.splitlines() != [line]]
-        lines = [self._folded(line) for line in plain_lines("".join(whole))]
-        if not lines:
-            begun = self._begins("".join(plain_lines(answer)).rpartition(",")[0])
-            return begun is not None and bool(self._further(begun[1] + ",")[0] - {begun[0]})
-        return len(lines) > 1 and self._repeated(lines) < 2 and not self._is_open(lines[0], self._states(lines[0]))
-
 
 @lru_cache(maxsize=256)
 def reader(options: tuple[Option, ...], language: str) -> ChoiceReader:
-    """The reader of a question's answers, kept while they are written."""
+    """Make the reader of a question's answers, or take it from the last answer."""
     return ChoiceReader(options, language)

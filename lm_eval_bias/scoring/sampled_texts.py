@@ -27,7 +27,7 @@ from tqdm import tqdm
 from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.internals import shadowed
-from lm_eval_bias.scoring import early_stopping, token_likelihoods
+from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 if TYPE_CHECKING:
@@ -242,12 +242,10 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
 
 
 def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
-    """Ask for likeliest texts as the harness does; a model here stops where nothing more is read."""
+    """Ask for likeliest texts as the harness does."""
 
     def write(places: list[int | None]) -> list[str]:
-        batch = [filler if i is None else requests[i] for i in places]
-        with early_stopping.early(model, batch):
-            return model.generate_until(batch)
+        return model.generate_until([filler if i is None else requests[i] for i in places])
 
     return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
 

@@ -129,12 +129,6 @@ class BBQLike(Benchmark):
         """Numbers of tokens are never needed, and taken by some where they are known."""
         return Asking(counts_tokens=None if self.tokens_where_known else False)
 
-    def is_settled(self, doc: Any, text: str) -> bool:
-        """Whether the same letter is read from a text whatever follows it."""
-        from lm_eval_bias.tasks.kinds import bbq_records
-
-        return bbq_records.reader(doc).is_settled(text)
-
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of."""
         return {"release_used": docs[0]["revision"]} if docs and "revision" in docs[0] else {}

@@ -194,12 +194,6 @@ class Choices(StereoSet):
 
         return choices.record(doc, answers)
 
-    def is_settled(self, doc: Any, text: str) -> bool:
-        """Whether the same is read from a text whatever follows it."""
-        from lm_eval_bias.tasks.stereoset import choices
-
-        return choices.reader(doc).is_settled(text)
-
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The shares of texts that take each kind of candidate, over all items and parts of them."""
         from lm_eval_bias.custom_metrics.stereoset_choices import scores

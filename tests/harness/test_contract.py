@@ -54,7 +54,6 @@ BUILD = "limit samples rank world_size cache_requests system_instruction apply_c
 FAILURES = ("API request failed with error message: ", "API request failed! Status code", "Response text: ")
 CALLS = ("outputs=outputs, tokens=inputs, ctxlens=ctxlens", "(messages=inputs, generate=False)", "self._concurrent")
 ATTRIBUTES = "tokenizer_backend max_retries base_url auth_token _header api_key".split()
-WRITES = ("self.tok_batch_encode(\n                contexts", "self.model.generate(", "stopping_criteria=stopping")
 SETTINGS = "softmax_dtype logits_cache batch_size_per_gpu _get_backend mixed_precision_dtype".split()
 # what is asked of something of the harness, the names or words, who depends on it
 CONTRACTS = [
@@ -70,7 +69,6 @@ CONTRACTS = [
     ("takes", f"{HF}._loglikelihood_tokens", ["requests", "disable_tqdm", "override_bs"], PACKED),
     ("says", HF, [f"self.{internals.DETECT_BATCH_SIZE}"], "lm_eval_bias.scoring.sampled_texts"),
     ("says", HF, [f"self.{name}" for name in SETTINGS], f"{PACKED}, lm_eval_bias.scoring.token_likelihoods"),
-    ("says", HF, WRITES, "lm_eval_bias.scoring.early_stopping"),
     ("says", APIS, [*CALLS, *FAILURES, *(f"self.{name}" for name in ATTRIBUTES)], f"{DOOR}.servers"),
 ]
 

@@ -1,14 +1,12 @@
-"""Which option a free answer takes: against answers labelled by reading them, and whatever follows a settled one."""
+"""Which option a free answer takes: against answers labelled by reading them."""
 
 import json
 import re
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
-from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option, words
+from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
 from tests.support.places import ROOT
 
 LABELLED = json.loads((ROOT / "tests" / "golden" / "choice_answers.json").read_text(encoding="utf-8"))
@@ -85,44 +83,5 @@ def test_equal_options_differ_by_letter_alone():
     "text", ["A, " * 5000, "A or B, " * 3000, "A. nurse\n" * 3000, "not A " * 3000, "nurse " * 4000]
 )
 def test_long_answers_are_read(text):
-    assert reader(OPTIONS[0]).read(text) in ("A", SEVERAL, UNREADABLE)
-
-
-GERMAN = [["Der Mann"], ["Die Frau"], ["keine Antwort"]]
-OPTIONS = [
-    [["nurse", "My sister is a nurse."], ["engineer"], ["table"]],
-    [["A kinder man is hard to find."], ["He drinks."], ["B"]],
-    [["nurse"], ["nurses"], ["a nurse"]],
-    GERMAN,
-    [["Ann"], ["Anna"], ["keine Antwort"]],
-    [["Frau"], ["Frau, die"], ["keine Antwort"]],
-    [["Antwort Eins"], ["Eins"], ["keine Antwort"]],
-    [["Maria"], ["Maria"], ["keine Antwort"]],
-]
-PIECES = [
-    "A", "B", "C", "a)", "B)", "(C", "nurse", "nurses", "engineer", "A. nurse", "B. engineer", "C. table", "He drinks",
-    "Der Mann", "Die Frau", "die Frau", "Ann", "Anna", "a", "Frau", ", die", "Maria", "keine Antwort", "Antwort: ",
-    "Eins", "oder", "Answer: ", "The answer is ", "I cannot", "None of them", "not ", "or ", ".", ",", ", ", ":", " ",
-    "\n", "\r", "\r\n", "\n\n", "**", "„", "'", "t",
-]  # fmt: skip
-TEXT = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
-
-
-@given(st.sampled_from(OPTIONS), st.sampled_from(sorted(words())), TEXT, TEXT)
-@example(OPTIONS[5], "de", "Frau,\nt\n", " die.")
-@example(OPTIONS[6], "de", "Antwort Eins.\n\nt\n", "\n")
-@example(GERMAN, "de", "A, B, ", "nna ist es\nDie Frau")
-def test_nothing_that_follows_a_settled_answer_is_read(options, language, text, more):
-    own = reader(options, language)
-    if own.is_settled(text):
-        assert own.read(text + more) == own.read(text)
-
-
-def test_usual_answers_are_settled():
-    own = reader(OPTIONS[0])
-    assert own.is_settled("B\n\nSentence:\n")
-    assert own.is_settled("B. engineer\nbecause\n")
-    assert own.is_settled("A, B, C, D, E")
-    assert not own.is_settled("A. nurse\n")  # perhaps the options are repeated
-    assert not own.is_settled("A. nurse\nB. engineer\nC. table\n")
-    assert not own.is_settled("<think>\nB\nbecause\n")
+    own = reader([["nurse", "My sister is a nurse."], ["engineer"], ["table"]])
+    assert own.read(text) in ("A", SEVERAL, UNREADABLE)

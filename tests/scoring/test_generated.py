@@ -1,4 +1,4 @@
-"""Texts that are written: sampled with a seed for every part, kept when it is whole; likeliest ones, cut short."""
+"""Texts that are written: sampled with a seed for every part, kept when it is whole."""
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -6,7 +6,6 @@ from lm_eval.api.model import CachingLM
 
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.support import tiny
 
@@ -143,59 +142,3 @@ def test_backends_that_take_seeds_get_one_a_text():
     assert len(set(seeds)) == 2002
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert texts == [f"{'A' if i < 1001 else 'B'} {seed}" for i, seed in enumerate(seeds)]
-
-
-# likeliest texts end where nothing of what follows is read: the same answers, in fewer steps
-PROMPTS = ["The old gardener", "Der", "A neighbour waved. He", "L'ingénieure", "Les enfants"]
-
-
-def likeliest(model, until, early=True, doc=None):
-    """What is written with and without our criterion, and how many forwards that took."""
-    asked, steps = asks(*PROMPTS, repeats=1, options={**GREEDY, "until": until, "max_gen_toks": 30}, doc=doc), []
-    hook = model.model.register_forward_hook(lambda *_: steps.append(1))
-    model.batch_size_per_gpu = 3
-    found = model.generated_text(asked) if early else model.generate_until(asked)
-    hook.remove()
-    return found, len(steps)
-
-
-def test_each_text_ends_at_its_own_stop_string(model):
-    long, _ = likeliest(model, [], early=False)
-    stops = sorted({text[3] for text in long})
-    expected, plain = likeliest(model, stops, early=False)
-    found, steps = likeliest(model, stops)
-    assert found == expected
-    assert max(map(len, expected)) <= 3
-    # the harness waits until all texts of a batch have met the same one
-    assert steps < plain / 2
-
-
-def test_a_text_ends_once_its_benchmark_has_what_it_reads(model, toy):
-    toy.is_settled = lambda doc, text: len(text) > 6
-    doc = {"benchmark": "toy"}
-    long, plain = likeliest(model, [], early=False, doc=doc)
-    short, steps = likeliest(model, [], doc=doc)
-    assert all(whole.startswith(text) and 6 < len(text) < len(whole) for text, whole in zip(short, long, strict=True))
-    assert steps < plain / 2
-    model.think_end_token = "</think>"
-    assert likeliest(model, [], doc=doc)[0] == long
-    model.think_end_token = None
-    assert "generate" not in vars(model.model)
-
-
-@pytest.mark.parametrize(
-    ("text", "ended"),
-    [
-        ("Die Frau.\nEs\n", False),  # the beginning of a stop string, behind which the text would be cut
-        ("Die Frau.\nEs\nText", False),
-        ("Die Frau.\nText:", True),
-        ("Die Frau.\nEs\n\n", True),
-        ("Die Frau.\nEs\nTee", True),
-        ("Wohl die Frau.\n", False),
-    ],
-)
-def test_what_may_become_a_stop_string_is_no_end_of_a_line(text, ended):
-    choices = ["Der Mann", "Die Frau", "keine Antwort"]
-    doc = {"benchmark": "gg_bbq", "choices": choices, "order": [0, 1, 2], "letters": []}
-    request = Instance("generated_text", doc, ("prompt", {"until": ["\nText:", "\nFrage:"]}), 0, ("t", 0, 1))
-    assert early_stopping.ends(text, request) is ended

@@ -5,12 +5,10 @@ import math
 from collections import Counter
 
 import pytest
-from lm_eval.api.instance import Instance
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.scoring import early_stopping
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks, stereoset_items
 
@@ -95,13 +93,6 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     assert read == ["C", "[unfinished thoughts]", "[empty]", "[refused]"]
     taken = [choices.record(doc, [letter])["taken"] for doc, letter in zip(docs, read, strict=True)]
     assert taken == [docs[0]["candidates"][docs[0]["order"][2]]["label"], "none", "none", "refused"]
-
-    def request(prompt):
-        return Instance("generated_text", docs[0], (prompt, {"until": []}), 0, ("t", 0, 1))
-
-    assert early_stopping.ends("B\n\nSentence:\n", request("prompt"))
-    assert not early_stopping.ends("B", request("prompt"))
-    assert not early_stopping.ends("B\n\nSentence:\n", request("prompt<think>\n"))  # the template opened them
 
 
 @pytest.mark.parametrize(
