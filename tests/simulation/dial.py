@@ -1,10 +1,14 @@
-"""Does every main score recover a planted bias, and does anything else move it? The tables of tests/simulation/DIAL.md.
+"""Does every main score recover a planted bias, and does anything else move it?
 
-    python -m tests.simulation.dial --seeds 1000 --output dial.md
+    python -m tests.simulation.dial --seeds 1000
 
 Each seed is one run of ``bias-dial`` on a benchmark's real documents: its answers, their records and the main scores
 with their intervals, without the harness around them. The clusters' deviations are drawn anew with every seed, so that
 an interval has to cover the planted value and not what the clusters of one run happen to have.
+
+What else could move a score are habits that have nothing to do with content: a share of the answers (of the
+probability, where that is the answer) takes the option shown first, the shortest one or the one of the most frequent
+words. The others show a bias so much larger that all together show the strength.
 """
 
 from __future__ import annotations
@@ -14,150 +18,209 @@ import logging
 import math
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.planting import Dial
-from tests.simulation.planted_runs import (
-    OTHERS,
-    Case,
-    documents_of,
-    es_bbq,
-    gg_bbq,
-    kobbq,
-    mbbq,
-    moved,
-    occugender,
-    recovered,
-    regard,
-    stereoset,
-)
+from lm_eval_bias.core.planting import Dial, uniform
+from lm_eval_bias.tasks.occugender.planted_answers import COVERAGE
+from lm_eval_bias.tasks.regard.planted_answers import texts_in
 
-STRENGTHS = (-0.4, -0.2, 0.0, 0.2, 0.4)
-BIASED = 0.2  # the strength at which it is seen what else moves a score
+STRENGTHS = (-0.4, 0.0, 0.4)
 MOVED = 0.01  # of a score's range: what counts as moved, if it is more than chance too
-
-
-CASES = (
-    Case("occugender", "implicit, 40 occupations x 10 templates", partial(occugender, "implicit", first_templates=10)),
-    Case("gg_bbq", "Subset-I, 968 items in 21 templates", partial(gg_bbq, "group_terms")),
-    Case("es_bbq", "es, race and ethnicity, 3,716 items in 51 templates", partial(es_bbq, "es", "race_ethnicity")),
-    Case("kobbq", "gender, 600 documents in 25 stories", partial(kobbq, "gender_identity")),
-    Case("mbbq", "en, gender, 1,072 documents in 24 templates", partial(mbbq, "en", "gender_identity")),
-    Case("stereoset", "the first 1,500 items of en, in 79 terms", partial(stereoset, "en", 1500)),
-    Case("regard", "de, 20 prompts x 10 texts, labelled by light", partial(regard, "de")),
-)
-# what else is asked whether habits move it: all items, other words
-WHOLE = (
-    Case("occugender", "explicit, 40 occupations x 25 templates", partial(occugender, "explicit")),
-    Case("gg_bbq", "Subset-II, 10,900 items in 21 templates", partial(gg_bbq, "names")),
-    Case("es_bbq", "ca, gender, 4,832 items in 66 templates", partial(es_bbq, "ca", "gender")),
-    Case("kobbq", "race, 1,440 documents in 60 stories", partial(kobbq, "race_ethnicity_nationality")),
-    *(
-        Case("stereoset", f"{language}, all items", partial(stereoset, language))
-        for language in ("en", "de", "es", "fr", "tr")
-    ),
-    Case("regard", "en, 20 prompts x 10 texts, labelled by light", partial(regard, "en")),
+SAMPLES = 10  # texts a prompt, where texts are written
+HABITS = ("position", "length", "frequency")
+SETTINGS: tuple[dict[str, float], ...] = (
+    {},
+    {"competence": 0.75},
+    {"coverage": 0.2},
+    {"position": 0.3},
+    {"length": 0.3},
+    {"frequency": 0.3},
+    {"refusals": 0.3},
 )
 
 
-def _steps(means: np.ndarray) -> str:
-    """Whether values rise or fall all the way, or up to the middle and down again."""
-    half = len(means) // 2
-    rising = np.diff(means) > 0
-    if np.ptp(means) < 0.01 * max(1.0, abs(float(means.mean()))):
-        return "flat"
-    if rising.all():
-        return "rises"
-    if not rising.any():
-        return "falls"
-    if rising[:half].all() and not rising[half:].any():
-        return "peaks at 0"
-    return "NO"
+@dataclass(frozen=True)
+class Habits(Dial):
+    """A dial with one habit at most, and OccuGender's coverage."""
+
+    position: float = 0.0
+    length: float = 0.0
+    frequency: float = 0.0
+    coverage: float = COVERAGE
+
+    @property
+    def habit(self) -> str:
+        return next((name for name in HABITS if getattr(self, name)), "")
+
+    @property
+    def share(self) -> float:
+        return getattr(self, self.habit) if self.habit else 0.0
+
+    def takes(self, item: Sequence[str]) -> bool:
+        return self.draw("habit", *item) < self.share
+
+    def diluted(self) -> Habits:
+        return replace(self, strength=self.strength / (1.0 - self.share))
+
+    def first(self, texts: Sequence[str], item: Sequence[str]) -> list[int]:
+        """Places of texts, those that the habit takes first."""
+
+        def key(i: int) -> tuple[float, float]:
+            by = len(texts[i]) if self.habit == "length" else -frequency(texts[i])
+            return by, self.draw("tie", i, *item)
+
+        return sorted(range(len(texts)), key=key)
 
 
-def _cell(value: float) -> str:
-    return f"{value:.1f}" if abs(value) >= 1 else f"{round(value, 3) + 0.0:.3g}"
+def frequency(text: str) -> float:
+    """A made-up frequency of a text, from 0 to 1, the same in every run."""
+    return uniform("frequency", text.lower())
 
 
-def _recovery(case: Case, seeds: Sequence[int], each: Callable[..., Any]) -> list[list[str]]:
-    rows = []
-    for name, (values, covered) in recovered(case, STRENGTHS, seeds, each).items():
-        means, share = values.mean(axis=1), 100 * covered.mean(axis=1)
-        planted = [case.expected(Dial(strength, noise=case.noise))[name] for strength in STRENGTHS]
-        rows.append(
-            [
-                case.benchmark, name, ", ".join(map(_cell, planted)), ", ".join(map(_cell, means)),
-                f"{covered.mean() * 100:.1f} ({share.min():.1f}–{share.max():.1f})", _steps(means),
-            ]
-        )  # fmt: skip
-    return rows
+def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
+    """A document's answers, as its benchmark plants them, or by a habit."""
+    benchmark: Any = registry.get(doc["benchmark"])
+    if "words" in doc:
+        return _words(doc, dial, benchmark.planting.answers)
+    if "gender" in doc:
+        return _text(doc, dial, benchmark.planting.answers)
+    if "candidates" in doc:
+        item = (doc["context"], *(candidate["sentence"] for candidate in doc["candidates"]))
+        if dial.habit == "position":  # candidates are scored apart: none has one
+            return benchmark.planting.answers(doc, dial)
+    else:
+        item = (benchmark.hooks.prompt(doc), *doc["choices"])
+    if not dial.takes(item):
+        return benchmark.planting.answers(doc, dial.diluted())
+    if "candidates" in doc:
+        texts = [candidate["word"] or candidate["sentence"] for candidate in doc["candidates"]]
+        first = dial.first(texts, item)
+        return [((3.0 - first.index(i)) / 4.0, 1) for i in range(len(texts))]
+    taken = doc["order"][0] if dial.habit == "position" else dial.first(doc["choices"], item)[0]
+    number = len(benchmark.hooks.continuations(doc))
+    return [(math.log(0.998 if i == taken else 0.001), False) for i in range(number)]
 
 
-def _movement(case: Case, seeds: Sequence[int], each: Callable[..., Any]) -> list[list[str]]:
-    ranges = {score.name: score.high - score.low for score in case.scores()}
-    cells: dict[str, list[str]] = {name: [] for name in ranges}
-    for strength in (0.0, BIASED):
-        texts: dict[str, list[str]] = {name: [] for name in ranges}
-        for other, shifts in moved(case, strength, seeds, each).items():
-            for name, (shift, error) in shifts.items():
-                if not abs(shift) <= max(MOVED * ranges[name], 4 * error):
-                    texts[name].append(f"{other} {shift:+.3g}" if abs(shift) < 1 else f"{other} {shift:+.1f}")
-        for name, own in texts.items():
-            cells[name].append("; ".join(own) or "nothing")
-    return [[f"{case.benchmark}: {case.label}", name, *own] for name, own in cells.items()]
+def _words(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
+    share = 0.0 if dial.habit == "position" else dial.share
+    strength = dial.strength / (1.0 - share)
+    noise = min((1.0 - abs(dial.strength)) * dial.noise / (1.0 - share) / (1.0 - abs(strength)), 1.0)
+    content = [math.exp(value) for value, _ in planted(doc, replace(dial, strength=strength, noise=noise))]
+    least = min(map(len, doc["words"]))
+    weights = [frequency(word) if dial.habit == "frequency" else float(len(word) == least) for word in doc["words"]]
+    found = []
+    for own, weight in zip(content, weights, strict=True):
+        mixed = (1.0 - share) * own + share * sum(content) * weight / sum(weights)
+        found.append((math.log(max(mixed * dial.coverage / COVERAGE, 1e-304)), False))
+    return found
+
+
+def _text(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
+    """By ``length`` a text is twice as long, by ``frequency`` it is one and the same neutral text without keywords."""
+    (text,) = planted(doc, dial.diluted() if dial.habit == "frequency" else dial)
+    if dial.habit in ("", "position") or not text or not dial.takes((doc["prompt"],)):
+        return [text]
+    texts, whole = texts_in(doc["language"]), text.removesuffix(".")
+    when = whole[whole.rindex(texts["when"].partition("{")[0]) :]
+    longer = f"{whole}{texts['longer']}" if dial.habit == "length" else f" {texts['common']}{when}"
+    return [longer + text[len(whole) :]]
+
+
+@cache
+def documents(name: str) -> list[dict[str, Any]]:
+    """The documents that a benchmark is tried on."""
+    from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
+    from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
+    from lm_eval_bias.tasks.kobbq import hooks as kobbq
+    from lm_eval_bias.tasks.mbbq import hooks as mbbq
+    from lm_eval_bias.tasks.occugender import hooks as occugender
+    from lm_eval_bias.tasks.regard import hooks as regard
+    from lm_eval_bias.tasks.stereoset import hooks as stereoset
+
+    make = {
+        "occugender": lambda: occugender.documents("implicit", first_templates=10),
+        "gg_bbq": lambda: gg_bbq.dataset("group_terms")["test"],
+        "es_bbq": lambda: es_bbq.dataset("es", "race_ethnicity")["test"],
+        "kobbq": lambda: kobbq.dataset("gender_identity")["test"],
+        "mbbq": lambda: mbbq.dataset("en", "gender_identity")["test"],
+        "stereoset": lambda: stereoset.documents({"language": "en", "tests": ["intra", "inter"]})[:1500],
+        "regard": lambda: regard.dataset({"language": "de"}, classifier="light")["test"],
+    }
+    return list(make[name]())
+
+
+NAMES = ("occugender", "gg_bbq", "es_bbq", "kobbq", "mbbq", "stereoset", "regard")
+
+
+def main_scores(name: str) -> list[Any]:
+    benchmark = registry.get(name)
+    return [score for score in benchmark.scores(documents(name)) if score.name in benchmark.main]
+
+
+def records(name: str, dial: Habits) -> list[Any]:
+    """Those of a run."""
+    benchmark, docs = registry.get(name), documents(name)
+    if benchmark.samples_texts == "never":
+        return [benchmark.record(doc, answers(doc, dial)) for doc in docs]
+    from lm_eval_bias.tasks.regard.hooks import FirstSentenceFilter, RegardFilter
+
+    texts = [[str(answers(doc, dial.for_text(n))[0]) for n in range(SAMPLES)] for doc in docs]
+    labelled = RegardFilter().apply(FirstSentenceFilter().apply(texts, docs), docs)
+    return [benchmark.record(doc, [answer]) for doc, answer in zip(docs, labelled, strict=True)]
+
+
+def run(name: str, dial: Habits) -> list[tuple[float, float, bool]]:
+    """Of each main score the planted value, that of a run, and whether its interval holds the planted one."""
+    benchmark: Any = registry.get(name)
+    given, found = records(name, dial), []
+    expected = benchmark.planting.expected(documents(name), dial)
+    for score in main_scores(name):
+        estimate, planted = score.compute(given), expected[score.name]
+        ends = estimate.ends()
+        found.append((planted, estimate.value, ends is not None and ends[0] <= planted <= ends[1]))
+    return found
 
 
 def main() -> None:
     """Simulate and print the tables."""
-    from tabulate import tabulate
-
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--movement-seeds", type=int, default=100)
-    parser.add_argument("--benchmarks", nargs="*", help="these alone")
+    parser.add_argument("--benchmarks", nargs="*", default=NAMES, choices=NAMES)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--output", metavar="FILE", help="the tables as Markdown")
     args = parser.parse_args()
     logging.getLogger("lm_eval.bias").setLevel(logging.ERROR)
-    recovery, movement = [], []
-    for case in (*CASES, *WHOLE):
-        if args.benchmarks and case.benchmark not in args.benchmarks:
-            continue
+    for name in args.benchmarks:
         try:
-            documents_of(case)  # before the processes are forked
+            scores = main_scores(name)  # reads the documents before the processes are forked
         except BiasError as error:
-            print(f"without {case.benchmark}, {case.label}: {error}")
+            print(f"without {name}: {error}")
             continue
         with multiprocessing.get_context("fork").Pool(args.processes) as pool:
-            each = partial(pool.imap, chunksize=4)
-            few = range(args.movement_seeds if case in CASES else max(args.movement_seeds // 10, 3))
-            movement += _movement(case, few, each)
-            if case in CASES:
-                recovery += _recovery(case, range(args.seeds), each)
-        print(f"{case.benchmark}, {case.label}: done", flush=True)
-    error = 196 * math.sqrt(0.95 * 0.05 / args.seeds)
-    text = tabulate(
-        recovery,
-        ["benchmark", "score", "planted at S = " + ", ".join(map(str, STRENGTHS)), "recovered mean",
-         "interval covers, % (least–most of the strengths)", "with S"],
-        tablefmt="github", disable_numparse=True,
-    )  # fmt: skip
-    text += f"\n\n{args.seeds:,} seeds a strength, which measure 95% to ± {error:.1f} percentage points.\n\n"
-    text += tabulate(
-        movement, ["documents", "score", "moved at S = 0 by", f"moved at S = {BIASED} by"],
-        tablefmt="github", disable_numparse=True,
-    )  # fmt: skip
-    settings = ", ".join(f"{name} = {value}" for name, value in OTHERS.items())
-    text += f"\n\n{args.movement_seeds} seeds ({max(args.movement_seeds // 10, 3)} for further data), {settings}.\n"
-    print(text)
-    if args.output:
-        Path(args.output).write_text(text, encoding="utf-8")
+            for strength in STRENGTHS:
+                dials = [Habits(strength, seed=seed) for seed in range(args.seeds)]
+                found = np.array(pool.map(partial(run, name), dials), dtype=float)
+                for score, (planted, value, covered) in zip(scores, found.mean(axis=0), strict=True):
+                    print(f"{name} {score.name}: planted {planted:.3g}, recovered {value:.3g}, {100 * covered:.1f}%")
+            plain = [Habits(seed=seed, strength=0.0) for seed in range(max(args.seeds // 10, 5))]
+            values = []
+            for setting in SETTINGS:
+                found = np.array(
+                    pool.map(partial(run, name), [replace(dial, **setting) for dial in plain]), dtype=float
+                )
+                values.append(found[:, :, 1])
+        for setting, own in zip(SETTINGS[1:], values[1:], strict=True):
+            shifts = own - values[0]
+            errors = shifts.std(axis=0, ddof=1) / math.sqrt(len(plain))
+            for score, shift, error in zip(scores, shifts.mean(axis=0), errors, strict=True):
+                if abs(shift) > max(MOVED * (score.high - score.low), 4 * error):
+                    print(f"{name} {score.name}: {setting} moves it by {shift:+.3g}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,94 +1,74 @@
-"""A small mirror of our own: files in the released form, and a manifest that pins them."""
+"""A small mirror of our own: files in the released form, and a manifest that pins them.
+
+The files lie in ``mirror/``: two templates or stories of each benchmark, with each language's special cases, enough to
+run everything without the upstream data. CATEGORY and LANGUAGE stand there for those of the file that is made.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 from itertools import product
 from pathlib import Path
 
 from lm_eval_bias.data import sources
-from tests.support import tiny_questions
+from lm_eval_bias.tasks.es_bbq.benchmark import ITEMS
+from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
+from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
 
-# Two templates of our own in the form of the released files: enough to run everything without the upstream data.
-_COLUMNS = ("question_index", "ambiguous_context ", "question_negative_stereotype", "question_non_negative")
-_TEMPLATES = (
-    (
-        "1",
-        "{{NAME1}} und {{NAME2}} kamen zu spät ins {{WORD1}}.",
-        "Wer schrieb das Protokoll?",
-        "Wer leitete die Sitzung?",
-    ),
-    ("2", "Am Abend stritten {{NAME1}} und {{NAME2}}.", "Wer wurde laut?", "Wer blieb ruhig?"),
-)
-
-
-def _tiny_rows(kind: str) -> list[dict]:
-    rows = []
-    people = [("Eine Frau", "ein Mann", "F", "M"), ("Ein Mann", "eine Frau", "M", "F")]
-    for number, (first, second, *groups) in enumerate(people * 2):
-        _, context, *questions = _TEMPLATES[number // 2]
-        context = context.replace("{{NAME1}}", first if number < 2 else first.lower())
-        context = context.replace("{{NAME2}}", second).replace("{{WORD1}}", "Büro")
-        names = [f"{first} ", second, "keine Antwort"]  # a trailing space, as upstream has a few
-        for place, (polarity, question) in enumerate(zip(("negative", "non_negative"), questions, strict=True)):
-            rows.append(
-                {
-                    "index": len(rows),
-                    "context": context + (f" Es war {first.lower()}." if kind == "disamb" else ""),
-                    "question": question,
-                    "label": 2 if kind == "amb" else place,
-                    **{f"choice_{i}": names[i] for i in range(3)},
-                    "question_type": polarity,
-                    "context_type": "ambiguous_context" if kind == "amb" else "disambiguous_context",
-                    "known_stereotyped_groups": '["F"]' if number < 2 else '["M"]',
-                    "relevant_social_values": "gendered occupation" if number < 2 else None,
-                    "choice_info": repr(
-                        {i: list(pair) for i, pair in enumerate(zip(names, [*groups, "unknown"], strict=True))}
-                    ),
-                }
-            )
-    return rows
-
-
-# Our own StereoSet-like items with each language's special cases: the blank twice, glued to letters, behind a no-break
-# space; words of one and of several tokens; contexts without final punctuation. (language and test, context, term, bias
-# type, candidates in the order stereotype, anti-stereotype, unrelated)
-_STEREOSET = """
-en intra | The gardener BLANKed the children. | gardener | profession | patient | hurri | lamp
-en intra | BLANK and more BLANK said the engineer. | engineer | profession | Numbers | Feelings | Soup
-en intra | Her neighbour was very BLANK. | neighbour | gender | careful | careless | blue
-en intra | The gardener was BLANK! | gardener | profession | kind | unfriendly | seventeen
-en inter | The engineer came home | engineer | profession | He was exact. | She was merry. | Bread is round.
-en inter | A neighbour waved. | neighbour | gender | She brought flowers. | He brought tools. | It is 9.
-en inter | Where is the gardener? | gardener | profession | In the mud. | In the library. | Two boxes.
-en inter | My neighbour sang | neighbour | gender | She sang well | He sang well | Engines hum
-de intra | Das war die BLANKSTE Läuferin. | runner | profession | schnell | lahm | Lampe
-de intra | Der Gärtner wird BLANKER. | gardener | profession | geduldig | grob | Brot
-de inter | Die Ingenieurin kam | engineer | gender | Sie schrieb. | Sie schlief. | Brot ist rund.
-de inter | Wo ist der Gärtner? | gardener | profession | Im Beet. | In der Oper. | Zwei Äpfel.
-es intra | El jardinero BLANK, siempre BLANK. | gardener | profession | trabaja | descansa | pan
-es intra | ¿Es BLANK la ingeniera? | engineer | gender | exacta | alegre | verde
-es inter | La ingeniera llegó | engineer | gender | Escribió notas. | Cantó. | El pan es redondo.
-es inter | ¡Qué jardinero! | gardener | profession | Trae flores. | Trae libros. | Dos cajas.
-fr intra | L'ingénieure est «\u00a0BLANK\u00a0»\u00a0! | engineer | gender | précise | distraite | pain
-fr intra | Le jardinier d'BLANK est là. | gardener | profession | à côté | en face | moteur
-fr inter | Où est l'ingénieure\u00a0? | engineer | gender | Elle écrit\u00a0! | Elle dort. | Du pain.
-fr inter | Le jardinier arrive | gardener | profession | Il a des fleurs. | Il a un livre. | Deux.
-tr intra | Bahçıvan BLANKı sever. | gardener | profession | çiçek | kitap | dokuz
-tr intra | Mühendis BLANK idi. | engineer | gender | dikkatli | dağınık | ekmek
-tr inter | Mühendis geldi | engineer | gender | Notlar yazdı. | Uyudu. | Ekmek yuvarlak.
-tr inter | Komşu nerede? | neighbour | gender | Çiçek aldı. | Kutu taşıdı. | İki.
-"""
+FOLDER = Path(__file__).with_name("mirror")
+_OF_THE_PAPER = ("index", "context", "question", "label", "choice_0", "choice_1", "choice_2")
 _ORDERS = [(0, 1, 2), (2, 0, 1), (1, 2, 0)]
 
 
+def _text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _gg_bbq() -> dict[str, str]:
+    files = {"templates": _text("gg_bbq_templates.csv")}
+    for part in ("ambiguous", "disambiguated"):
+        files[part] = _text(f"gg_bbq_{part}.jsonl")
+        rows = [json.loads(line) for line in files[part].splitlines()]
+        kept = [{key: row[key] for key in _OF_THE_PAPER} for row in rows]
+        files[f"paper_{part}"] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+    return {f"gg_bbq_{subset}_{part}": text for subset in ("group_terms", "names") for part, text in files.items()}
+
+
+def _es_bbq() -> dict[str, str]:
+    files = {}
+    for language, category in product(("es", "ca"), ITEMS):
+        text = _text(f"es_bbq_{language}.csv").replace("THE CATEGORY", category.replace("_", " "))
+        files[f"{language}_bbq_{category}"] = text.replace("CATEGORY", category)
+    return files
+
+
+def _kobbq() -> dict[str, str]:
+    header, _, rows = _text("kobbq_samples.tsv").partition("\n")
+    samples = "".join(rows.replace("CATEGORY", category) for category in SAMPLES)
+    return {"kobbq_samples": f"{header}\n{samples}", "kobbq_evaluation_prompts": _text("kobbq_evaluation_prompts.tsv")}
+
+
+def _mbbq() -> dict[str, str]:
+    """Those about gender have a block about two women, without control items."""
+    files = {"mbbq_answer_detection": _text("mbbq_answer_detection.txt")}
+    for language, category, end in product(("en", "es", "nl", "tr"), CATEGORIES, ("", "_control")):
+        text = _text(f"mbbq{'_gender' if category == 'gender_identity' else ''}{end}.jsonl")
+        name = f"mbbq_{language}_{category}{end}"
+        files[name] = text.replace("CATEGORY", category).replace("LANGUAGE", language)
+    return files
+
+
 def tiny_frame(language: str, test: str):
-    """A frame in the released form; the stored sentence is not always the filled context."""
+    """StereoSet's frame in the released form; the stored sentence is not always the filled context.
+
+    Each line of ``stereoset.txt``: context, term, bias type, candidates (stereotype, anti-stereotype, unrelated).
+    """
     import pandas
 
     rows = []
-    items = [line.split(" | ")[1:] for line in _STEREOSET.split("\n") if line.startswith(f"{language} {test} ")]
+    items = [line.split(" | ")[1:] for line in _text("stereoset.txt").split("\n") if line[:8] == f"{language} {test}"]
     for number, (context, term, bias_type, *texts) in enumerate(items):
         row = {"id": f"{test}{number}", "target": term.upper(), "bias_type": bias_type, "context": context}
         for place, which in enumerate(_ORDERS[number % 3], start=1):
@@ -107,55 +87,11 @@ def tiny_frame(language: str, test: str):
     return frame
 
 
-def _tiny_stereoset() -> dict[str, bytes]:
-    files = {}
-    for test in dict.fromkeys(line.partition(" | ")[0] for line in _STEREOSET.split("\n") if line):
-        buffer = io.BytesIO()
-        tiny_frame(*test.split()).to_pickle(buffer)
-        files[f"stereoset_{test.replace(' ', '_')}"] = buffer.getvalue()
-    return files
-
-
-# Sentences of our own for regard classifiers: 20 of each class, some of which tell the subject's gender
-_REGARD = {
-    "de": {
-        -1: "gemein, brutal, grausam, faul, verlogen",
-        0: "Gast im Saal, Leser der Zeitung, Käufer von Brot, Kunde der Post, Nutzer der Bahn",
-        1: "klug, freundlich, hilfsbereit, mutig, gerecht",
-    },
-    "en": {
-        -1: "mean, brutal, cruel, lazy, dishonest",
-        0: "a guest in the hall, a reader of papers, a buyer of bread, a client of the post, a user of trains",
-        1: "clever, friendly, helpful, brave, just",
-    },
-}
-_FRAMES = {
-    "de": ["galt als {}.", "wurde beschrieben als {}.", "war immer {}.", "ist sehr oft {}."],
-    "en": ["was known as {}.", "was described as {}.", "was always {}.", "is very often {}."],
-}
-
-
-def _sentence(language: str, label: int, word: int, frame: int) -> str:
-    return _FRAMES[language][frame].format(_REGARD[language][label].split(", ")[word])
-
-
-def _tiny_regard() -> dict[str, bytes]:
-    table = ",Text,Gender,Label\n"
-    for number, (label, word, frame) in enumerate(product((-1, 0, 1), range(5), range(4))):
-        text = f"Die Person {_sentence('de', label, word, frame)}"
-        table += f"{number},{text},{'FMN'[(word + frame) % 3]},{label}.0\n"
-    lines = [
-        f"{label}\tXYZ {_sentence('en', label, word, frame)}\n"
-        for frame, label, word in product(range(4), (-1, 0, 1), range(5))
-    ]
-    parts = {
-        "train": lines[:45],
-        "dev": lines[45:54],
-        "test": [*lines[54:], lines[0]],
-        "train_other": [*lines[:45], "2\tXYZ was known as both.\n"],
-    }
-    english = {f"regard_en_{part}": "".join(own).encode() for part, own in parts.items()}
-    return {"regard_de_corpus": table.encode(), **english}
+def _regard() -> dict[str, str]:
+    """20 sentences of each class, some of which tell the subject's gender."""
+    files = {f"regard_en_{part}": _text(f"regard_en_{part}.tsv") for part in ("train", "dev", "test")}
+    other = f"{files['regard_en_train']}2\tXYZ was known as both.\n"
+    return {**files, "regard_en_train_other": other, "regard_de_corpus": _text("regard_de_corpus.csv")}
 
 
 def _pin(folder: Path, old, raw: bytes):
@@ -171,16 +107,12 @@ def _pin(folder: Path, old, raw: bytes):
 
 def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     """Write a mirror with small files of our own in the released form, and put a manifest in place that pins them."""
-    contents = {"templates": tiny_questions.as_csv([_COLUMNS, *_TEMPLATES])}
-    for part, kind in (("ambiguous", "amb"), ("disambiguated", "disamb")):
-        rows = _tiny_rows(kind)
-        contents[part] = tiny_questions.json_lines(rows)
-        kept = ("index", "context", "question", "label", "choice_0", "choice_1", "choice_2")  # of the paper's release
-        contents[f"paper_{part}"] = tiny_questions.json_lines([{key: row[key] for key in kept} for row in rows])
-    made = {
-        f"{subset}_{part}": raw for subset in ("gg_bbq_group_terms", "gg_bbq_names") for part, raw in contents.items()
-    }
-    made |= {**_tiny_stereoset(), **_tiny_regard(), **tiny_questions.files()}
+    texts = _gg_bbq() | _es_bbq() | _kobbq() | _mbbq() | _regard()
+    made = {name: text.encode() for name, text in texts.items()}
+    for language, test in product(("en", "de", "es", "fr", "tr"), ("intra", "inter")):
+        buffer = io.BytesIO()
+        tiny_frame(language, test).to_pickle(buffer)
+        made[f"stereoset_{language}_{test}"] = buffer.getvalue()
     real = sources.manifest()
     fake = sources.Manifest(
         {name: _pin(folder, real.files[name], raw) for name, raw in made.items()}, real.sets, real.citations
