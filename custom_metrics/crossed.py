@@ -256,49 +256,6 @@ def crossed_mean(
     return Score(name=name, low=low, high=high, source=source, compute=compute, sample=value, table=table, **described)
 
 
-def _without_each_row(cells: Array) -> tuple[Array, Array, Array]:
-    """The variance components (rows, columns, interaction) of the matrix without its k-th row, for every k.
-
-    Leaving out row k takes ``e_kj / (R - 1)`` off each column effect and ``E_k R / (R - 1)`` off the residual sum of
-    squares, where ``e`` are the residuals and ``E_k`` their sum of squares in row k; so all rows take one pass.
-    """
-    n_rows, n_columns = cells.shape
-    row, column, residual = effects(cells)
-    ss_by_row = (residual**2).sum(axis=1)
-    n_left = n_rows - 1
-    ss_rows = n_columns * ((row**2).sum() - row**2 * n_rows / n_left)
-    ss_columns = n_left * ((column - residual / n_left) ** 2).sum(axis=1)
-    ss_residual = np.maximum(ss_by_row.sum() - ss_by_row * n_rows / n_left, 0.0)
-    ms_residual = ss_residual / ((n_left - 1) * (n_columns - 1))
-    rows = np.maximum(ss_rows / (n_left - 1) - ms_residual, 0.0) / n_columns
-    columns = np.maximum(ss_columns / (n_columns - 1) - ms_residual, 0.0) / n_left
-    return rows, columns, ms_residual
-
-
-def jackknife_of_share(cells: Array, part: str) -> float:
-    """Standard error of a component's share of the variance by the delete-one jackknife over rows plus over columns.
-
-    Deterministic; slightly conservative, since the interaction is counted in both parts. ``nan`` with fewer than
-    three rows or columns, or without variance.
-
-    Args:
-        cells: Values of shape (rows, columns).
-        part: ``rows``, ``columns`` or ``interaction``.
-    """
-    if min(cells.shape) < 3:
-        return math.nan
-    variance = 0.0
-    for table, names in ((cells, ("rows", "columns")), (cells.T, ("columns", "rows"))):
-        parts = np.stack(_without_each_row(table))
-        total = parts.sum(axis=0)
-        if not (total > 0).all():
-            return math.nan
-        shares = parts[(*names, "interaction").index(part)] / total
-        size = len(shares)
-        variance += (size - 1) / size * float(((shares - shares.mean()) ** 2).sum())
-    return math.sqrt(variance)
-
-
 def pigeonhole(groups: Sequence[NDArray[np.intp]], n_columns: int) -> Iterator[tuple[Array, NDArray[np.intp]]]:
     """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
 

@@ -23,7 +23,6 @@ Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
-TEMPLATES_FOR_SHARE = 25  # with five, 95% intervals of their share of the variance cover in 86 to 91% of simulations
 NO_ERROR = "the correlation is almost perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
@@ -190,7 +189,7 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     Formula: an ANOVA variance component divided by the sum of the three; negative components count as 0.
     Range: 0..1, the three sum to 1. Neutral value: none. Direction: a large ``template`` share means that the wording
     decides the answer. Undefined: fewer than two items or templates, an incomplete product, no variance -> nan.
-    Denominator: all prompts. Standard error: two-way jackknife; of the templates' share with 25 templates or more.
+    Denominator: all prompts. Standard error: none.
     Source: not in the paper (its section 5.4 argues for many templates).
     """
     n = len(records)
@@ -205,15 +204,7 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     components = crossed.components(cells)
     if (total := sum(components.values())) <= 0:
         return undefined("no variance between prompts", n)
-    value, reason = components[part] / total, ""
-    stderr = crossed.jackknife_of_share(cells, part)
-    if part == "columns" and cells.shape[1] < TEMPLATES_FOR_SHARE:
-        stderr, reason = math.nan, f"an error of the templates' share needs {TEMPLATES_FOR_SHARE} templates"
-    elif math.isnan(stderr):
-        reason = "a standard error needs at least 3 items and 3 templates"
-    elif stderr == 0:  # at the end of the range in every resample: that is no certainty
-        reason = "all resamples lie at the end of the range: no standard error"
-    return Estimate(value, stderr, n, reason, min(cells.shape) - 1)
+    return Estimate(components[part] / total, math.nan, n)
 
 
 def _cells(records: Prompts, *, value: Callable[[OccuGenderRecord], float | None]) -> Cells | str:
@@ -366,6 +357,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             direction=f"higher: {label} decide more of the answer",
             source="random-effects ANOVA; not in the paper",
             compute=partial(variance_share, part=part),
+            has_stderr=False,
             sample=itemgetter("F"),
         )
         for part, (name, label) in _PARTS.items()

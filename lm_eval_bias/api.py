@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import files, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
@@ -390,21 +390,16 @@ def compare(
 
 
 @_public
-def write_report(
-    runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None, *, items: int = 20
-) -> None:
+def write_report(runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a report as ``report`` does: an HTML page that needs no network, or tables for papers and programs.
 
     Args:
         runs: From :func:`load`, or some of them.
         path: The file, written whole or not at all.
         format: ``html``, ``md``, ``json``, ``csv`` or ``latex``; by default by the file's ending.
-        items: ``html``, of runs with sample logs: a folder beside the page has pages with so many of the items that
-            move each main score most, and as many others; 0 for none.
 
     Raises:
-        BiasError: An unknown format, or a file that can't be written or holds a run that was read; for ``html``, the
-            extra ``report`` isn't installed.
+        BiasError: An unknown format, or a file that can't be written or holds a run that was read.
     """
     from lm_eval_bias.cli import output
     from lm_eval_bias.report import run_reports
@@ -412,8 +407,8 @@ def write_report(
     several, place = _several(runs), os.fspath(path)
     _one_of("format", format, output.FORMATS)
     form = output.format_of(format, place, without="", flag="path")
-    run_reports.check(form, place, _inputs(several), items, "path")
-    run_reports.write(form, several, several.problems, place, items)
+    files.check_place(place, _inputs(several), "path")
+    files.write(run_reports.render(form, several, several.problems), place)
 
 
 def _inputs(runs: Runs) -> list[str]:

@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the findings to FILE as Markdown, such as for $GITHUB_STEP_SUMMARY",
     )
-    parser.add_argument("--github", action="store_true", help="also print the findings as GitHub Actions annotations")
     parser.add_argument("--example", action="store_true", help="print a sample policy to start from")
 
 
@@ -62,10 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.runs or not arguments.policy:
         raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a sample policy)")
-    if arguments.json and arguments.github:
-        raise BiasError(
-            "--github prints lines of its own, which would break the JSON: give --github or --json, not both"
-        )
     if arguments.junit and arguments.junit == arguments.markdown:
         raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two different files")
     files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
@@ -88,8 +83,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(policy_outputs.as_json(checked, problems, arguments.policy, holds), end="")
     else:
         print(policy_outputs.as_text(checked), end="")
-    if arguments.github:
-        print(policy_outputs.workflow_commands(checked, problems, copies), end="")
     if arguments.junit:
         _write(arguments.junit, policy_outputs.junit(checked, problems))
     if arguments.markdown:

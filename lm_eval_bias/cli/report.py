@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 from lm_eval_bias.cli import output
+from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
 
 
@@ -14,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
         "Write a report on runs: an HTML page that needs no network, or tables for papers and programs. Where the runs "
-        "have sample logs, a folder beside the page holds the items behind its scores."
+        "have sample logs, the page lists the items that move each task's main score most."
     )
     parser.add_argument(
         "paths",
@@ -29,14 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file to write; required for html, the other formats print to standard output by default",
     )
     parser.add_argument("--format", choices=output.FORMATS, help="output format (default: by FILE's ending, else html)")
-    parser.add_argument(
-        "--items",
-        type=int,
-        default=20,
-        metavar="N",
-        help="html, for runs with sample logs: show, in a folder beside the report, the N items that move each main "
-        "score most and N others (default 20; 0: none)",
-    )
     parser.add_argument("--name", metavar="NAME", help="name of the model in the report; for a single run")
 
 
@@ -52,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = output.format_of(arguments.format, arguments.output, without="html")
     if form == "html" and arguments.output is None:
         raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
-    run_reports.check(form, arguments.output, arguments.paths, arguments.items)
+    files.check_place(arguments.output, arguments.paths, "-o")
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
         if len(runs) != 1:
@@ -61,9 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
             )
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
+    text = run_reports.render(form, runs, problems)
     if arguments.output is None:
-        sys.stdout.write(run_reports.render(form, runs, problems))
+        sys.stdout.write(text)
     else:
-        run_reports.write(form, runs, problems, arguments.output, arguments.items)
+        files.write(text, arguments.output)
         print(arguments.output)
     return 0

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,18 +29,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="table to print after the scores in words: the main scores (main, the default), every score (all) or none",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with every score")
+    parser.add_argument(
+        "--items",
+        metavar="FILE",
+        help="also write every record to FILE (.csv or .jsonl): item, facets, answer, text, its value of main scores",
+    )
     for rewriting in known_rewritings():
         parser.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the scores."""
+    """Print the scores; returns the exit status.
+
+    Raises:
+        BiasError: Bad usage or input, or a file that can't be written.
+    """
     from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
     values = [(rewriting, getattr(arguments, rewriting.flag)) for rewriting in rescoring.known_rewritings()]
     rewritings = [(rewriting, value) for rewriting, value in values if value is not None]
-    results = rescoring.rescore(arguments.paths, arguments.language, rewritings)
+    if arguments.items is not None:
+        files.check_place(arguments.items, arguments.paths, "--items")
+        if Path(arguments.items).suffix not in (".csv", ".jsonl"):
+            raise BiasError(f"--items {arguments.items}: name a file that ends in .csv or .jsonl")
+    results = rescoring.rescore(arguments.paths, arguments.language, rewritings, with_items=arguments.items is not None)
+    if arguments.items is not None:
+        files.write(rescored_tables.items(results, Path(arguments.items).suffix), arguments.items)
     text = rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results, arguments.table)
     print(text, end="")
     return 0

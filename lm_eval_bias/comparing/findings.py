@@ -202,7 +202,9 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         with_table = [name for name, score in defined.items() if score.table is not None]
         known.update(defined)
         unknown -= defined.keys()
-        chosen = choice.scores or pair.base.benchmark.main or with_table
+        benchmark = pair.base.benchmark
+        main = [name for name in benchmark.main if name not in benchmark.derived]
+        chosen = choice.scores or main or with_table
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:

@@ -37,6 +37,17 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
     return [(str(text or ""), str(one)) for text, one in zip(texts[0], read, strict=False)]
 
 
+def requests_of(logged: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the arguments of each request of a logged sample.
+
+    >>> requests_of({"arguments": {"gen_args_0": {"arg_0": "A vet?", "arg_1": " He"}}})
+    [['A vet?', ' He']]
+    """
+    arguments = logged.get("arguments")
+    given = arguments.values() if isinstance(arguments, dict) else ()
+    return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+
+
 class NotOurs(BiasError):
     """A sample log of a task that this package doesn't have."""
 
@@ -80,9 +91,7 @@ class SavedSample(NamedTuple):
     @property
     def requests(self) -> list[list[Any]]:
         """The arguments of each request."""
-        arguments = self.logged.get("arguments")
-        given = arguments.values() if isinstance(arguments, dict) else ()
-        return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+        return requests_of(self.logged)
 
     @property
     def written(self) -> list[tuple[str, str]]:

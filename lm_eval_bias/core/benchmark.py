@@ -205,6 +205,7 @@ class Benchmark(ABC):
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
         title: Its name for people; ``name`` if empty.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        derived: Main scores that are functions of other main ones: pages show them, ``compare`` takes them when asked.
         leanings: What an interval above, and one below, the neutral value of a main score says, in a few words that
             follow a model's name: ``{"gap": ("favours the old", "favours the young")}``.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
@@ -234,6 +235,7 @@ class Benchmark(ABC):
     name: str
     title: str = ""
     main: Sequence[str] = ()
+    derived: Sequence[str] = ()
     leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
     knowledge: tuple[str, float] | None = None
@@ -352,10 +354,6 @@ class Benchmark(ABC):
     def facets(self, doc: Document) -> Mapping[str, str]:
         """What readers pick a document's item by, such as its group, template or target; by default nothing."""
         return {}
-
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """What a document's candidates stand for, one text a request, such as "stereotype"; by default nothing."""
-        return ()
 
     def score_label(self, score: str) -> str:
         """What people call a score, for example "women in female-dominated jobs"; by default its name in words."""

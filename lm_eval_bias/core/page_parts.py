@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,13 +39,11 @@ class Cell:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
         note: A remark or an interval, in small print below the text.
-        link: Where a page's reader gets from it.
     """
 
     text: str
     value: float | None = None
     note: str = ""
-    link: str = ""
 
     @property
     def whole(self) -> str:
@@ -109,8 +107,6 @@ class ReportTask:
         label: Task, with its run where there are several.
         series: The run's number, for colours and marks.
         ident: For ids.
-        items: Where the items of its scores are, by score.
-        no_items: Why there are none; empty where there are, or where none were wanted.
         samples: Reads its documents and answers from the sample log; ``None`` where there is no log.
     """
 
@@ -119,8 +115,6 @@ class ReportTask:
     label: str
     series: int
     ident: str
-    items: Mapping[str, str] = field(default_factory=dict)
-    no_items: str = ""
     samples: Callable[[], Iterator[SavedSample]] | None = None
 
 

@@ -31,12 +31,12 @@ def named(benchmark: str, score: str) -> tuple[str, str]:
     return shown, "" if shown == score else score
 
 
-def value_cell(value: Value | None, link: str = "") -> Cell:
-    """A score with its interval (without one with that of its items as given), sorted by its value, and a link."""
+def value_cell(value: Value | None) -> Cell:
+    """Make a cell of a score with its interval (without one with that of its items as given), sorted by its value."""
     if value is None:
         return Cell(numbers.NONE)
     note = numbers.bracketed(value) or numbers.fixed_interval(value)
-    return Cell(numbers.number(value.value, value.unit), value.value, note, link)
+    return Cell(numbers.number(value.value, value.unit), value.value, note)
 
 
 def score_column(benchmark: str, name: str) -> Column:

@@ -237,7 +237,7 @@ class Examination:
         shown = ReportTask(Run("a model", Path("results.json"), {}, "", {}), task, entry.name, 0, "r1t1")
         self.attempt(entry.name, "cautions()", lambda: list(own.cautions(task)))
         self.attempt(entry.name, "figures()", self.family.figures, [shown])
-        for name, argument in {"sentences": task, "withheld": task, "facets": doc, "candidate_roles": doc}.items():
+        for name, argument in {"sentences": task, "withheld": task, "facets": doc}.items():
             self.attempt(entry.name, f"{name}()", getattr(own, name), argument)
 
 

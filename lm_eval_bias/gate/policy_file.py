@@ -1,10 +1,10 @@
-"""Policies: YAML files that are checked against a JSON Schema; errors name the line."""
+"""Policies: YAML files that are checked against a JSON Schema; errors name the place, such as ``bounds/0``."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,19 +76,6 @@ class Policy:
     allow: tuple[str, ...] = ()
 
 
-def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
-    """The line on which a part of a document stands, as far as the path to it can be followed."""
-    for step in steps:
-        if isinstance(node, yaml.MappingNode):
-            child = next((value for key, value in node.value if key.value == str(step)), None)
-        else:
-            child = node.value[step] if isinstance(node, yaml.SequenceNode) and isinstance(step, int) else None
-        if child is None:
-            break
-        node = child
-    return int(node.start_mark.line) + 1
-
-
 def _violation(error: Any) -> str:
     """A violation of the schema in words."""
     if error.validator == "anyOf" and error.parent is None and isinstance(error.instance, dict):
@@ -100,38 +87,37 @@ def _violation(error: Any) -> str:
     return str(error.message)[:200]
 
 
-def _parsed(path: Path) -> tuple[Any, yaml.Node]:
+def _parsed(path: Path) -> Any:
     try:
         text = read_text(path, largest=LARGEST_YAML)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
-    content, node = parse_yaml(text, str(path), _Loader), yaml.compose(text, Loader=_Loader)  # noqa: S506 (safe)
-    if node is None:
+    content = parse_yaml(text, str(path), _Loader)
+    if content is None:
         raise BiasError(f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
-    return content, node
+    return content
 
 
 def read(path: Path) -> Policy:
     """The policy of a file.
 
     Raises:
-        BiasError: It can't be read, isn't a policy, or holds a bound that nothing can meet; with the line.
+        BiasError: It can't be read, isn't a policy, or holds a bound that nothing can meet; with the place.
     """
-    content, node = _parsed(path)
+    content = _parsed(path)
     # a misspelt key before what is missing because of it
     errors = sorted(
         schema_validator("lm_eval_bias.gate", "policy_schema.json").iter_errors(content),
         key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
     )
     if errors:
-        steps = list(errors[0].absolute_path)
-        at = "/".join(map(str, steps))
-        raise BiasError(f"{path} line {_line(node, steps)}{f' ({at})' if at else ''}: {_violation(errors[0])}")
+        place = "/".join(map(str, (path, *errors[0].absolute_path)))
+        raise BiasError(f"{place}: {_violation(errors[0])}")
     bounds = []
     for number, bound in enumerate(content["bounds"]):
-        place = f"{path} line {_line(node, ['bounds', number])}"
+        place = f"{path}/bounds/{number}"
         low, high = bound.get("min", -math.inf), bound.get("max", math.inf)
         if low > high:
             raise BiasError(f"{place}: min {low:.15g} is above max {high:.15g}")
@@ -152,11 +138,11 @@ def read(path: Path) -> Policy:
         bounds=tuple(bounds),
         share=None if share is None else float(share),
         unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
-        allow=_allowed(content, node, path),
+        allow=_allowed(content, path),
     )
 
 
-def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[str, ...]:
+def _allowed(content: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     """What a policy allows.
 
     Raises:
@@ -166,8 +152,9 @@ def _allowed(content: Mapping[str, Any], node: yaml.Node, path: Path) -> tuple[s
     for number, text in enumerate(content.get("allow", [])):
         name = text.partition("=")[0]
         if name not in known:
-            place = f"{path} line {_line(node, ['allow', number])}"
-            raise BiasError(f"{place}: unknown name {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}")
+            raise BiasError(
+                f"{path}/allow/{number}: unknown name {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
+            )
     return tuple(content.get("allow", []))
 
 

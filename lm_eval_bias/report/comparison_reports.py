@@ -204,7 +204,7 @@ def _rows(members: Sequence[Member], series: Mapping[str, int]) -> list[TaskStri
                 said = f"{task}, {label}, {finding.other}: {text}, {told}"
                 y, hollow = (place + 0.5) * overview.LANE + 4, not finding.significant
                 points.append(overview.place(said, series[finding.other], shares, y, hollow=hollow))
-                values.append((text, ""))
+                values.append(text)
             strips.append(Strip(label, name, points, values, len(own) * overview.LANE + 8))
         rows.append(TaskStrips(task, f"{own[0].finding.items:,} items", strips))
     return rows

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry, wording
@@ -17,7 +17,6 @@ from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
-from lm_eval_bias.report.item_pages import ItemPages
 from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.remarks import PlacedRemark
@@ -153,21 +152,15 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
     ]
 
 
-def build(runs: Sequence[Run], problems: Sequence[Problem], items: ItemPages | None = None) -> Report:
+def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """The content of a report.
 
     Args:
         runs: The runs.
         problems: Files that were passed over.
-        items: Pages of the scores' items, where there are such.
     """
     runs = presentable(runs)
     tasks = parts.report_tasks(runs)
-    if items is not None:
-        tasks = [
-            replace(task, items=items.links.get(task.ident, {}), no_items=items.reasons.get(task.ident, ""))
-            for task in tasks
-        ]
     sections, reach = _sections(tasks), overview.reach_of(tasks)
     origins = []
     for run in runs:
@@ -197,10 +190,13 @@ def _names(section: Section) -> list[str]:
 
 def breakdowns(section: Section) -> list[Part]:
     """A section's figures and tables for a page."""
-    contents = [Part("", lines)] if (lines := parts.about_items(section.tasks)) else []
+    contents: list[Part] = []
     if names := _names(section):
         own = registry.get(names[0])
         contents += ask([], own, own.figures, section.tasks)
+    lines, lists = parts.about_items(section.tasks)
+    if lines or lists:
+        contents.append(Part("Items", lines, folded=lists))
     return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
 
 

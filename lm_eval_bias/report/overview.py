@@ -34,7 +34,6 @@ class PlacedMark:
         at: Where the value is.
         bar: Where the interval begins and ends; ``None`` where there is none.
         y: Its lane.
-        link: To its items; empty where there are none.
         hollow: Whether the mark isn't filled.
     """
 
@@ -44,7 +43,6 @@ class PlacedMark:
     at: float
     bar: tuple[float, float] | None
     y: float
-    link: str = ""
     hollow: bool = False
 
 
@@ -56,7 +54,7 @@ class Strip:
         label: What people call the score.
         name: Its technical name.
         points: One per model.
-        values: The same numbers as text, in the same order, with links.
+        values: The same numbers as text, in the same order.
         height: In pixels.
         chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
     """
@@ -64,7 +62,7 @@ class Strip:
     label: str
     name: str
     points: Sequence[PlacedMark]
-    values: Sequence[tuple[str, str]]
+    values: Sequence[str]
     height: int
     chance: float | None = None
 
@@ -147,14 +145,12 @@ def _share(value: Value, number: float, reach: float) -> float:
     return share if value.higher_is_better else 1 - share
 
 
-def place(
-    text: str, series: int, shares: Sequence[float], y: float, link: str = "", hollow: bool = False
-) -> PlacedMark:
+def place(text: str, series: int, shares: Sequence[float], y: float, hollow: bool = False) -> PlacedMark:
     """A mark of a series where a value and its interval's ends are, as shares of the width; it stays within."""
     at, *ends = (round(min(max(100 * share, 0.0), 100.0), 2) for share in shares)
     colour, shape = pen.series(series)
     bar = (min(ends), max(ends)) if ends else None
-    return PlacedMark(text, colour, shape, at, bar, y, link, hollow)
+    return PlacedMark(text, colour, shape, at, bar, y, hollow)
 
 
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
@@ -166,10 +162,9 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     points, values = [], []
     for number, (item, value) in enumerate(shown):
         shares = [_share(value, one, reach) for one in (value.value, *(value.interval or ()))]
-        link = item.items.get(name, "")
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(place(text, item.series, shares, (number + 0.5) * LANE + 4, link))
-        values.append((numbers.cell(value), link))
+        points.append(place(text, item.series, shares, (number + 0.5) * LANE + 4))
+        values.append(numbers.cell(value))
     chance = None
     if first.higher_is_better is not None and (found := _CHANCE.search(first.direction)):
         chance = round(100 * _share(first, float(found[1]) / float(found[2] or 1), reach), 2)

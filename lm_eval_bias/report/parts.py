@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from operator import itemgetter
 
 from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core.answers import DAMAGE, requests_of
+from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.core.wording import score_cell, short, value_cell
+from lm_eval_bias.core.wording import score_cell, score_label, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows, and that stand beside each other in tables
-MAIN = 12  # scores a task in pictures, columns and with items, where a benchmark names no main ones
+MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
+LISTED = 20  # items a task
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
@@ -49,10 +53,7 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
         for name in dict.fromkeys(name for item in members.values() for name in main_names(item.task)):
             own = {key: item.task.scores.get(name) for key, item in members.items()}
             value = next(value for value in own.values() if value is not None)
-            cells = [
-                value_cell(own.get(key), members[key].items.get(name, "") if key in members else "")
-                for key in (runs if beside else [run])
-            ]
+            cells = [value_cell(own.get(key)) for key in (runs if beside else [run])]
             benchmark = next(iter(members.values())).task.benchmark
             label, aim = score_cell(benchmark, name), Cell(numbers.aim(value), value.neutral)
             rows.append([Cell(task, note=run), label, *cells, aim, Cell(value.direction)])
@@ -67,19 +68,54 @@ def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]
     return list(scores.values()), [[value_cell(task.scores.get(name)) for name in scores] for task in tasks]
 
 
-def about_items(tasks: Sequence[ReportTask]) -> list[str]:
-    """Where the items of scores are, and why some have none."""
-    lines = (
-        ["Each score in the table links to the items that move it most."] if any(item.items for item in tasks) else []
-    )
-    reasons: dict[str, list[str]] = {}
-    for item in tasks:
-        if item.no_items:
-            reasons.setdefault(item.no_items, []).append(short(item.label, 40))
-    return lines + [
-        f"No items to show{'' if len(labels) == len(tasks) else f' of {numbers.few(labels)}'}: {reason}."
-        for reason, labels in reasons.items()
-    ]
+def _listed_score(task: TaskRun) -> Value | None:
+    """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
+    values = [task.scores[name] for name in main_names(task)]
+    signed = [value for value in values if value.neutral is not None and value.low < value.neutral < value.high]
+    return next(iter(signed or values), None)
+
+
+def moving_items(item: ReportTask) -> Table | str:
+    """List the items that move a task's main score most, each with its own value of the score; else say why none are.
+
+    They move it away from its neutral value, in the direction in which it is off.
+    """
+    score = _listed_score(item.task)
+    if score is None or item.task.samples is None:
+        return "no sample log (run with --log_samples and give the run's folder)" if item.task.scores else ""
+    benchmark = registry.get(item.task.benchmark)
+    neutral = score.neutral or 0.0
+    sign = 1.0 if score.value >= neutral else -1.0
+    found = []
+    try:
+        for _, sample in sample_logs.lines(item.task.samples):
+            value = sample.get(score.name)
+            if isinstance(value, float) and sign * (value - neutral) > 0:
+                found.append((-sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample))
+    except DAMAGE as error:
+        return str(error)
+    label = score_label(item.task.benchmark, score.name)
+    rows = []
+    for _, name, value, sample in sorted(found, key=itemgetter(0, 1))[:LISTED]:
+        facets = benchmark.facets(sample["doc"])
+        about = ", ".join(facets.values())
+        prompt = next(iter(requests_of(sample)), [""])[0]
+        rows.append([Cell(name), Cell(about), Cell(numbers.significant(value), value), Cell(short(str(prompt), 300))])
+    columns = [Column("Item"), Column("About"), Column("Its value", True), Column("Prompt: can offend")]
+    return Table(f"Items that move it most, of {item.label}: {label}", columns, rows) if rows else ""
+
+
+def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
+    """List the items behind the main scores, and say why some tasks have none."""
+    lists, reasons = [], {}
+    for item in progress(tasks, "Items of tasks"):
+        found = moving_items(item)
+        if isinstance(found, Table):
+            lists.append(found)
+        elif found:
+            reasons.setdefault(found, []).append(short(item.label, 40))
+    lines = [f"No items to show of {numbers.few(labels)}: {reason}." for reason, labels in reasons.items()]
+    return lines, lists
 
 
 def every_score(tasks: Sequence[ReportTask]) -> Table:

@@ -1,4 +1,4 @@
-"""What ``lm-eval-bias check`` says: to people, as JSON, and to machines that build (JUnit XML, GitHub, Markdown)."""
+"""What ``lm-eval-bias check`` says: to people, as JSON, and to machines that build (JUnit XML, Markdown)."""
 
 from __future__ import annotations
 
@@ -148,42 +148,6 @@ def junit(checked: Checked, problems: Sequence[Problem]) -> str:
             error.text = problem.reason
     ElementTree.indent(root)
     return escaping.text(f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n')
-
-
-def workflow_commands(checked: Checked, problems: Sequence[Problem], copies: Sequence[Problem]) -> str:
-    """Lines that GitHub Actions shows beside a change: errors for what is violated, warnings for what to know of it.
-
-    An error stands at the bound's line in the policy, where it is of one.
-    """
-    lines = []
-    for run, findings in checked:
-        for finding in _missed(findings):
-            title = f"{run.name}: {finding.task or 'the run'}, {finding.score}"
-            place = finding.required.place if isinstance(finding.required, Bound) else ""
-            file, _, line = place.rpartition(" line ")
-            at = {"file": file, "line": line} if file and line.isdigit() else {}
-            lines.append(_command("error", title, _whole(finding), **at))
-        if first := [": ".join(pair) for pair in _first(run, findings)]:  # in one: GitHub shows only ten of a step
-            lines.append(_command("warning", f"{run.name}: read first", *first))
-    lines += [_command("error", "a run that can't be read", str(problem)) for problem in problems]
-    lines += [_command("warning", "passed over", str(copy)) for copy in copies]
-    return "".join(f"{escaping.one_line(line)}\n" for line in lines)
-
-
-def _command(kind: str, title: str, *lines: str, **place: str) -> str:
-    r"""A workflow command, whose properties end at a comma or at two colons.
-
-    >>> _command("error", "a,b::c", "50%", "::set-output")
-    '::error title=a%2Cb%3A%3Ac::50%25%0A::set-output'
-    """
-
-    def data(text: str) -> str:
-        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-    named = {**place, "title": title}
-    properties = ",".join(f"{key}={data(text).replace(':', '%3A').replace(',', '%2C')}" for key, text in named.items())
-    message = "\n".join(lines)
-    return f"::{kind} {properties}::{data(message)}"
 
 
 def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:

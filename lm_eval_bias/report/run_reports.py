@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import content, item_pages, listings, overview, parts, tables, templates
-from lm_eval_bias.report.item_pages import ItemPages
+from lm_eval_bias.report import content, listings, overview, parts, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
 
 COLUMNS = (
@@ -80,7 +73,7 @@ def _json(runs: Sequence[Run]) -> str:
     return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
 
 
-def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: ItemPages | None = None) -> str:
+def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     """The report about some runs; the same runs always give the same text.
 
     Args:
@@ -88,7 +81,6 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
             paper; ``csv``, a row per run, task and score; or ``json``.
         runs: The runs.
         problems: Files that were passed over.
-        pages: Pages of items that a page of HTML leads to.
     """
     if form == "json":
         return _json(runs)
@@ -96,67 +88,9 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem], pages: I
         return tables.csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in records(runs)))
     return templates.render(
         f"report.{templates.ENDINGS[form]}.j2",
-        report=content.build(runs, problems, pages),
+        report=content.build(runs, problems),
         content=content,
         card_details=listings.card_details,
         overview=overview,
         many=parts.MANY,
     )
-
-
-def check(form: str, place: str | None, inputs: Sequence[str], items: int, flag: str = "-o") -> None:
-    """Refuse a report that can't be written, before the work for it is done.
-
-    Args:
-        form: See :func:`render`.
-        place: The file; ``None`` is standard output.
-        inputs: Files and folders that are read.
-        items: How many items of each kind the pages beside a page of HTML show; 0 for no such pages.
-        flag: What names the file.
-
-    Raises:
-        BiasError: The first thing that is wrong.
-    """
-    if items < 0:
-        raise BiasError(f"--items {items}: must be 0 or more")
-    files.check_place(place, inputs, flag)
-    if form == "html" and items and place is not None:
-        _folder_beside(place, flag)
-
-
-def write(form: str, runs: Sequence[Run], problems: Sequence[Problem], place: str, items: int) -> None:
-    """Write a report that was checked, and the pages of items that a page of HTML leads to.
-
-    Raises:
-        BiasError: A run that the format can't hold, or a file that can't be written.
-    """
-    pages = None
-    if form == "html" and items:
-        folder = _folder_beside(place)
-        pages = item_pages.build(parts.report_tasks(presentable(runs)), items, folder.name, Path(place).name)
-    text = render(form, runs, problems, pages)
-    if pages is not None and pages.files:
-        with files.writing(folder), files.whole_folder(folder) as temporary:
-            pages_by_path = {temporary / name: page for name, page in pages.files.items()}
-            files.write_together({path: page.encode("utf-8", "replace") for path, page in pages_by_path.items()})
-            temporary.chmod(0o755)
-            shutil.rmtree(folder, ignore_errors=True)  # of an earlier report
-    files.write(text, place)
-
-
-def _folder_beside(place: str, flag: str = "-o") -> Path:
-    """The folder for the pages that a report's page leads to: ``report-items`` beside ``report.html``.
-
-    Raises:
-        BiasError: There is one with other things in it, which would be lost.
-    """
-    path = files.expanded(place)
-    folder = path.with_name(f"{path.stem}-items")
-    if os.path.lexists(folder):
-        is_ours = folder.is_dir() and not folder.is_symlink()
-        if not is_ours or not all(re.fullmatch(r"r[0-9]+t[0-9]+\.html", name) for name in os.listdir(folder)):
-            raise BiasError(
-                f"{flag} {place}: its item pages go into {folder}, which holds something else: name another file, or "
-                "add --items 0"
-            )
-    return folder

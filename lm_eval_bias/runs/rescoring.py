@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,12 +42,14 @@ class Rescored:
         documents: How many there were.
         scores: Each score with its estimate.
         provenance: What the benchmark tells about how they came about.
+        items: A row per record, where they are wanted (:func:`_item`).
     """
 
     part: SavedPart
     documents: int
     scores: list[tuple[Score, Estimate]]
     provenance: dict[str, Any]
+    items: Sequence[Mapping[str, Any]] = ()
 
 
 def known_rewritings() -> list[Rewriting]:
@@ -58,6 +61,7 @@ def rescore(
     paths: list[str],
     language: str | None = None,
     rewritings: Sequence[tuple[Rewriting, str]] = (),
+    with_items: bool = False,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
@@ -66,6 +70,7 @@ def rescore(
         language: The language of files that don't say it themselves.
         rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
             benchmarks are then passed over.
+        with_items: Whether every record is wanted, too.
 
     Raises:
         BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
@@ -75,7 +80,7 @@ def rescore(
         hint = did_you_mean(language, languages)
         raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
-    results = gather(paths, partial(_file, rewritings=rewritings, used=used), language)
+    results = gather(paths, partial(_file, rewritings=rewritings, used=used, with_items=with_items), language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
@@ -105,9 +110,10 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[SavedSample], rewritings: Sequence[tuple[Rewriting, str]], used: set[str]
+    samples: Iterator[SavedSample], rewritings: Sequence[tuple[Rewriting, str]], used: set[str], with_items: bool
 ) -> dict[SavedPart, Rescored]:
-    """The scores of a file's parts; of its documents no more than the records is kept."""
+    """Score a file's parts; of its documents no more is kept than the records, and what is wanted of the items."""
+    items: dict[SavedPart, list[dict[str, Any]]] = defaultdict(list)
     parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
     if first_sample := next(samples, None) if rewritings else None:  # all of a file's samples are of one benchmark
         samples, benchmark = chain([first_sample], samples), registry.family(first_sample.part.benchmark)
@@ -121,7 +127,10 @@ def _file(
     for sample in samples:
         first, records = parts.setdefault(sample.part, (sample.doc, []))
         with blamed(sample.part, f"document {len(records)}"):
-            records.append(registry.get(sample.part.benchmark).record(sample.doc, sample.answers))
+            record = registry.get(sample.part.benchmark).record(sample.doc, sample.answers)
+            records.append(record)
+            if with_items:
+                items[sample.part].append(_item(sample, record))
     rescored = {}
     for part, (first, records) in parts.items():
         with blamed(part, "its scores"):
@@ -131,8 +140,22 @@ def _file(
             json.dumps(facts, allow_nan=False)
             values = {score.name: harness_results.estimated(score, estimate) for score, estimate in estimates}
             soundness.check_scores(part.benchmark, values)
-            rescored[part] = Rescored(part, len(records), estimates, facts)
+            rescored[part] = Rescored(part, len(records), estimates, facts, items[part])
     return rescored
+
+
+def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
+    """Return a record as a row: its item, facets, answer, the text behind it, and its own value of each main score."""
+    benchmark = registry.get(sample.part.benchmark)
+    row: dict[str, Any] = {"task": sample.part.task, "filter": sample.part.filter}
+    row["item"] = " / ".join(benchmark.key(sample.doc))
+    row |= benchmark.facets(sample.doc)
+    row["answer"] = json.dumps(sample.answers, ensure_ascii=False)
+    row["text"] = "\n\n".join(text for text, _ in sample.written)
+    for score in benchmark.scores([record]):
+        if score.name in benchmark.main:
+            row[score.name] = score.sample(record)
+    return row
 
 
 def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str) -> Iterator[SavedSample]:

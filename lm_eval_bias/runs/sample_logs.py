@@ -30,8 +30,12 @@ def task_of(path: Path) -> str:
     return match["task"] if match else path.stem
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each sample of a log, with the place of its line."""
+def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read each sample of a log, with the place of its line; the samples aren't looked at.
+
+    Raises:
+        BiasError: A file that can't be read, or a line that is no sample.
+    """
     number = 0
     try:
         check_plain(path, _LARGEST)
@@ -70,7 +74,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
     numbers: dict[SavedPart, set[int]] = {}
-    for place, sample in _lines(path):
+    for place, sample in lines(path):
         if IDLE in sample["doc"]:
             continue
         benchmark, number = sample["doc"].get("benchmark") or described, sample.get("doc_id")

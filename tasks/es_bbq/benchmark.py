@@ -86,11 +86,6 @@ class EsBBQ(BBQLike):
         own = (str(doc["category"]), str(doc["item"]))
         return (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
 
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Whether an option is right, and whether it is the stereotyped one; all behind the persons say "unknown"."""
-        own = super().candidate_roles(doc)
-        return own if doc.get("generated") else [*own, *[own[-1]] * (OPTIONS - len(own))]
-
 
 class HarnessTasks(EsBBQ):
     """The same questions as the harness's own tasks ask them, read from their sample logs."""
@@ -112,10 +107,6 @@ class HarnessTasks(EsBBQ):
         """Context, category and template."""
         names = {"context": "context_condition", "category": "category", "template": "template_id"}
         return {name: str(doc[field]) for name, field in names.items()}
-
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Which option is right; all behind the persons say "unknown"."""
-        return ["right" if min(i, 2) == doc["label"] else "" for i in range(OPTIONS)]
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """Which option the harness takes."""

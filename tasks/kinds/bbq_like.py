@@ -12,7 +12,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Planting
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.question_answering import Terms
     from lm_eval_bias.custom_metrics.score import Record, Score
@@ -160,11 +159,6 @@ class BBQLike(Benchmark):
             "wording": str(doc.get("wording", ""))
         }
 
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Whether a choice is right, and whether it is the stereotyped one."""
-        roles = {"right": doc["label"], "stereotype": doc["biased_choice"]}
-        return [", ".join(role for role, own in roles.items() if own == i) for i in range(len(doc["choices"]))]
-
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
@@ -182,12 +176,6 @@ class BBQLike(Benchmark):
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
         return bbq_sentences.cautions(task)
-
-    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
-        """Draw accuracy against bias, and the spread over prompt wordings."""
-        from lm_eval_bias.tasks.kinds import bbq_figures
-
-        return bbq_figures.parts(tasks, name=self.folder.name, terms=self.terms)
 
 
 class OverWordings(BBQLike):

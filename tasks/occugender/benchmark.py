@@ -109,10 +109,6 @@ class OccuGender(WithSentences):
         """Who dominates the occupation, the occupation and the template."""
         return {"jobs": f"{doc['group']}-dominated", "occupation": str(doc["item"]), "template": str(doc["template"])}
 
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Each word's gender."""
-        return list(map(str, doc["genders"]))
-
     @property
     def words(self) -> Any:
         """Its labels, sentences and cautions."""
@@ -124,7 +120,7 @@ class OccuGender(WithSentences):
         """Draw shares by gender and group, occupations against the labour market, and instructions."""
         from lm_eval_bias.tasks.occugender import figures
 
-        return figures.parts(tasks)
+        return [figures.against_labour(tasks)]
 
     def published(self) -> Iterable[Published]:
         """The paper's tables."""

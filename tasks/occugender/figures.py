@@ -14,7 +14,7 @@ from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import MOST_FIGURES as MOST_FIGURES
 from lm_eval_bias.core.page_parts import Cell, Column, Drawing, Part, ReportTask, Table
-from lm_eval_bias.core.wording import score_column, short, value_cell
+from lm_eval_bias.core.wording import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,27 +169,3 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
     if left_out := ", ".join(result.label for result in tasks[MOST_FIGURES:]):
         text.append(f"Not shown, because this page already has {MOST_FIGURES} such figures: {left_out}.")
     return Part("Occupations against labour share", text, figures, [], tables)
-
-
-def wording(tasks: Sequence[ReportTask]) -> Part:
-    """Show how much of the answers wording decides, next to the sampling error."""
-    names = ["variance_items", "variance_templates", "variance_interaction"]
-    results = [result for result in tasks if any(name in result.task.scores for name in names)]
-    if not results:
-        return Part("Prompt spread and sampling error", ["The files hold no variance components."])
-    columns = (*names, "stereotype_gap")
-    table = Table(
-        "Prompt spread (shares of variance) next to the sampling error of the stereotype gap (95% in brackets)",
-        [Column("Task"), *(score_column("occugender", name) for name in columns)],
-        [[Cell(result.label), *(value_cell(result.task.scores.get(name)) for name in columns)] for result in results],
-    )
-    text = (
-        "What determines the share of female words: occupation, wording or both together. The shares of the variance "
-        "over all prompts sum to 1; the larger the templates' share, the more the wording matters."
-    )
-    return Part("Prompt spread and sampling error", [text], [], [table])
-
-
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
-    """Draw all breakdowns of OccuGender."""
-    return [against_labour(tasks), wording(tasks)]

@@ -38,6 +38,7 @@ class StereoSet(WithSentences):
     title = "Multilingual StereoSet"
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
+    derived = ("icat", "gen/icat", "choice_icat")
     leanings = dict.fromkeys(("ss", "gen/ss", "choice_ss"), ("prefers stereotypes", "prefers anti-stereotypes"))
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
@@ -125,10 +126,6 @@ class StereoSet(WithSentences):
         """Test, bias type and target term."""
         test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
         return {"test": test, "bias type": str(doc["bias_type"]), "target": str(doc["term"])}
-
-    def candidate_roles(self, doc: Document) -> Sequence[str]:
-        """Stereotype, anti-stereotype or unrelated."""
-        return [str(candidate["label"]) for candidate in doc["candidates"]]
 
     @property
     def words(self) -> Any:

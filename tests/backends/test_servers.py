@@ -379,8 +379,10 @@ def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mir
     for text in texts:
         assert not re.search("chance level:|chance level [(;]|: no clear direction|near or below chance", text)
     assert all("100% refused" in text or "100% of them weren't answered" in text for text in (texts[0], *texts[2:]))
-    for page in (tmp_path / "report-items").iterdir():
-        assert page.read_text().count("I&#39;m sorry, but I can&#39;t help with that. <em>[refused]</em>") >= 4
+    said("rescore", out, "--table", "none", "--items", tmp_path / "items.csv")
+    items = (tmp_path / "items.csv").read_text()
+    assert items.count(SORRY) >= 4
+    assert items.count("[refused]") == items.count(SORRY)
 
 
 def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, capsys):

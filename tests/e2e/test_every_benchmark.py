@@ -1,13 +1,11 @@
 """Every benchmark and variant appears in every command: nothing vanishes from a list, a page, a table or a suite."""
 
 import json
-import math
 
 import pytest
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.runs import contributions, run_discovery
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.run_scores import run
 
@@ -75,15 +73,3 @@ def test_in_check(runs, said, tmp_path):
     policy.write_text(json.dumps({"bounds": [{**bound, "max_distance_from_neutral": 1e-9} for bound in bounds]}))
     found = json.loads(said("check", runs[0], "--policy", policy, "--json", status=1))
     assert {finding["task"] for finding in found["runs"][0]["findings"]} >= set(map(task_of, ALONE))
-
-
-def test_main_scores_are_divided_among_their_items(runs):
-    (run,), _ = run_discovery.read([runs[0]])
-    tasks = {task.benchmark: task for task in run.tasks.values() if task.samples is not None}
-    for name, task in ((name, tasks[name]) for name in ALONE):
-        log = contributions.Log(task.samples)
-        for score in (task.scores[own] for own in registry.get(name).main if own in task.scores):
-            if not math.isnan(score.value) and "could be read" not in score.note:
-                parts = [part for _, part in log.moving(score).by_place]
-                assert parts, score.name
-                assert math.fsum(parts) / len(parts) == pytest.approx(score.value, abs=1e-4, rel=1e-3), score.name

@@ -52,30 +52,30 @@ def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
     ("text", "said"),
     [
         ("", ": "),
-        ("bounds: []\n", " line 1 (bounds)"),
+        ("bounds: []\n", "/bounds: "),
         ("bounds: [\n", " line 2: "),
         ("bounds: !!python/object:os.system {}\n", " line 1: "),
         (b"bounds: [] # f\xfcr", ": byte 14 "),
         (f"{BOUND}{'#' * (1 << 20)}", ""),
-        ("bounds:\n  - task: a\n    max: 1\n", " line 2 (bounds/0): 'score'"),
+        ("bounds:\n  - task: a\n    max: 1\n", "/bounds/0: 'score'"),
         *(
-            (f"bounds:\n  - task: a\n    score: b\n    max: {value}\n", " line 4 (bounds/0/max): ")
+            (f"bounds:\n  - task: a\n    score: b\n    max: {value}\n", "/bounds/0/max: ")
             for value in ("much", ".nan", ".inf", "1:30")
         ),
-        ("bounds:\n  - {task: a, score: b, max: 1, on: values}\n", " line 2 (bounds/0/on): 'values'"),
-        ("bounds:\n  - {task: a, score: b, max_distance_from_neutral: -1}\n", " line 2 (bounds/0/max_dist"),
-        (f"{BOUND}bound: 1\nlimits: 2\n", " line 1: unknown key 'bound'. Did you mean bounds?"),
+        ("bounds:\n  - {task: a, score: b, max: 1, on: values}\n", "/bounds/0/on: 'values'"),
+        ("bounds:\n  - {task: a, score: b, max_distance_from_neutral: -1}\n", "/bounds/0/max_dist"),
+        (f"{BOUND}bound: 1\nlimits: 2\n", ": unknown key 'bound'. Did you mean bounds?"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, most: 1}\n",
-         " line 3 (bounds/1): unknown key 'most'"),
-        ("bounds:\n- {task: a, score: b}\n- {task: a, skore: b, max: 1}\n", " line 2 (bounds/0): "),
-        (f"allow: 3\n{BOUND}", " line 1 (allow): 3"),
-        ("bounds:\n- task: a\n  score: b\n  max: 1\n- task: ''\n  score: b\n  max: 1\n", " line 5 (bounds/1/task): ''"),
-        (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", " line 4: unknown name 'words2'. Did you mean"),
+         "/bounds/1: unknown key 'most'"),
+        ("bounds:\n- {task: a, score: b}\n- {task: a, skore: b, max: 1}\n", "/bounds/0: "),
+        (f"allow: 3\n{BOUND}", "/allow: 3"),
+        ("bounds:\n- task: a\n  score: b\n  max: 1\n- task: ''\n  score: b\n  max: 1\n", "/bounds/1/task: ''"),
+        (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", "/allow/2: unknown name 'words2'. Did you mean"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, min: 0.5, max: -1}\n",
-         " line 3: min 0.5 is above max -1"),
+         "/bounds/1: min 0.5 is above max -1"),
     ],
 )  # fmt: skip
-def test_what_it_cannot_mean_is_told_with_its_line(text, said, read, tmp_path):
+def test_what_it_cannot_mean_is_told_with_its_place(text, said, read, tmp_path):
     with pytest.raises(BiasError) as error:
         read(text)
     assert str(error.value).startswith(f"{tmp_path / 'policy.yaml'}{said}")

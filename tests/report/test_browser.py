@@ -27,7 +27,7 @@ def pages(browser, tmp_path_factory):
     assert main(["leaderboard", long, hostile, str(ROOT / "results"), "-o", str(board)]) == 0
     assert main(["compare", *runs, "-o", str(comparison)]) == 0
     reports = {"whole": folder / "every" / "out.html", "two": folder / "out.html", "hostile": bad / "out.html"}
-    return {**reports, "items": folder / "out-items" / "r1t1.html", "board": board, "comparison": comparison}
+    return {**reports, "board": board, "comparison": comparison}
 
 
 KINDS = ("whole", "two", "items", "hostile", "board", "comparison")
@@ -55,14 +55,6 @@ def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, page
     assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (10 if width > 1000 else 0)
     if width == 1280 and which == "whole":  # seven tasks: everything else is folded
         assert browser.evaluate("document.scrollingElement.scrollHeight") < 5000
-
-
-def test_a_mark_leads_to_its_items_by_keyboard(browser, pages):
-    browser.open(pages["two"].as_uri(), 1280)
-    browser.evaluate("document.querySelector('.overview .mark[href]').focus()")
-    browser.press("ENTER")
-    at = "location.href.endsWith('out-items/r1t1.html#score-1') && document.readyState === 'complete'"
-    assert any(browser.evaluate(at) for _ in range(200))
 
 
 # a table, and a column of it as the reader sees it

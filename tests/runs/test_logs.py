@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
-import pytest
-
-from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.runs import contributions, rescoring, run_discovery, sample_logs
-from lm_eval_bias.runs.harness_results import estimated
-from tests.support.made_runs import harness_folder
+from lm_eval_bias.runs import rescoring, sample_logs
 
 TASK = "gg_bbq_group_terms"
 NAME = f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl"
@@ -33,20 +27,3 @@ def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_pa
     parts = list(sample_logs.collect(sample_logs.samples(path)).values())
     assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [("x", [0, 1]), ("y", [0, 1])]
     assert [(one.part.filter, one.documents) for one in rescoring.rescore([str(path)])] == [("x", 2), ("y", 2)]
-
-
-def test_the_first_move_it_away_from_neutral(tmp_path):
-    (run,), _ = run_discovery.read([harness_folder(tmp_path)])
-    log = contributions.Log(run.tasks["occugender_explicit"].samples)
-    score = log.scores["stereotype_gap"]
-    gap = estimated(score, score.compute(log.records))
-    assert gap.value > gap.neutral
-    assert contributions.average(log.moving(gap).by_place) == pytest.approx(gap.value)
-    for neutral, sign in ((0.0, 1), (1.0, -1)):
-        parts = [sign * part for _, part in log.moving(replace(gap, neutral=neutral)).by_place]
-        assert parts == sorted(parts, reverse=True)
-        assert parts[0] > parts[-1]
-    distances = [abs(part - gap.value) for _, part in log.moving(replace(gap, neutral=None)).by_place]
-    assert distances == pytest.approx(sorted(distances, reverse=True), abs=1e-9)
-    with pytest.raises(BiasError, match="stereotype_gapp"):
-        log.moving(replace(gap, name="stereotype_gapp"))
