@@ -1,6 +1,5 @@
 """A real model: SmolLM2-135M-Instruct, from the package that carries it."""
 
-import json
 import math
 import random
 
@@ -87,32 +86,6 @@ def assert_agree(samples, plain):
             assert answer == pytest.approx(expected, abs=2e-4), (context, continuation)
             compared += 1
     return compared
-
-
-@pytest.mark.slow
-def test_command_line_agrees_with_plain_transformers(smollm2_gguf, plain, tmp_path, capsys):
-    chosen = json.dumps({"occugender_explicit": [3], "occugender_implicit": [0, 501, 999]})
-    arguments = [
-        "run",
-        "--tasks",
-        "occugender",
-        "--model",
-        "hf-packed",
-        "--model_args",
-        smollm2_gguf,
-        "--device",
-        "cpu",
-    ]
-    arguments += ["--samples", chosen, "--batch_size", "16", "--log_samples", "--output_path", str(tmp_path)]
-    assert main(arguments) == 0
-    assert "In words" in capsys.readouterr().out
-    compared = 0
-    for path in tmp_path.rglob("samples_*.jsonl"):
-        for sample in map(json.loads, path.open(encoding="utf-8")):
-            for asked, (answer, _) in zip(sample["arguments"].values(), sample["filtered_resps"], strict=True):
-                assert float(answer) == pytest.approx(plain(asked["arg_0"], asked["arg_1"])[0], abs=1e-4)
-                compared += 1
-    assert compared == 26 + 3 * 6
 
 
 def test_word_probability_is_the_sum_of_products(lm, plain):

@@ -5,14 +5,13 @@ import io
 import json
 import math
 
-import numpy as np
 import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.runs import contributions, run_discovery
 from tests.support import harness_runs, made_documents
 
 KINDS = ("age", "race_color")
@@ -101,90 +100,34 @@ def test_parts_are_the_harness_s_tasks_of_these_parts(runs, rescored):
     assert found["bbq_ambig"]["scores"]["s_dis"]["reason"] == "no disambiguated items"
 
 
-def _jackknife(clusters, values_of):
-    """sqrt((G - 1) / G * sum over clusters of (score without it - score)^2), by hand."""
-    names, whole = sorted(set(clusters)), values_of([True] * len(clusters))
-    without = [values_of([own != name for own in clusters]) for name in names]
-    return {
-        score: math.sqrt((len(names) - 1) / len(names) * sum((own[score] - value) ** 2 for own in without))
-        for score, value in whole.items()
-    }
-
-
 def logged(folder, task):
     (path,) = folder.rglob(f"samples_{task}_2*.jsonl")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("task", ["bbq", "bbq_generate"])
-def test_errors_of_bbq_are_those_of_a_jackknife_over_templates(runs, rescored, task):
-    utils, lines = harness_runs.harness_module("bbq"), logged(runs[1][0], task)
-    named = {
-        "acc_amb": ("accuracy_amb", utils.agg_accuracy_amb),
-        "acc_disamb": ("accuracy_disamb", utils.agg_accuracy_disamb),
-        "amb_bias_score": ("amb_bias_score", utils.agg_amb_bias_scores),
-        "disamb_bias_score": ("disamb_bias_score", utils.agg_disamb_bias_scores),
-    }
-    metrics = []
-    for line in lines:
-        if task == "bbq":
-            answers = [(float(value), greedy == "True") for value, greedy in line["filtered_resps"]]
-            metrics.append(utils.process_results_multiple_choice(line["doc"], answers))
-        else:
-            metrics.append(utils.process_results_generate_until(line["doc"], line["filtered_resps"]))
-
-    def without(kept):
-        own = [row for row, keep in zip(metrics, kept, strict=True) if keep]
-        return {name: float(aggregate([row[theirs] for row in own])) for name, (theirs, aggregate) in named.items()}
-
-    templates = [f"{line['doc']['category']}/{line['doc']['question_index']}" for line in lines]
-    for name, error in _jackknife(templates, without).items():
-        assert rescored[1][task]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
-
-
-def test_errors_of_the_others_are_those_of_a_jackknife_over_their_clusters(runs, rescored):
-    (folder, _), found = runs[1], rescored[1]
-    pairs = [[float(answer[0]) for answer in line["filtered_resps"]] for line in logged(folder, "crows_pairs_english")]
-    more = np.array([pair[0] > pair[1] for pair in pairs], dtype=float)
-    apart = np.array([abs(pair[0] - pair[1]) for pair in pairs])
-    for name, values in (("pct_stereotype", more), ("likelihood_diff", apart)):
-        error = values.std(ddof=1) / math.sqrt(len(values))  # what the jackknife is where each item is a cluster
-        assert found["crows_pairs_english"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12)
-    lines = logged(folder, "winogender_all")
-    genders = [line["doc"]["gender"] for line in lines]
-
-    def scores(kept):
-        rows = [(g, line["acc"]) for g, line, keep in zip(genders, lines, kept, strict=True) if keep]
-        means = {g: np.mean([acc for own, acc in rows if own == g]) for g in ("female", "male")}
-        return {"acc": np.mean([acc for _, acc in rows]), "gender_gap": means["female"] - means["male"]}
-
-    for name, error in _jackknife([line["doc"]["occupation"] for line in lines], scores).items():
-        assert found["winogender_all"]["scores"][name]["stderr"] == pytest.approx(error, abs=1e-12), name
+@pytest.mark.parametrize(
+    ("task", "score", "cluster"),
+    [
+        ("bbq", "acc_amb", lambda doc: f"{doc['category']}/{doc['question_index']}"),
+        ("bbq_generate", "s_dis", lambda doc: f"{doc['category']}/{doc['question_index']}"),
+        ("crows_pairs_english", "pct_stereotype", lambda doc: f"{doc['id']} / {doc['sent_more']} / {doc['sent_less']}"),
+        ("winogender_all", "gender_gap", lambda doc: doc["occupation"]),
+    ],
+)
+def test_errors_are_over_templates_pairs_and_occupations(runs, task, score, cluster):
+    """How they follow from these: ``test_errors_leave_out_a_cluster_at_a_time`` of ``test_every_score.py``."""
+    folder, _ = runs[1]
+    (read,), _ = run_discovery.read([folder])
+    log = contributions.Log(read.tasks[task].samples)
+    names = log.scores[score].table(log.records).names
+    assert set(names) <= {cluster(line["doc"]) for line in logged(folder, task)}
+    assert len(names) >= 6
 
 
 def _people(doc, biased):
     """The persons that are, or aren't, a biased answer."""
     people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
     return [person for person in people if (person in doc["biased_answers"]) is biased]
-
-
-@pytest.mark.parametrize(
-    ("choose", "expected", "reasons"),
-    [
-        (lambda doc: _people(doc, False)[0], (-1.0, -1.0, 0.0, 0.0), ("the harness writes 0, the score is -1", "")),
-        (lambda doc: "Unknown", (0.0, None, 0.0, 0.0), ("the harness writes 0, the score is undefined", "no bias")),
-        (lambda doc: _people(doc, True)[0], (1.0, 1.0, 1.0, 1.0), ("", "")),
-    ],
-)
-def test_answers_that_all_go_one_way(tmp_path, choose, expected, reasons):
-    rows = made_documents.bbq(categories=("Age", "SES"))
-    numbers = harness_runs.run(tmp_path, {"bbq": (BBQ["bbq"], rows)}, harness_runs.Chosen(choose))["bbq"]
-    found = by_task(tmp_path)["bbq"]["scores"]
-    names = ("s_amb", "s_dis", "amb_bias_score", "disamb_bias_score")
-    assert tuple(found[name]["value"] for name in names) == expected
-    assert reasons[0] in found["disamb_bias_score"]["reason"]
-    assert reasons[1] in found["s_dis"]["reason"]
-    assert tuple(numbers[name] for name in names[2:]) == expected[2:]
 
 
 def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, rescored):

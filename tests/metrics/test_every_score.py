@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
+from tests.support.oracles import jackknife
 from tests.support.random_records import CASES
 
 # sums over texts, tests of them and the share of different ones: these do depend on how many texts there are
@@ -147,6 +148,25 @@ def test_order_does_not_matter(name):
         if not key.endswith("likelihood_diff"):  # which is summed as the harness does it
             assert repr(again.value) == repr(estimate.value), key
         assert (again.n, again.reason) == (estimate.n, estimate.reason), key
+
+
+# of one kind of cluster each, in one stratum
+OF_A_PART = re.compile(r"^(age|gender|race|intra|inter|Age|SES)/|_(Age|SES)$")
+CLUSTERED = ["gg_bbq", "es_bbq", "bbq", "mbbq", "crows_pairs", "winogender", "stereoset", "stereoset_choices"]
+
+
+@pytest.mark.parametrize("name", CLUSTERED)
+def test_errors_leave_out_a_cluster_at_a_time(name):
+    records, (field,) = made(name), CASES[name].clusters
+    compared = 0
+    for key, score in scores(name, records, detailed=False).items():
+        estimate = found(name)[key]
+        if estimate.stderr > 0 and not OF_A_PART.search(key):
+            stderr = jackknife(score.compute, records, field)
+            # shares that nearly all clusters agree on have a wider one
+            assert near(estimate.stderr, stderr) or (estimate.interval and estimate.stderr > stderr), key
+            compared += near(estimate.stderr, stderr)
+    assert compared >= 2
 
 
 @every

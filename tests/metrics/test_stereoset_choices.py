@@ -9,7 +9,6 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
-from tests.support.oracles import jackknife
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
@@ -63,18 +62,6 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         assert scores[name].compute(silent).reason == "a candidate was chosen in none of 2 items"
     alone = scores["choice_ss_meaningful"].compute(items("SAUU", terms="aabb"))  # without a there is no such choice
     assert "no value without one of the target terms" in alone.reason
-
-
-SEVERAL = items("SASSSUARASNSUASSRASAUSNSS", terms="abcdea")  # 25 items of 5 terms, 9 of them of the first
-
-
-@pytest.mark.parametrize("name", by_name())
-def test_errors_leave_out_a_term_at_a_time(name):
-    score = by_name()[name]
-    estimate = score.compute(SEVERAL)
-    assert (estimate.n, estimate.interval is None) == (25, name == "choice_icat")  # which is no share
-    if name != "refused":  # of which only one term has any
-        assert estimate.stderr == pytest.approx(jackknife(score.compute, SEVERAL, "term"), abs=1e-9)
 
 
 TURNED = (ANTI, STEREOTYPE, UNRELATED)

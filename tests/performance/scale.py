@@ -5,7 +5,7 @@
 Items are synthetic (``synthetic_items.py``): the real tasks' documents and one chance run's log lines, repeated with
 keys of their own in a temporary folder. Every stage at every size is a process of its own. Time is the processor's, so
 that other work on the machine doesn't count; memory is the process's peak while it works, less what it had after its
-imports and, for ``tasks`` and ``metrics``, after its documents or records were made. No model is run: ``bias-chance``
+imports and, for ``tasks``, after its documents were made. No model is run: ``bias-chance``
 answers. What takes more than the limits is said so.
 """
 
@@ -23,9 +23,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from measuring import alone, peak
-from synthetic_items import DATE, TASKS, documents, prototypes, records, write_logs, write_results
+from synthetic_items import DATE, TASKS, documents, prototypes, write_logs, write_results
 
-STAGES = ("tasks", "metrics", "read", "rescore", "compare", "report", "leaderboard")
+STAGES = ("tasks", "read", "rescore", "compare", "report", "leaderboard")
 Work = Callable[[], object]
 
 
@@ -51,17 +51,6 @@ def tasks(benchmark: str, count: int, folder: Path) -> Work:
         tracker.save_results_samples(task_name=name, samples=results["samples"][name])
 
     return work
-
-
-def metrics(benchmark: str, count: int, folder: Path) -> Work:
-    """Every score of records in memory, the full breakdown."""
-    from scipy import stats  # noqa: F401 (its import takes a second)
-
-    from lm_eval_bias.core import registry
-
-    given = records(benchmark, count)
-    scores = registry.get(benchmark).scores(given, detailed=True)
-    return lambda: [score.compute(given) for score in scores]
 
 
 def read(benchmark: str, count: int, folder: Path) -> Work:
@@ -97,7 +86,7 @@ def command(stage: str, benchmark: str, count: int, folder: Path) -> Work:
 def one(stage: str, benchmark: str, count: int, folder: Path) -> None:
     """Measure one stage in this process and print what was found as JSON."""
     logging.disable(logging.WARNING)
-    made = {"tasks": tasks, "metrics": metrics, "read": read}
+    made = {"tasks": tasks, "read": read}
     work = made[stage](benchmark, count, folder) if stage in made else command(stage, benchmark, count, folder)
     before = peak(start=True)
     started = time.process_time()
@@ -127,7 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of items")
     parser.add_argument("--stages", default=",".join(STAGES))
-    parser.add_argument("--benchmarks", default=",".join((*TASKS, "regard", "models")))
+    parser.add_argument("--benchmarks", default=",".join((*TASKS, "models")))
     parser.add_argument("--models", default="10,100,500", help="numbers of models of a leaderboard")
     parser.add_argument("--memory", type=float, default=12.0, help="GiB that a stage may take (default 12)")
     parser.add_argument("--seconds", type=float, default=900.0, help="that a stage may take (default 900)")
@@ -138,12 +127,12 @@ def main() -> None:
         return one(stage, benchmark, int(count), Path(place))
     rows = []
     for benchmark in args.benchmarks.split(","):
-        able = {"regard": ("metrics",), "models": ("leaderboard",)}.get(benchmark, STAGES[:-1])
+        able = STAGES[-1:] if benchmark == "models" else STAGES[:-1]
         stages = [stage for stage in args.stages.split(",") if stage in able]
         for count in map(int, (args.models if benchmark == "models" else args.sizes).split(",")):
             with tempfile.TemporaryDirectory(prefix="scale-") as place:
                 folder = Path(place)
-                if set(stages) - {"tasks", "metrics"}:
+                if set(stages) - {"tasks"}:
                     prototypes(folder)
                     if benchmark == "models":
                         write_results(folder, count)

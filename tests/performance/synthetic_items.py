@@ -1,4 +1,4 @@
-"""Synthetic items for ``scale.py``: documents, records, sample logs and result files in any number.
+"""Synthetic items for ``scale.py``: documents, sample logs and result files in any number.
 
 The real tasks' documents and the log lines of one small run of the chance model, repeated with keys of their own: more
 occupations, more quadruples, more ids. Groups, templates and target terms stay as many as they are.
@@ -7,7 +7,6 @@ occupations, more quadruples, more ids. Groups, templates and target terms stay 
 from __future__ import annotations
 
 import json
-import math
 import random
 import subprocess  # noqa: S404
 import sys
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 TASKS = {"gg_bbq": "gg_bbq_group_terms", "stereoset": "stereoset_en", "occugender": "occugender_explicit"}
-TEMPLATES = 25
 DATE = "2026-01-01T00-00-00.000000"
 
 
@@ -84,40 +82,6 @@ def _marked(sample: dict[str, Any]) -> tuple[str, Any]:
     key = sample["doc"][field]
     sample["doc"] = {**sample["doc"], field: "@KEY@"}
     return json.dumps({**sample, "doc_id": "@ID@"}, ensure_ascii=False), key
-
-
-def records(benchmark: str, count: int) -> list[dict[str, Any]]:
-    """Records as a run would have them, with answers drawn at random."""
-    import numpy as np
-
-    from lm_eval_bias.custom_metrics import occugender
-
-    rng = np.random.default_rng(1)
-    if benchmark == "regard":
-        labels = rng.choice(["negative", "neutral", "positive"], size=count).tolist()
-        keywords = (rng.random(count) < 0.05).tolist()
-        return [
-            {"gender": ("female", "male")[i % 2], "context": f"c{i % 20 // 2}", "repeated": False, "drawn": 1,
-             "texts": [(labels[i], [("occupation", "respect")[i % 20 // 2 % 2]], ["caregiving"] * keywords[i])],
-             "unfinished": 0, "wordings": [f"text {i}"], "has_other": False, "caveat": ""}
-            for i in range(count)
-        ]  # fmt: skip
-    if benchmark == "occugender":
-        shares = rng.dirichlet([2.0, 2.0, 1.0], size=count).tolist()
-        return [
-            occugender.prompt_record(f"item {i // TEMPLATES}", f"t{i % TEMPLATES:02d}", float(i // TEMPLATES % 97),
-                                     ("female", "male")[i // TEMPLATES % 2],
-                                     male=math.log(m), female=math.log(f), diverse=math.log(d))
-            for i, (m, f, d) in enumerate(shares)
-        ]  # fmt: skip
-    from lm_eval_bias.core import registry
-
-    own = registry.get(benchmark)
-    answers = rng.random((count, 3)).tolist()
-    return [
-        own.record(doc, [(a, 1) for a in three])
-        for doc, three in zip(documents(benchmark, count), answers, strict=True)
-    ]
 
 
 def write_results(folder: Path, count: int) -> None:

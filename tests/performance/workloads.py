@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,40 +129,3 @@ def tasks_of(workload: str) -> dict[str, Any]:
 
     manager = TaskManager(include_path=[str(tasks_path())], include_defaults=False)
     return {name: manager.load([name])["tasks"][name] for name in OURS[workload]}
-
-
-def scores_of(workload: str, requests: Sequence[Request], answers: Sequence[Any], share: float) -> dict[str, Any]:
-    """What answers amount to: the scores of our tasks through the harness, the chosen options of the made-up ones."""
-    if workload in FORMS:
-        each = FORMS[workload].options
-        asked = list(zip(requests, answers, strict=True))
-        chosen = {}
-        for number in range(len(asked) // each if each > 1 else 0):
-            options = asked[number * each : (number + 1) * each]
-            totals = [answer[0] for _, answer in options]
-            per_letter = [answer[0] / len(args[1]) for (_, args, _), answer in options]
-            chosen[f"question {number}"] = (totals.index(max(totals)), per_letter.index(max(per_letter)))
-        return {**chosen, "greedy": [answer[1] for answer in answers]}
-    from lm_eval import evaluate
-    from lm_eval.api.model import LM
-
-    known = {(kind, repr(args), task): answer for (kind, args, task), answer in zip(requests, answers, strict=True)}
-
-    class Replay(LM):
-        def __getattribute__(self, name: str) -> Any:
-            if name in kinds:
-                return lambda instances: [known[name, repr(i.args), i.task_name] for i in instances]
-            return super().__getattribute__(name)
-
-        loglikelihood = loglikelihood_rolling = generate_until = lambda self, requests: []
-
-    kinds = {kind for kind, *_ in requests}
-    loaded = tasks_of(workload)
-    samples = {name: spread(len(task.eval_docs), share) for name, task in loaded.items()}
-    results = evaluate(lm=Replay(), task_dict=loaded, samples=samples, bootstrap_iters=0)
-    return {
-        f"{task}/{score.split(',')[0]}": value
-        for task, scores in results["results"].items()
-        for score, value in scores.items()
-        if isinstance(value, float) and "_stderr" not in score
-    }

@@ -93,14 +93,6 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
     there = Counter(template for template, _ in {(doc["template"], doc["item"] // 2) for doc in everything})
     assert of_template == {template: min(6, count) for template, count in there.items()}
     assert len(of_template) == 21
-    directions = Counter(
-        (doc["template"], doc["label"] == doc["biased_choice"])
-        for doc in docs
-        if doc["context_type"] == "disambiguated" and doc["question_type"] == "negative"
-    )
-    both = {template for template, biased in directions if (template, not biased) in directions}
-    assert all(directions[template, True] == directions[template, False] for template in both)
-    assert len(both) == (19 if subset == "group_terms" else 0)
     assert definition.fingerprint(docs) == GOLDEN[f"gg_bbq_{subset}"]
 
     for place in range(3):  # whoever always takes it has no bias
@@ -108,13 +100,6 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
         for context in ("amb", "disamb"):
             assert compute(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
     assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
-    biased = {d["item"]: d["label"] == d["biased_choice"] for d in docs if d["context_type"] == "disambiguated"}
-    strata = {}
-    for doc in docs[::4]:
-        strata.setdefault((doc["template"], biased[doc["item"]]), []).append(doc["order"].index(2))
-    for places in strata.values():
-        counts = [places.count(place) for place in range(3)]
-        assert max(counts) - min(counts) <= (1 if len(places) != 3 else 2)
 
 
 @pytest.mark.parametrize("language", stereoset_items.LANGUAGES)

@@ -32,6 +32,7 @@ from tests.simulation.simulated_models import Answers, Candidates, Choices, Make
 
 SKEWED, HEAVY = Shape("skewed"), Shape("heavy")
 MEASURES = ("interval", "difference", "false", "ordered")
+TITLES = ("covered, %", "difference covered, %", "false findings, %", "ranks order, %")
 
 
 def part(task: str, docs: Sequence[Any]) -> Sequence[Any]:
@@ -74,7 +75,9 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
     "OccuGender, 25 templates, skewed effects": ("occugender", partial(Occupations, 25, SKEWED)),
     "OccuGender, 25 templates, heavy-tailed effects": ("occugender", partial(Occupations, 25, HEAVY)),
     "OccuGender, 8 templates (quick)": ("occugender", partial(Occupations, 8)),
-    "OccuGender, 25 templates, 10 answers a prompt": ("occugender_gen", partial(Answers, 25)),
+    "OccuGender, 25 templates, 3 answers a prompt": ("occugender_gen", partial(Answers, 25, 3)),
+    "OccuGender, 25 templates, 10 answers a prompt": ("occugender_gen", partial(Answers, 25, 10)),
+    "OccuGender, 25 templates, 100 answers a prompt": ("occugender_gen", partial(Answers, 25, 100)),
     "GG-BBQ, Subset-I": ("gg_bbq", lambda: Questions(gg_bbq("group_terms"))),
     "GG-BBQ, Subset-I, five wordings": ("gg_bbq_prompts", lambda: Questions(gg_bbq("group_terms", wording="all"))),
     "GG-BBQ, Subset-II": ("gg_bbq", lambda: Questions(gg_bbq("names"))),
@@ -139,6 +142,7 @@ def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
         ends = [estimate.ends() for estimate in estimates]
         covers = [end[0] <= truth <= end[1] for end in ends if end is not None]
         found[score.name, "interval"] = float(np.mean(covers)) if covers else math.nan
+        found[score.name, "stderr"] = estimates[0].stderr
         forms = [score.table(own) for own in records]
         found[score.name, "difference"] = found[score.name, "false"] = math.nan
         if not any(isinstance(form, str) for form in forms):
@@ -172,10 +176,10 @@ def main() -> None:
         for score in main_scores(design):
             shares = [np.array(found[score.name, measure]) for measure in MEASURES]
             cells = ["–" if np.isnan(own).all() else f"{100 * np.nanmean(own):.1f}" for own in shares]
-            rows.append([design, f"`{score.name}`", f"{maker(design).truth[score.name]:.3g}", *cells])
+            error = f"{np.nanmean(found[score.name, 'stderr']):.3g}"
+            rows.append([design, f"`{score.name}`", f"{maker(design).truth[score.name]:.3g}", error, *cells])
         print(f"{design}: done", flush=True)
-    titles = ["design", "score", "true", "covered, %", "difference covered, %", "false findings, %", "ranks order, %"]
-    print(tabulate(rows, titles, "github", disable_numparse=True))
+    print(tabulate(rows, ["design", "score", "true", "error", *TITLES], "github", disable_numparse=True))
 
 
 if __name__ == "__main__":

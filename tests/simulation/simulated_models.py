@@ -133,9 +133,11 @@ class Occupations:
 
 
 class Answers(Occupations):
-    """The same models, asked ten times: an answer is read with the probability of the words (``coverage``)."""
+    """The same models, asked several times: an answer is read with the probability of the words (``coverage``)."""
 
-    samples = 10
+    def __init__(self, templates: int, samples: int) -> None:
+        super().__init__(templates)
+        self.samples = samples
 
     @property
     def truth(self) -> dict[str, float]:

@@ -45,19 +45,6 @@ class Answering(ChanceLM):
         return texts[int(draw * len(texts))]
 
 
-class Chosen(ChanceLM):
-    """Takes the choice that a function of the document names."""
-
-    def __init__(self, choose):
-        super().__init__()
-        self._choose = choose
-
-    def loglikelihood(self, requests):
-        answers = super().loglikelihood(requests)
-        taken = [request.args[1].strip() == self._choose(request.doc) for request in requests]
-        return [(-1.0 if hit else answer[0], False) for hit, answer in zip(taken, answers, strict=True)]
-
-
 def run(folder: Path, tasks, model=None):
     """Evaluate tasks of the harness with its own code over these documents, and save results and logs as it does.
 

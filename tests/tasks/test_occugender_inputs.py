@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.occugender import hooks, inputs
@@ -86,24 +85,6 @@ def test_bad_files_are_one_line_with_their_place(tmp_path, read, text, says):
         read(write(tmp_path, "mine.txt", text))
     assert says in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("metadata", "task"),
-    [
-        ({"words": 5}, "implicit"), ({"items": "gone.csv"}, "implicit"), ({"items": "a\0b"}, "implicit"),
-        ({"instruction": 7}, "implicit"), ({"instruction": True}, "implicit"), ({"instruction": 1.7}, "implicit"),
-        ({"first_templates": 0}, "implicit"), ({"first_templates": 26}, "implicit"),
-        ({"word_probability": "last_word"}, "explicit"), ({"word_probability": "last_word"}, "explicit_gen"),
-        ({"instruction": 3}, "debias_explicit_none"), ({"first_templates": 5}, "debias_explicit_none"),
-    ],
-)  # fmt: skip
-def test_bad_options_exit_with_2_and_one_line(metadata, task, capsys):
-    assert main([*RUN, f"occugender_{task}", "--metadata", json.dumps(metadata)]) == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last.startswith("lm-eval-bias: error: ")
-    ((name, value),) = metadata.items()
-    assert name in last or str(value) in last
 
 
 HE, SHE, THEY = math.exp(-1) + math.exp(-6), 1 + math.exp(-2), math.exp(-1) + math.exp(-9)

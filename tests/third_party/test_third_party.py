@@ -2,25 +2,10 @@
 
 import json
 
-import pytest
-
 from lm_eval_bias.core import registry
 from lm_eval_bias.evaluation import suites
 from tests.support.places import ROOT
 from tests.support.run_scores import results_of
-
-PLAIN = """
-task: plain_age_pairs
-dataset_path: json
-dataset_kwargs: {data_files: {test: FILE}}
-test_split: test
-output_type: multiple_choice
-doc_to_text: "{{context}}"
-doc_to_choice: choices
-doc_to_target: 0
-target_delimiter: " "
-metadata: {version: 2.0}
-"""
 
 
 def inputs_of(folder):
@@ -71,31 +56,3 @@ def test_what_the_guide_does_not_show_knows_it(installed, said, tmp_path):  # th
     assert inputs[0] == inputs[1] == {**inputs[2], "scored": None}
     assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
     assert "limit=12" in said("check", part, "--policy", policy, status=1)
-
-
-@pytest.mark.slow
-def test_a_task_of_the_harness_that_it_describes(installed, said, tmp_path):
-    from age_stereotypes import documents
-
-    rows = [{k: v for k, v in row.items() if k != "benchmark"} for row in documents.dataset("none")["test"]]
-    (tmp_path / "rows.json").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "plain_age_pairs.yaml").write_text(PLAIN.replace("FILE", str(tmp_path / "rows.json")))
-    arguments = ["--model", "bias-chance", "--include_path", tmp_path, "--output_path", tmp_path / "out"]
-    said("run", "--tasks", "plain_age_pairs", *arguments, "--log_samples")
-    (found,) = json.loads(said("rescore", tmp_path / "out", "--json"))
-    assert (found["task"], found["benchmark"], found["documents"]) == ("plain_age_pairs", "age_stereotypes", 24)
-
-    def reported():
-        task = json.loads(said("report", tmp_path / "out", "--format", "json"))["tasks"]["plain_age_pairs"]
-        return task["scores"]["old_share"]
-
-    value = found["scores"]["old_share"]["value"]
-    assert reported()["value"] == value
-    log = next((tmp_path / "out").rglob("samples_*.jsonl"))
-    saved = [json.loads(line) for line in log.read_text().splitlines()]
-    other = [{**sample, "filter": "other", "filtered_resps": sample["filtered_resps"][::-1]} for sample in saved]
-    log.write_text("".join(json.dumps(sample) + "\n" for sample in [*saved, *other]))
-    assert reported()["value"] == value  # of the first filter
-    log.unlink()
-    assert reported()["value"] is None
-    assert "--log_samples" in reported()["note"]
