@@ -97,9 +97,14 @@ def read(folder: Path) -> tuple[NSPConfig, Tensors]:
 
 
 def save(
-    folder: Path, body: PreTrainedModel, tokenizer: Any, config: NSPConfig, head: Any = None, card: str = ""
+    folder: Path,
+    body: PreTrainedModel,
+    tokenizer: Any,
+    config: NSPConfig,
+    head: torch.nn.Module | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a model as such a folder, with the card as its ``README.md``; nothing half-written is left.
+    """Write a model as such a folder, with further texts by their file's name; nothing half-written is left.
 
     Raises:
         BiasError: It cannot be written.
@@ -111,7 +116,8 @@ def save(
         if head is not None:
             weights = {name: value.contiguous() for name, value in head.state_dict().items()}
             safetensors.torch.save_file(weights, temporary / HEAD)
-        (temporary / "README.md").write_text(card, encoding="utf-8")
+        for name, text in (texts or {}).items():
+            (temporary / name).write_text(text, encoding="utf-8")
 
 
 def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
