@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
-from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
+from lm_eval_bias.models.next_sentence.nsp_settings import NUMBERS, Corpus, TrainingSettings
 
 _EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 64 pairs an update, learning rate 5e-6 and 1e-3 for
 the head (causal) or 1e-4 (T5, mT5), cosine schedule with restarts, 1% warm-up, gradients clipped at 1.0. To resume a
@@ -39,7 +39,6 @@ def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what the command understands."""
     parser.epilog = _EPILOG
-    size, share = _positive(int), _positive(float)
     add = parser.add_argument
     add("--model", required=True, metavar="NAME", help="causal or T5 model: a folder or a name on the Hub")
     add("--revision", metavar="REV", help="revision of the model on the Hub")
@@ -58,25 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--corpus_revision", metavar="REV", help="commit or tag of a data set on the Hub")
     add("--column", default="text", metavar="NAME", help="column that holds the text (default text)")
     add = parser.add_argument_group("training").add_argument
-    add(
-        "--held_out",
-        type=share,
-        default=0.05,
-        help="share of the articles for early stopping, and again for the test (default 0.05)",
-    )
-    add("--max_pairs", type=size, help="largest number of pairs to train on")
-    add(
-        "--max_held_out",
-        type=size,
-        default=2000,
-        help="largest number of pairs for early stopping, and again for the test (default 2000)",
-    )
-    add("--max_length", type=size, default=256, help="longest pair, in tokens (default 256)")
-    add("--batch_size", type=size, help="pairs at a time on each device (default 4, T5: 8)")
-    add("--body_rate", type=share, help="learning rate of the body (default 5e-6, T5: 1e-4)")
-    add("--head_rate", type=share, default=1e-3, help="learning rate of the head (default 0.001)")
-    add("--train_layers", type=size, help="train only so many last layers of a causal body, and the head")
-    add("--patience", type=size, default=3, help="evaluations without improvement before training stops (default 3)")
+    for option in NUMBERS:
+        kind = _positive(float if "float" in str(option.type) else int)
+        add(f"--{option.name}", type=kind, default=option.default, help=option.metadata["help"])
     add("--seed", type=int, default=0, help="random seed for the pairs, their order and the head (default 0)")
     add(
         "--trainer",

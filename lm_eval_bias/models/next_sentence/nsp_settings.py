@@ -80,6 +80,11 @@ class Corpus:
             yield str(row.get("title") or row.get("id") or number), text
 
 
+def _number(default: float | None, text: str) -> Any:
+    """Make a field for a number that users choose, with its help."""
+    return dataclasses.field(default=default, metadata={"help": text})
+
+
 @dataclass(frozen=True)
 class TrainingSettings:
     """What a model is trained on and how; ``None`` stands for the paper's value for its family, or for no limit."""
@@ -87,14 +92,17 @@ class TrainingSettings:
     model: str  # folder or hub name
     corpora: tuple[Corpus, ...]
     revision: str | None = None  # of the model on the hub
-    held_out: float = 0.05  # share of the articles for early stopping, and again for the test
-    max_pairs: int | None = None  # to train on
-    max_held_out: int = 2000  # pairs for early stopping, and again for the test
-    max_length: int = 256  # tokens of a pair
-    batch_size: int | None = None  # pairs at a time on each device
-    body_rate: float | None = None
-    head_rate: float = 1e-3
-    train_layers: int | None = None  # last layers of a causal body
-    patience: int = 3  # evaluations without improvement before training stops
+    held_out: float = _number(0.05, "share of the articles for early stopping, and again for the test (default 0.05)")
+    max_pairs: int | None = _number(None, "largest number of pairs to train on")
+    max_held_out: int = _number(2000, "largest number of pairs for early stopping, and again for the test (2000)")
+    max_length: int = _number(256, "longest pair, in tokens (default 256)")
+    batch_size: int | None = _number(None, "pairs at a time on each device (default 4, T5: 8)")
+    body_rate: float | None = _number(None, "learning rate of the body (default 5e-6, T5: 1e-4)")
+    head_rate: float = _number(1e-3, "learning rate of the head (default 0.001)")
+    train_layers: int | None = _number(None, "train only so many last layers of a causal body, and the head")
+    patience: int = _number(3, "evaluations without improvement before training stops (default 3)")
     seed: int = 0  # of the pairs, their order and the head
     trainer: dict[str, Any] = dataclasses.field(default_factory=dict)  # more of transformers.TrainingArguments
+
+
+NUMBERS = [field for field in dataclasses.fields(TrainingSettings) if field.metadata]
