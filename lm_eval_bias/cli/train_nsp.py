@@ -29,7 +29,7 @@ def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
 
     def parse(text: str) -> float:
         number = kind(text)
-        if number <= 0:
+        if not number > 0:
             raise argparse.ArgumentTypeError(f"{text}: must be greater than 0")
         return number
 

@@ -34,14 +34,15 @@ class Corpus:
         """Refuse what can be seen to be wrong, without reading the source.
 
         Raises:
-            BiasError: An empty folder, a file of another kind, or no code of a language.
+            BiasError: A path where nothing is, an empty folder, a file of another kind, or no code of a language.
         """
         if not re.fullmatch("[a-z]{2,3}", self.language):
             raise BiasError(f"--language {self.language}: must be a code such as en, de, es, fr, tr")
         path = expanded(self.source)
         is_empty = os.path.isdir(path) and not any(path.iterdir())
         is_other_file = os.path.isfile(path) and path.suffix not in _TABLES
-        if is_empty or is_other_file:
+        is_gone = self.source.startswith((".", "/", "~")) and not os.path.exists(path)
+        if is_empty or is_other_file or is_gone:
             raise BiasError(
                 f"--corpus {self.source}: must be a folder of .txt files, a file ({', '.join(_TABLES)}) or the name of "
                 "a data set"
