@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,9 +12,8 @@ import torch
 import transformers
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE, Cloze
-from lm_eval_bias.models.question_model import QuestionModel, weight_names
+from lm_eval_bias.models.question_model import QuestionModel
 from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, reveal, tasks_asking
 
 if TYPE_CHECKING:
@@ -111,16 +110,6 @@ class HFMaskedLM(QuestionModel):
         self.max_length = self._limit(self._model)
         if NEXT_SENTENCE in expected():
             _ = self._with_head
-
-    @classmethod
-    def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
-        """Why a local checkpoint cannot answer these kinds of questions, found without loading it."""
-        if error := super().refusal(arguments, kinds):
-            return error
-        where = str(arguments.get("pretrained", ""))
-        names = weight_names(folder) if (folder := expanded(where)).is_dir() else None
-        without_head = names is not None and not any(_HEAD in name for name in names)
-        return _no_head(where) if NEXT_SENTENCE in kinds and without_head else None
 
     def _answering(self) -> transformers.PreTrainedModel:
         return self._model

@@ -77,9 +77,9 @@ class Sequences:
         own = np.searchsorted(self.heads, nodes, side="right") - 1
         return nodes - self.heads[own] + self.shared[own]
 
-    def ids(self, k: int, since: int = 0) -> npt.NDArray[np.int32]:
-        """The tokens of sequence ``k`` from position ``since`` on."""
-        return self.tokens[self.starts[k] + since : self.starts[k + 1]]
+    def ids(self, k: int) -> npt.NDArray[np.int32]:
+        """Return the tokens of sequence ``k``."""
+        return self.tokens[self.starts[k] : self.starts[k + 1]]
 
     def subset(self, indices: Ints) -> Sequences:
         """Some of them, in the same order."""

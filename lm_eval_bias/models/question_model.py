@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
 from lm_eval.api.model import LM
-from safetensors import SafetensorError, safe_open
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -256,17 +253,3 @@ class QuestionModel(LM):
         """Wait for all ranks."""
         if self._world_size > 1:
             self._accelerator.wait_for_everyone()
-
-
-def weight_names(folder: Path) -> set[str] | None:
-    """Names of the tensors in a local checkpoint, without loading it; ``None`` where only its loading can tell."""
-    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
-    try:
-        if index.is_file():
-            return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-        if single.is_file():
-            with safe_open(single, framework="pt") as tensors:
-                return set(tensors.keys())
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        logger.info("%s can't be examined (%s): it is checked when it is loaded", folder, one_line(error))
-    return None

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,15 +15,14 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded, read_bytes, tasks_path, write_whole, writing
+from lm_eval_bias.core.files import expanded, read_bytes, schema_validator, tasks_path, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
-from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
-    LABELS,
     LANGUAGES,
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
+    Candidate,
     Item,
     check_items,
     count_items,
@@ -89,16 +88,10 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # half characters, NaN
     except (ValueError, RecursionError) as error:
         raise BiasError(f"{path}: not valid JSON ({one_line(error)})") from error
-    data = content.get("data") if isinstance(content, dict) else None
-    if not isinstance(data, dict) or not any(key in data for key in TEST_KEYS.values()):
-        raise BiasError(f'{path}: not in StereoSet\'s format: {{"data": {{"intrasentence": [...], ...}}}} is needed')
-    if not isinstance(provenance := content.get("provenance", {}), dict):
-        raise BiasError(f"{path}: 'provenance' is not an object")
+    _check_form(content, path)
     items = []
     for test, key in TEST_KEYS.items():
-        if not isinstance(entries := data.get(key, []), list):
-            raise BiasError(f"{path}: {key} is not a list of items")
-        items += [_item_of(entry, test, f"{path}: {key} item {number}") for number, entry in enumerate(entries, 1)]
+        items += [_item_of(entry, test) for entry in content["data"].get(key, [])]
     told = content.get("language")
     if told is not None and language not in (None, told):
         raise BiasError(f"{path}: is in language {told!r}, not {language!r}")
@@ -107,7 +100,21 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     language = check_language(told or language, str(path))
     if not items:
         raise BiasError(f"{path}: holds no items")
-    return DataSet(language, items, provenance)
+    return DataSet(language, items, content.get("provenance", {}))
+
+
+def _check_form(content: Any, path: str | Path) -> None:
+    """Refuse what isn't in StereoSet's form; names the item."""
+    errors = schema_validator("lm_eval_bias.tasks.stereoset", "data/set_schema.json").iter_errors(content)
+    error = next(errors, None)
+    if error is None:
+        return
+    steps = list(error.absolute_path)
+    at = "/".join(map(str, steps)) or "not in StereoSet's format"
+    entry = content["data"][steps[1]][steps[2]] if len(steps) > 2 else None
+    if isinstance(entry, dict):
+        at += f" (item {entry.get('id')})"
+    raise BiasError(f"{path}: {at}: {error.message[:200]}")
 
 
 def load(name: str, language: str | None = None) -> DataSet:
@@ -117,44 +124,23 @@ def load(name: str, language: str | None = None) -> DataSet:
     return read(name, language)
 
 
-def _item_of(entry: Any, test: str, where: str) -> Item:
-    def text(part: Mapping[str, Any], key: str) -> str:
-        if not isinstance(part.get(key), str):
-            raise BiasError(f"{where}: {key!r} is not a text" if key in part else f"{where}: no {key!r}")
-        return str(part[key])
-
-    def known(part: Mapping[str, Any], key: str, allowed: Collection[str]) -> str:
-        if (value := text(part, key)) not in allowed:
-            raise BiasError(f"{where}: unknown {key} {value!r}: must be one of {', '.join(allowed)}")
-        return value
-
-    if not isinstance(entry, dict):
-        raise BiasError(f"{where}: no object")
-    where = at = f"{where} ({text(entry, 'id')})"
-    sentences = entry.get("sentences")
-    if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
-        raise BiasError(f"{where}: 'sentences' is not a list of candidates")
-    if len(sentences) != len(LABELS):
-        raise BiasError(f"{where}: {len(sentences)} candidates: {len(LABELS)} are needed")
-    if not entry["id"].strip():
-        raise BiasError(f"{where}: an empty id")
-    item: Item = {
+def _item_of(entry: Mapping[str, Any], test: str) -> Item:
+    """Make an item of a file's entry; a missing word is taken from context and sentence."""
+    candidates: list[Candidate] = []
+    for part in entry["sentences"]:
+        sentence, word = part["sentence"], None
+        if test == "intra":
+            word = part["word"] if "word" in part else word_of(entry["context"], sentence)
+        candidates.append({"id": part["id"], "label": part["gold_label"], "sentence": sentence, "word": word})
+    return {
         "id": entry["id"],
         "test": test,
-        "bias_type": known(entry, "bias_type", BIAS_TYPES),
-        "target": text(entry, "target"),
-        "term": text(entry, "term" if "term" in entry else "target"),
-        "context": text(entry, "context"),
-        "candidates": [],
+        "bias_type": entry["bias_type"],
+        "target": entry["target"],
+        "term": entry.get("term", entry["target"]),
+        "context": entry["context"],
+        "candidates": candidates,
     }
-    for number, part in enumerate(sentences, 1):
-        where = f"{at}, candidate {number}"
-        sentence, word = text(part, "sentence"), None
-        if test == "intra":
-            word = text(part, "word") if "word" in part else word_of(item["context"], sentence)
-        label = known(part, "gold_label", LABELS)
-        item["candidates"].append({"id": text(part, "id"), "label": label, "sentence": sentence, "word": word})
-    return item
 
 
 def write(path: str | Path, data_set: DataSet) -> None:

@@ -95,11 +95,9 @@ def test_training_without_room_goes_on_later(tmp_path, capsys):
     for number in range(12):
         lines = [f"Case {number} of {place} is told by {draw.random()}." for place in range(9)]
         (texts / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
-    options = (
-        "--language en --max_pairs 8 --max_held_out 4 --batch_size 8 --accumulate 1 --held_out 0.2 --max_length 64"
-    )
+    options = "--language en --max_pairs 8 --max_held_out 4 --batch_size 8 --held_out 0.2 --max_length 64"
     arguments = ["nsp", "train", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), *options.split()]
-    arguments += ["--trainer", "use_cpu=true", "-o", str(tmp_path / "out")]
+    arguments += ["--trainer", "use_cpu=true,gradient_accumulation_steps=1", "-o", str(tmp_path / "out")]
     for size in (300, 20_000, 200_000):  # settings, weights, the head
         with disk(size):
             assert main(arguments) == 2

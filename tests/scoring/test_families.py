@@ -299,14 +299,6 @@ def test_what_a_model_cannot_read_is_refused(name, models, tiny_mirror):
         work(models)
 
 
-def test_damaged_settings_of_a_trained_model(causal_nsp, tmp_path):
-    shutil.copytree(causal_nsp[0], tmp_path / "model")
-    for content in ("{", '{"family": "causal", "x": 1}'):
-        (tmp_path / "model" / "nsp_config.json").write_text(content)
-        with pytest.raises(BiasError, match="damaged"):
-            nsp(tmp_path / "model")
-
-
 @pytest.mark.parametrize("content", [b"version https://git-lfs", None])
 def test_damaged_checkpoints_are_refused(models, tmp_path, content):
     folder = tmp_path / "model"

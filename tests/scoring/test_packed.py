@@ -15,7 +15,7 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
 from lm_eval_bias.models.packed import attention_masks
-from lm_eval_bias.models.packed.packed_forwards import Cached, Plain, score
+from lm_eval_bias.models.packed.packed_forwards import Plain, score
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from lm_eval_bias.models.packed.trie_walk import Walk
 from tests.support import tiny
@@ -49,10 +49,10 @@ FAMILIES = {
     "gptj": ("GPTJConfig", {**GPT, "rotary_dim": 4}, "walk"),
     "opt": ("OPTConfig", {**TWO, "ffn_dim": 48, "word_embed_proj_dim": 32}, "walk"),
     "falcon, rotary": ("FalconConfig", TWO, "walk"),
-    "falcon, alibi": ("FalconConfig", {**TWO, "alibi": True}, "cache"),
-    "bloom": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "cache"),
-    "mpt": ("MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256}, "cache"),
-    "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, "cache"),
+    "falcon, alibi": ("FalconConfig", {**TWO, "alibi": True}, "rows"),
+    "bloom": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "rows"),
+    "mpt": ("MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256}, "rows"),
+    "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, "rows"),
     "mamba": ("MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, "rows"),
     "falcon-h1": (
         "FalconH1Config",
@@ -229,7 +229,7 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
 
 @pytest.mark.parametrize(
     ("way", "error"),
-    [(Walk, MemoryError()), (Cached, torch.OutOfMemoryError("CUDA out of memory.")), (Plain, MemoryError())],
+    [(Walk, MemoryError()), (Plain, torch.OutOfMemoryError("CUDA out of memory."))],
 )
 def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(gpt2, caplog, way, error):
     model = packed(gpt2, tokens_per_forward=512)
@@ -272,7 +272,7 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog, dtype, wrong):
     monkeypatch.setattr(attention_masks, "build", partial(wrong, attention_masks.build))
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2, dtype=dtype)
-    assert model.method.name == "cache"
+    assert model.method.name == "rows"
     assert "walk: differs from plain forward passes by" in caplog.text
 
 
@@ -288,7 +288,7 @@ def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local, tokeni
     long = requests(5, 200, 900)
     assert max(len(context) for _, context, _ in long) > 600
     assert_equal(ours, plain, long, 1e-3)
-    assert ours.method.name == "cache"
+    assert ours.method.name == "rows"
 
 
 def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):

@@ -82,17 +82,20 @@ def without(*steps, value=None):
     ("content", "named"),
     [
         (b"\xff\xfe{}", "UTF-8"),
-        ("[]", '"data"'),
+        ("[]", "StereoSet's format"),
         ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
         ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
-        ('{"data": {"intersentence": [7]}, "language": "nl"}', "intersentence item 1"),
-        (without("context"), "intrasentence item 2 (a2): no 'context'"),
+        ('{"data": {"intersentence": [7]}, "language": "nl"}', "data/intersentence/0"),
+        (without("context"), "data/intrasentence/1 (item a2): 'context' is"),
         (without("bias_type", value="age"), "'age'"),
-        (without("sentences", value=[]), "0 candidates"),
-        (without("sentences", 1, "sentence"), "candidate 2: no 'sentence'"),
-        (without("sentences", 1, "word", value=3), "'word'"),
-        (without("sentences", 2, "gold_label", value="related"), "candidate 3: unknown gold_label 'related'"),
+        (without("sentences", value=[]), "sentences (item a2)"),
+        (without("sentences", 1, "sentence"), "sentences/1 (item a2): 'sentence' is"),
+        (without("sentences", 1, "word", value=3), "sentences/1/word (item a2)"),
+        (
+            without("sentences", 2, "gold_label", value="related"),
+            "sentences/2/gold_label (item a2): 'related'",
+        ),
     ],
 )
 def test_broken_files(tmp_path, content, named):

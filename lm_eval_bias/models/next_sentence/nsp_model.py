@@ -76,30 +76,30 @@ def by_word(body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step:
 
 
 def read(folder: Path) -> tuple[NSPConfig, Tensors]:
-    """The configuration of a folder, and the weights of its head (none of a T5).
+    """Read the configuration of a folder, and the weights of its head (none of a T5).
 
     Raises:
-        BiasError: There are none, or they are cut off or of another version.
+        BiasError: There are none.
     """
     path = folder / CONFIG
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        config = NSPConfig(*(told[option.name] for option in dataclasses.fields(NSPConfig)))
-        path = folder / HEAD
-        return config, safetensors.torch.load_file(path) if config.family == "causal" else {}
-    except (OSError, ValueError, TypeError, KeyError, safetensors.SafetensorError) as error:
-        if path.name == CONFIG and isinstance(error, FileNotFoundError):
-            raise BiasError(
-                f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' "
-                "weights, give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
-            ) from None
-        raise BiasError(f"{path}: damaged: {one_line(error)}") from error
+    if not path.is_file():
+        raise BiasError(
+            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' weights, "
+            "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
+        )
+    config = NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
+    return config, safetensors.torch.load_file(folder / HEAD) if config.family == "causal" else {}
 
 
 def save(
-    folder: Path, body: PreTrainedModel, tokenizer: Any, config: NSPConfig, head: Any = None, card: str = ""
+    folder: Path,
+    body: PreTrainedModel,
+    tokenizer: Any,
+    config: NSPConfig,
+    head: torch.nn.Module | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a model as such a folder, with the card as its ``README.md``; nothing half-written is left.
+    """Write a model as such a folder, with further texts by their file's name; nothing half-written is left.
 
     Raises:
         BiasError: It cannot be written.
@@ -111,7 +111,8 @@ def save(
         if head is not None:
             weights = {name: value.contiguous() for name, value in head.state_dict().items()}
             safetensors.torch.save_file(weights, temporary / HEAD)
-        (temporary / "README.md").write_text(card, encoding="utf-8")
+        for name, text in (texts or {}).items():
+            (temporary / name).write_text(text, encoding="utf-8")
 
 
 def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:

@@ -1,4 +1,4 @@
-"""``nsp train``: training on next sentences, resumed after a stop, ended when held-out accuracy has settled.
+"""``nsp train``: transformers' ``Trainer`` with the recipe of Öztürk et al. (2023), section 5.2.
 
 What is trained is a causal body with the paper's head, or a T5 that answers with a word. How a pair is asked is that of
 ``--model hf-nsp`` (:class:`lm_eval_bias.models.next_sentence.nsp_model.HFNextSentence`).
@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
-import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import accelerate
 import numpy as np
+import pandas
 import torch
 import transformers
 from numpy.typing import NDArray
@@ -31,8 +31,10 @@ from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
+PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}  # pairs at a time, learning rate of the body
+_PAIRS_AN_UPDATE = 64
+_GAIN = 0.002  # the smallest improvement in held-out accuracy that counts
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
-_UNSEEN = ("held_out", "test")
 _STATE = "trainer_state.json"  # what is written last of a checkpoint
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
 _CARD = """---
@@ -45,7 +47,7 @@ tags: [next-sentence-prediction, lm-eval-bias]
 
 Judges whether one sentence follows another. Trained on {sources} by `lm-eval-bias nsp train`, after Öztürk et al.
 (2023), section 5.2. It tells {test} from articles that it never saw right (95% interval, clustered by article; chance
-is 50%). Data, settings, evaluations and versions are in `nsp_config.json`.
+is 50%). Losses and held-out accuracies are in `curve.csv`; data, settings and versions in `nsp_config.json`.
 
     lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=<this folder>
 """
@@ -56,11 +58,12 @@ class _CausalNetwork(torch.nn.Module):
 
     def __init__(self, body: transformers.PreTrainedModel) -> None:
         super().__init__()
-        self.body, self.head = body, nsp_model.make_head(body.config.hidden_size)
+        self.body = body
+        self.head = nsp_model.make_head(body.config.hidden_size)
         self.gradient_checkpointing_enable = body.gradient_checkpointing_enable  # for the Trainer
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Tensors:
-        """Loss, and the two logits of each pair, ``[pairs, 2]``."""
+        """Return the loss, and the two logits of each pair, ``[pairs, 2]``."""
         states = self.body(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).last_hidden_state
         with torch.autocast(states.device.type, enabled=False):
             logits = nsp_model.by_head(self.head, states, attention_mask)
@@ -80,7 +83,7 @@ class _Classifier:
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {name}: {one_line(error)[:300]}") from error
         most = settings.max_length
-        self._longest = min(most, getattr(self.body.config, "max_position_embeddings", None) or most)
+        self._longest = min(most, getattr(config, "max_position_embeddings", None) or most)
         self.network: torch.nn.Module = self.body
         self.head: torch.nn.Sequential | None = None
         if config.is_encoder_decoder:
@@ -95,18 +98,19 @@ class _Classifier:
                 "--model hf-mlm, which uses its next-sentence head or its mask tokens"
             )
         if settings.train_layers is not None:
-            stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
-            stack = max(stacks, key=len, default=torch.nn.ModuleList())
-            if self.head is None or settings.train_layers > len(stack):
-                raise BiasError(
-                    f"--train_layers {settings.train_layers}: must be from 0 to {len(stack)}, for causal models"
-                )
-            self.body.requires_grad_(False)
-            stack[len(stack) - settings.train_layers :].requires_grad_(True)
+            self._freeze_all_but(settings.train_layers)
+
+    def _freeze_all_but(self, count: int) -> None:
+        """Leave the last layers of a causal body to be trained, and its head."""
+        stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
+        stack = max(stacks, key=len, default=torch.nn.ModuleList())
+        if self.head is None or count > len(stack):
+            raise BiasError(f"--train_layers {count}: must be from 1 to {len(stack)}, for causal models")
+        self.body.requires_grad_(False)
+        stack[-count:].requires_grad_(True)
 
     def _choose_words(self) -> None:
-        """The labels' tokens, and the decoder step at which they tell the labels apart."""
-        config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX)
+        """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
         self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in nsp_model.LABELS]
         words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in nsp_model.LABELS]
         step = len(words[0])
@@ -115,123 +119,109 @@ class _Classifier:
                 f"the tokenizer makes {words} of the labels {nsp_model.LABELS}: they must differ in one token"
             )
         self.words = [word[-1] for word in words]
-        self.config = dataclasses.replace(config, read_step=step)
+        self.config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX, read_step=step)
 
     def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
-        """Token ids and label; longer contexts lose their beginning, longer candidates their end."""
-        if self.head is not None:
-            context, candidate = (self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2])
-            context = context[-max(self._longest - len(candidate), self._longest // 2) :]
-            return [*context, *candidate[: self._longest - len(context)]], pair.follows
-        prefixed = f"{self.config.prefix}{pair.context}"
-        ids = self.tokenizer(prefixed, pair.candidate, truncation=True, max_length=self._longest)["input_ids"]
-        return list(ids), self._targets[pair.follows]
+        """Make token ids and label; longer contexts lose their beginning, longer candidates their end."""
+        if self.head is None:
+            prefixed = f"{self.config.prefix}{pair.context}"
+            ids = self.tokenizer(prefixed, pair.candidate, truncation=True, max_length=self._longest)["input_ids"]
+            return list(ids), self._targets[pair.follows]
+        context, candidate = (self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2])
+        context = context[-max(self._longest - len(candidate), self._longest // 2) :]
+        return [*context, *candidate[: self._longest - len(context)]], pair.follows
 
     def collate(self, pairs: Sequence[SentencePair]) -> Tensors:
-        """A batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
+        """Make a batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
         encoded, labels = zip(*map(self._encode, pairs), strict=True)
-        ids, pad = [torch.tensor(row) for row in encoded], torch.nn.utils.rnn.pad_sequence
+        ids = [torch.tensor(row) for row in encoded]
+        pad = torch.nn.utils.rnn.pad_sequence
         return {
             "input_ids": pad(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0),
             "attention_mask": pad([torch.ones_like(row) for row in ids], batch_first=True),
             "labels": torch.tensor(labels),
         }
 
-    def right(self, outcome: Any) -> NDArray[np.bool_]:
-        """Whether predictions are right, from two logits and labels of each pair, ``[pairs]``."""
-        labels = outcome.label_ids
-        follows = labels == 1 if self.head is not None else labels[:, self.config.read_step - 1] == self.words[1]
-        return np.equal(outcome.predictions.argmax(-1), follows)
+    def optimizer(self, arguments: transformers.TrainingArguments, head_rate: float) -> torch.optim.Optimizer:
+        """Make the optimizer that the arguments name, with a learning rate of its own for the head."""
+        kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
+        body = [parameter for parameter in self.body.parameters() if parameter.requires_grad]
+        groups: list[dict[str, Any]] = [{"params": body}]
+        if self.head is not None:
+            groups.append({"params": list(self.head.parameters()), "lr": head_rate})
+        made: torch.optim.Optimizer = kind(groups, **{"weight_decay": arguments.weight_decay, **options})
+        return made
 
 
 class _PairTrainer(transformers.Trainer):
-    """A ``Trainer`` of a classifier, with a learning rate of its own for the head."""
+    """A ``Trainer`` that measures accuracy as answers are read in use."""
 
-    def __init__(self, classifier: _Classifier, head_rate: float, **more: Any) -> None:
-        self.classifier, self.head_rate = classifier, head_rate
-        super().__init__(
-            model=classifier.network,
-            data_collator=classifier.collate,
-            compute_metrics=lambda outcome: {"accuracy": float(np.mean(classifier.right(outcome)))},
-            **more,
-        )
+    classifier: _Classifier
 
     def prediction_step(
         self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Loss, the two logits as they are read in use, and labels."""
-        inputs = self._prepare_inputs(inputs)
-        with torch.no_grad(), self.compute_loss_context_manager():
-            loss = self.compute_loss(model, inputs)
-            if (own := self.classifier).head is not None:
-                logits = model(**inputs)["logits"]
-            else:
-                logits = nsp_model.by_word(own.body, inputs, own.words, own.config.read_step)
-        return loss.detach(), logits.float(), inputs["labels"]
-
-    def create_optimizer(self, *args: Any) -> torch.optim.Optimizer:
-        """The ``Trainer``'s own, the head's parameters in groups with a learning rate of their own."""
-        if self.optimizer is not None:
-            return self.optimizer
-        optimizer = super().create_optimizer(*args)
-        head = {id(parameter) for parameter in self.classifier.head.parameters()} if self.classifier.head else set()
-        for group in list(optimizer.param_groups):
-            if own := [parameter for parameter in group["params"] if id(parameter) in head]:
-                group["params"] = [parameter for parameter in group["params"] if id(parameter) not in head]
-                optimizer.add_param_group({**group, "params": own, "lr": self.head_rate})
-        return optimizer
+        """Compute the loss, the two logits, and labels of 0 and 1."""
+        loss, logits, labels = super().prediction_step(model, inputs, *args, **kwargs)
+        own = self.classifier
+        if own.head is None:
+            step = own.config.read_step
+            labels = (labels[:, step - 1] == own.words[1]).long()
+            with torch.no_grad():
+                logits = nsp_model.by_word(own.body, self._prepare_inputs(inputs), own.words, step)
+        return loss, logits.float(), labels
 
 
-def _arguments(settings: TrainingSettings, folder: Path, updates: int) -> transformers.TrainingArguments:
-    """Arguments of the ``Trainer`` for so many updates, with checkpoints in a folder."""
-    interval = min(settings.evaluate_every or math.ceil(updates / 20), updates)
-    changeable = {
-        "per_device_eval_batch_size": 2 * (settings.batch_size or 1),
+def _right(outcome: Any) -> NDArray[np.bool_]:
+    """Tell whether predictions are right, from two logits and the label of each pair."""
+    return np.equal(outcome.predictions.argmax(-1), outcome.label_ids)
+
+
+def _arguments(settings: TrainingSettings, family: str, folder: Path) -> dict[str, Any]:
+    """Make the arguments of the ``Trainer``, with checkpoints in a folder."""
+    batch, rate = PAPER[family]
+    batch = settings.batch_size or batch
+    # what a share of all updates is called before transformers 5, and from then on
+    warmup = "warmup_ratio" if hasattr(transformers.TrainingArguments, "warmup_ratio") else "warmup_steps"
+    changeable: dict[str, Any] = {
+        "num_train_epochs": 1,
+        "gradient_accumulation_steps": max(1, _PAIRS_AN_UPDATE // batch),
+        "per_device_eval_batch_size": 2 * batch,
         "lr_scheduler_type": "cosine_with_restarts",
-        "warmup_steps": math.ceil(0.01 * updates),
+        warmup: 0.01,
         "max_grad_norm": 1.0,
+        "eval_steps": 0.05,  # of all updates
         "save_total_limit": 2,
         "disable_tqdm": False,
-        "logging_steps": interval,
         "report_to": "none",
-        "dataloader_pin_memory": torch.cuda.is_available(),
+        **settings.trainer,
     }
-    fixed = {
-        "output_dir": str(folder),
-        "seed": settings.seed,
-        "data_seed": settings.seed,
-        "num_train_epochs": settings.epochs,
-        "max_steps": settings.max_steps or -1,
-        "per_device_train_batch_size": settings.batch_size,
-        "gradient_accumulation_steps": settings.accumulate,
-        "learning_rate": settings.body_rate,
-        "eval_strategy": "steps",
-        "save_strategy": "steps",
-        "eval_steps": interval,
-        "save_steps": interval,
-        "load_best_model_at_end": True,
-        "metric_for_best_model": "accuracy",
-        "remove_unused_columns": False,
-        "restore_callback_states_from_checkpoint": True,
-    }
-    if conflicts := sorted(fixed.keys() & settings.trainer.keys()):
-        raise ValueError(f"{conflicts[0]}: this command sets it itself; use its own flag where there is one")
-    return transformers.TrainingArguments(**{**changeable, **settings.trainer, **fixed})
+    interval = changeable["eval_steps"]
+    changeable = {"save_steps": interval, "logging_steps": interval, **changeable}
+    return dict(
+        output_dir=str(folder),
+        seed=settings.seed,
+        data_seed=settings.seed,
+        per_device_train_batch_size=batch,
+        learning_rate=settings.body_rate or rate,
+        eval_strategy="steps",
+        save_strategy="steps",
+        load_best_model_at_end=True,
+        metric_for_best_model="accuracy",
+        remove_unused_columns=False,
+        restore_callback_states_from_checkpoint=True,
+        **changeable,
+    )
 
 
-def _last_whole_checkpoint(folder: Path) -> Path | None:
-    """The last whole checkpoint in a folder; what a stop left half-written is removed."""
-    last = None
-    for path in sorted(folder.glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2])):
-        if (path / _STATE).is_file():
-            last = path
-        else:
-            shutil.rmtree(path)
-    return last
+def _last_checkpoint(folder: Path) -> str | None:
+    """Find the last whole checkpoint in a folder."""
+    whole = [path.parent for path in folder.glob(f"checkpoint-*/{_STATE}")]
+    return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
 
 
 def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
-    """Share of pairs that were told right (0..1, chance 0.5), clustered by article.
+    """Compute the share of pairs that were told right (0..1, chance 0.5), clustered by article.
 
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
     :func:`lm_eval_bias.custom_metrics.clusters.estimate`.
@@ -244,16 +234,30 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
 
 
 def percent(measured: dict[str, Any]) -> str:
-    """An :func:`accuracy` with its interval, in words."""
+    """Put an :func:`accuracy` with its interval in words."""
     low, high = (100 * end for end in measured["interval"])
     return f"{100 * measured['accuracy']:.1f}% [{low:.1f}, {high:.1f}] of {measured['pairs']:,} pairs"
 
 
-def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dict[str, Any]:
+def _prepare(settings: TrainingSettings, work: Path) -> None:
+    """Build the pairs of a training that begins, and refuse to resume one with other settings."""
+    path = work / "settings.json"
+    current = json.loads(json.dumps(dataclasses.asdict(settings)))
+    if not path.is_file():
+        write_whole(path, json.dumps(current, indent=2).encode())
+    if json.loads(path.read_text(encoding="utf-8")) != current:
+        raise BiasError(
+            f"{work}: its training was started with the settings in {path.name}: resume with the same ones, delete the "
+            "folder, or name another --output"
+        )
+    if not (work / "pairs").is_dir():
+        sentence_pairs.build(settings, work / "pairs")
+
+
+def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call goes on after a stop.
 
-    Pairs and checkpoints lie in ``<output>.work`` until the model is saved. With ``finish`` training goes no further:
-    the best that it has reached is tested and saved.
+    Pairs and checkpoints lie in ``<output>.work`` until the model is saved.
 
     Returns:
         What is known of the model, also in the ``training`` field of its ``nsp_config.json``.
@@ -267,68 +271,41 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
     checkpoints = work / "checkpoints"
     transformers.set_seed(settings.seed)
     classifier = _Classifier(settings)
-    filled = settings.filled(classifier.config.family)
-    state = accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False)))
-    with state.main_process_first():
-        path, current = work / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
-        if not path.is_file():
-            write_whole(path, json.dumps(current, indent=2).encode())
-        before = json.loads(path.read_text(encoding="utf-8"))
-        if changed := [name for name in current if current[name] != before.get(name)]:
-            raise BiasError(
-                f"{work}: its training was started with {changed[0]} {before.get(changed[0])!r}, now it is "
-                f"{current[changed[0]]!r}: resume with the same value, delete the folder, or name another --output"
-            )
-        if not (work / "pairs").is_dir():
-            sentence_pairs.build(settings, work / "pairs")
+    with accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False))).main_process_first():
+        _prepare(settings, work)
     data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))
     pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
-    at_once = (filled.batch_size or 1) * (filled.accumulate or 1) * state.num_processes
-    updates = settings.max_steps or math.ceil(settings.epochs * math.ceil(len(pairs["train"]) / at_once))
     try:
+        given = _arguments(settings, classifier.config.family, checkpoints)
+        arguments = transformers.TrainingArguments(**given)
         trainer = _PairTrainer(
-            classifier,
-            settings.head_rate,
-            args=_arguments(filled, checkpoints, updates),
+            model=classifier.network,
+            args=arguments,
+            data_collator=classifier.collate,
             train_dataset=pairs["train"],
             eval_dataset=pairs["held_out"],
-            callbacks=[transformers.EarlyStoppingCallback(settings.patience, settings.gain)],
+            compute_metrics=lambda outcome: {"accuracy": float(np.mean(_right(outcome)))},
+            optimizers=(classifier.optimizer(arguments, settings.head_rate), None),
+            callbacks=[transformers.EarlyStoppingCallback(settings.patience, _GAIN)],
         )
+        trainer.classifier = classifier
     except (TypeError, ValueError, ImportError, RuntimeError) as error:  # such as report_to=wandb without wandb
         raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
-    if trainer.is_world_process_zero():
-        counts = ", ".join(f"{len(own):,} {part}" for part, own in pairs.items())
-        print(f"{data['articles']:,} articles, {data['sentences']:,} sentences, pairs: {counts}; {updates:,} updates")
-        _last_whole_checkpoint(checkpoints)
-    trainer.accelerator.wait_for_everyone()
-    last = _last_whole_checkpoint(checkpoints)
-    if finish and last is None:
-        raise BiasError(f"--finish: {work} holds no checkpoint yet: train further without --finish")
     try:
-        reached = transformers.TrainerState.load_from_json(str(last / _STATE)) if last else trainer.state
-        control = reached.stateful_callbacks.get("TrainerControl", {}).get("args", {})
-        # training that was over is not resumed: it would make one update more
-        is_over = bool(control.get("should_training_stop")) or reached.global_step >= reached.max_steps
-        if last is not None and (finish or is_over):
-            trainer.state = reached
-            best = last.with_name(f"checkpoint-{trainer.state.best_global_step}")
-            trainer.state.best_model_checkpoint = str(best)
-            trainer._load_best_model()
-        else:
-            trainer.train(resume_from_checkpoint=str(last) if last else None)
+        trainer.train(resume_from_checkpoint=_last_checkpoint(checkpoints))
     except torch.cuda.OutOfMemoryError as error:
         raise BiasError(
-            f"out of GPU memory at --batch_size {filled.batch_size}: make it smaller and --accumulate larger (the "
-            f"work so far is kept in {work})"
+            f"out of GPU memory: give a --batch_size smaller than {arguments.per_device_train_batch_size} (the work so "
+            f"far is kept in {work})"
         ) from error
     record = {
         "base": settings.model,
-        **{part: accuracy(classifier.right(trainer.predict(pairs[part])), pairs[part].articles()) for part in _UNSEEN},
-        "looks": [[look["step"], look["eval_accuracy"]] for look in trainer.state.log_history if "eval_loss" in look],
+        "test": accuracy(_right(trainer.predict(pairs["test"])), pairs["test"].articles()),
         "updates": trainer.state.global_step,
         "best_update": trainer.state.best_global_step,
         "data": data,
-        "settings": dataclasses.asdict(filled),
+        "settings": dataclasses.asdict(settings),
+        "training_arguments": {name: value for name, value in given.items() if name != "output_dir"},
         "versions": {"lm-eval-bias": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
     }
     if trainer.is_world_process_zero():
@@ -338,7 +315,9 @@ def train(settings: TrainingSettings, output: Path, finish: bool = False) -> dic
             sources=", ".join(f"{corpus.source} ({corpus.language})" for corpus in settings.corpora),
             test=percent(record["test"]),
         )
+        curve = pandas.DataFrame(trainer.state.log_history).groupby("step").first().to_csv()
         config = dataclasses.replace(classifier.config, training=record)
-        nsp_model.save(output, classifier.body, classifier.tokenizer, config, classifier.head, card)
+        texts = {"README.md": card, "curve.csv": curve}
+        nsp_model.save(output, classifier.body, classifier.tokenizer, config, classifier.head, texts)
         shutil.rmtree(work)
     return record

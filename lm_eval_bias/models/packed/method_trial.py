@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from lm_eval_bias.core.errors import one_line
-from lm_eval_bias.models.packed.packed_forwards import Cached, Method, Network, Plain
+from lm_eval_bias.models.packed.packed_forwards import Method, Network, Plain
 from lm_eval_bias.models.packed.trie_walk import Walk
 from lm_eval_bias.models.prefix_trie import Ints, arrange
 
@@ -136,7 +136,7 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
     styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
     walks = [Walk(network, style) for style in styles]
-    for method in (*walks, Cached(network), Plain(network)):  # the one that shares most first
+    for method in (*walks, Plain(network)):  # the one that shares most first
         try:
             noise = None if exact else probe.noise
             deviations = probe.deviations(method)

@@ -1,8 +1,7 @@
 """A causal model's logits at the needed places of many token sequences, and methods to get them.
 
-Here are those that know no trie. ``Cached``: what several sequences begin with is run once, its keys and values serve
-all of them; right for attention models, also those that know no position ids. ``Plain``: every sequence by itself, as
-the ``hf`` backend runs it; right for every model. All methods project only what is needed to the vocabulary.
+Here is the one that knows no trie. ``Plain``: every sequence by itself, as the ``hf`` backend runs it; right for every
+model. All methods project only what is needed to the vocabulary.
 
 A *slot* is a needed token of a sequence: the last ones of each, numbered through all sequences.
 """
@@ -13,7 +12,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,18 +126,16 @@ class ForwardOutput:
     tokens: int
 
 
-def _padded(
-    sequences: Sequences, needed: Ints, runs: Sequence[tuple[int, int]], skipped: int = 0
-) -> tuple[Ints, Ints, Ints]:
+def _padded(sequences: Sequences, needed: Ints, runs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints, Ints]:
     """Pad rows on the right; return them, their slots, and where these stand in the flattened rows.
 
-    A row is the last sequence of a run ``(first, last)``, in which each begins the next one, from token ``skipped`` on.
+    A row is the last sequence of a run ``(first, last)``, in which each begins the next one.
     """
-    lengths = sequences.lengths - skipped
+    lengths = sequences.lengths
     width = max(int(lengths[last]) for _, last in runs)
     ids = np.zeros((len(runs), width), np.int64)
     for row, (_, last) in enumerate(runs):
-        ids[row, : lengths[last]] = sequences.ids(last, skipped)
+        ids[row, : lengths[last]] = sequences.ids(last)
     members = np.concatenate([np.arange(first, last + 1) for first, last in runs])
     rows = np.repeat(np.arange(len(runs)), [last + 1 - first for first, last in runs])
     counts = needed[members]
@@ -224,79 +221,3 @@ def batches(sizes: Sequence[int], counts: Sequence[int], budget: int, most: int)
         count += counts[i]
     if batch:
         yield batch
-
-
-class Cached(Method):
-    """What several sequences begin with runs once; its keys and values are handed to each of them."""
-
-    name = "cache"
-    description = "shared prefixes run once, through the key-value cache"
-
-    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
-        """See :meth:`Method.outputs`."""
-        groups = groups_of(sequences.lengths.tolist(), sequences.shared.tolist(), needed.tolist())
-        alone = np.array([group.first for group in groups if not group.common], np.int64)
-        slots = slots_of(needed, alone)
-        for output in Plain(self.network).outputs(sequences.subset(alone), needed[alone], budget, most):
-            output.slots = slots[output.slots]
-            yield output
-        batch: list[Group] = []
-        for group in sorted((group for group in groups if group.common), key=lambda group: -group.common):
-            members = [sequences.lengths[one.first : one.last] for one in (*batch, group)]
-            size = sum(map(len, members)) * max(int(part.max()) for part in members)
-            if batch and (group.common != batch[0].common or size > budget):
-                yield self._shared(sequences, batch, needed)
-                batch = []
-            batch.append(group)
-        if batch:
-            yield self._shared(sequences, batch, needed)
-
-    def _shared(self, sequences: Sequences, batch: list[Group], needed: Ints) -> ForwardOutput:
-        """Run groups with equally long common beginnings: these first, what follows each behind them."""
-        network, common = self.network, batch[0].common
-        heads = network.tensor(np.stack([sequences.ids(group.first)[:common] for group in batch]))
-        with gathered(network.model, torch.zeros(1, dtype=torch.int64), common):
-            cache = network.call(input_ids=heads, use_cache=True).past_key_values
-        members = [k for group in batch for k in range(group.first, group.last)]
-        ids, slots, places = _padded(sequences, needed, [(k, k) for k in members], common)
-        cache.batch_select_indices(
-            network.tensor(np.repeat(np.arange(len(batch)), [group.last - group.first for group in batch]))
-        )
-        mask = torch.ones((len(members), common + ids.shape[1]), dtype=torch.int64, device=network.device)
-        tokens = int((sequences.lengths[members] - common).sum()) + common * len(batch)
-        inputs = {"attention_mask": mask, "past_key_values": cache, "use_cache": True}
-        return network.forward(ids, slots, places, tokens, **inputs)
-
-
-class Group(NamedTuple):
-    """Neighbouring sequences: the first, one past the last, and how many first tokens they have in common."""
-
-    first: int
-    last: int
-    common: int
-
-
-def groups_of(lengths: Sequence[int], shared: Sequence[int], needed: Sequence[int]) -> list[Group]:
-    """Group neighbours that save most with one common beginning: a group grows while its saving does.
-
-    No needed token is part of a common beginning, and every sequence goes on after it.
-
-    >>> groups_of([5, 5, 5, 4], [0, 4, 4, 1], [1, 1, 1, 1])
-    [Group(first=0, last=3, common=4), Group(first=3, last=4, common=0)]
-    """
-    groups: list[Group] = []
-    first, common = 0, 0
-    for k in range(len(lengths)):
-        free = lengths[k] - needed[k]
-        if k > first:
-            size = k - first
-            before = min(lengths[first] - needed[first], lengths[first] - 1) if size == 1 else common
-            then = min(before, shared[k], free)
-            if then * size > (common * (size - 1) if size > 1 else 0):
-                common = then
-                continue
-            groups.append(Group(first, k, common if size > 1 else 0))
-        first, common = k, 0
-    if lengths:
-        groups.append(Group(first, len(lengths), common if len(lengths) - first > 1 else 0))
-    return groups
