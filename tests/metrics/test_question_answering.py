@@ -1,6 +1,7 @@
 """Scores in the manner of BBQ, as GG-BBQ names them: by hand, and when there is none."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ def item(kind="amb", answer="unknown", template="a", **more):
     }  # fmt: skip
 
 
-def named(records=(), terms=engine.GG_BBQ, **options):
+ALL = replace(engine.GG_BBQ, bounded=("amb", "disamb"))  # every score that there is
+
+
+def named(records=(), terms=ALL, **options):
     return {score.name: score for score in engine.scores(records, terms=terms, **options)}
 
 
@@ -63,6 +67,11 @@ def test_scores_by_hand(name):
     if share and name != "diff_bias_disamb_bound":
         size, t = found.value * (1 - found.value) / stderr**2, stats.t.ppf(0.975, max(found.dof, 1))
         assert found.interval == pytest.approx(wilson(found.value, size, t), abs=1e-9)
+
+
+def test_where_a_bound_is_none_there_is_none():
+    gone = named().keys() - named(terms=engine.GG_BBQ).keys()
+    assert gone == {"diff_bias_disamb_bound", "diff_bias_disamb_ratio"}
 
 
 @pytest.mark.parametrize("name", BY_TEMPLATE)
@@ -270,7 +279,7 @@ def wordings(**answers):
 
 
 def prompts(records):
-    return {score.name: score for score in engine.prompt_scores(records, terms=engine.GG_BBQ)}
+    return {score.name: score for score in engine.prompt_scores(records, terms=ALL)}
 
 
 # accuracies 1/4, 2/4 and 4/4; diff-bias 3/4, 0 and 0

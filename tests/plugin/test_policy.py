@@ -31,8 +31,8 @@ def read(policy):
 
 
 def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
-    place = f"{tmp_path / 'policy.yaml'} line"
-    bound = Bound("a", "b", -math.inf, 1.0, math.inf, "interval", "", f"{place} 1")
+    place = f"{tmp_path / 'policy.yaml'}/bounds"
+    bound = Bound("a", "b", -math.inf, 1.0, math.inf, "interval", "", f"{place}/0")
     assert read(BOUND) == Policy((bound,), None, 0.1, ())
     found = read(
         "min_documents_share: 0.25\nmax_unanswered_share: 0\n"
@@ -42,8 +42,8 @@ def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
         "- task: stereoset_en\n  score: ss\n  max: 010\n  min: -1e-3\n  on: evidence\n"
     )
     bounds = (
-        Bound("a", "b", 1.0, 1.0, 3.0, "point", "so", f"{place} 5"),
-        Bound("stereoset_en", "ss", -0.001, 10.0, math.inf, "evidence", "", f"{place} 6"),
+        Bound("a", "b", 1.0, 1.0, 3.0, "point", "so", f"{place}/0"),
+        Bound("stereoset_en", "ss", -0.001, 10.0, math.inf, "evidence", "", f"{place}/1"),
     )
     assert found == Policy(bounds, 0.25, 0.0, ("limit", "gen_kwargs={'stop': 'a=b'}", "wording=3"))
 
