@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
+from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
+from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
@@ -75,6 +79,16 @@ def _listed_score(task: TaskRun) -> Value | None:
     return next(iter(signed or values), None)
 
 
+def _moving(log: Path, score: Value, benchmark: Benchmark) -> Iterator[tuple[float, str, float, dict[str, Any]]]:
+    """Read the samples that move a score: what to sort them by, the item's name, its value of the score, the sample."""
+    neutral = score.neutral or 0.0
+    sign = 1.0 if score.value >= neutral else -1.0
+    for _, sample in sample_logs.lines(log):
+        value = sample.get(score.name)
+        if isinstance(value, float) and sign * (value - neutral) > 0:
+            yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
+
+
 def moving_items(item: ReportTask) -> Table | str:
     """List the items that move a task's main score most, each with its own value of the score; else say why none are.
 
@@ -84,19 +98,13 @@ def moving_items(item: ReportTask) -> Table | str:
     if score is None or item.task.samples is None:
         return "no sample log (run with --log_samples and give the run's folder)" if item.task.scores else ""
     benchmark = registry.get(item.task.benchmark)
-    neutral = score.neutral or 0.0
-    sign = 1.0 if score.value >= neutral else -1.0
-    found = []
     try:
-        for _, sample in sample_logs.lines(item.task.samples):
-            value = sample.get(score.name)
-            if isinstance(value, float) and sign * (value - neutral) > 0:
-                found.append((-sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample))
+        found = heapq.nsmallest(LISTED, _moving(item.task.samples, score, benchmark), key=itemgetter(0, 1))
     except DAMAGE as error:
         return str(error)
     label = score_label(item.task.benchmark, score.name)
     rows = []
-    for _, name, value, sample in sorted(found, key=itemgetter(0, 1))[:LISTED]:
+    for _, name, value, sample in found:
         facets = benchmark.facets(sample["doc"])
         about = ", ".join(facets.values())
         prompt = next(iter(requests_of(sample)), [""])[0]

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSample
 from lm_eval_bias.core.errors import BiasError
@@ -39,7 +41,7 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     number = 0
     try:
         check_plain(path, _LARGEST)
-        with path.open(encoding="utf-8") as file:
+        with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield (place := f"{path} line {number}"), _sample(line, place)
@@ -49,15 +51,25 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _sample(text: str, place: str) -> dict[str, Any]:
+def _sample(text: bytes, place: str) -> dict[str, Any]:
     try:
-        sample = json.loads(text)
+        sample = _parsed(text)
+    except UnicodeDecodeError:
+        raise  # it names the line before
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", "no number, or nested too deeply")
         raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
         raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
     return sample
+
+
+def _parsed(text: bytes) -> Any:
+    """Parse a line with orjson, several times as fast; what only Python's parser takes, such as NaN, with that."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
 
 
 def samples(path: Path) -> Iterator[SavedSample]:
