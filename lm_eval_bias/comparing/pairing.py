@@ -254,5 +254,5 @@ def beside_the_model(pair: Pair) -> str:
         if differ:
             notes.append("the runs have different items, documents or prompts")
         elif not known:
-            notes.append("the files don't record whether the prompts are the same: they come from an older version")
+            notes.append("the files don't record whether the prompts are the same")
     return "; ".join(notes)

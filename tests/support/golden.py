@@ -110,7 +110,7 @@ def _report() -> Texts:
     yield from _in_formats("warned", "html", "report", "results_warned.json", "bad", "empty")
     write(Path("run.json"), _few_scores(run_of(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
     yield from _in_formats("report", "html md csv json tex", "report", "results_run.json")
-    harness_folder(Path("logged"))
+    harness_folder(Path("logged"), lean=-3.0)
     yield from _in_formats("logged", "html", "report", "logged")
     yield "rescored.txt", _said("rescore", "logged", "--table", "main")
     yield "card.txt", _said("ls", "--card", "occugender")

@@ -134,7 +134,12 @@ def harness_folder(folder, model="tiny", samples=True, version=1.0, shift=0, lea
         for number, doc in enumerate(docs):
             leaning = lean * (float(doc["female_share"]) / 50 - 1)
             answers = [[str(-6 + (leaning if gender == "female" else 0)), "False"] for gender in doc["genders"]]
-            lines.append(json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}))
+            record = registry.get("occugender").record(doc, [(float(answer), False) for answer, _ in answers])
+            own = {score.name: score.sample(record) for score in scores}
+            asked = [{"arg_0": hooks.prompt(doc), "arg_1": f" {word}"} for word in doc["words"]]
+            sample = {"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}
+            sample["arguments"] = {f"gen_args_{place}": one for place, one in enumerate(asked)}
+            lines.append(json.dumps({**sample, **own}))
         log = path.with_name(f"samples_{task}_{DATE}.jsonl")
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(folder)
