@@ -115,7 +115,8 @@ def moving_items(item: ReportTask) -> Table | str:
 
 def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
     """List the items behind the main scores, and say why some tasks have none."""
-    lists, reasons = [], {}
+    lists: list[Table] = []
+    reasons: dict[str, list[str]] = {}
     for item in progress(tasks, "Items of tasks"):
         found = moving_items(item)
         if isinstance(found, Table):
