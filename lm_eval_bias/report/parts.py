@@ -109,8 +109,8 @@ def moving_items(item: ReportTask) -> Table | str:
         about = ", ".join(facets.values())
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append([Cell(name), Cell(about), Cell(numbers.significant(value), value), Cell(short(str(prompt), 300))])
-    columns = [Column("Item"), Column("About"), Column("Its value", True), Column("Prompt: can offend")]
-    return Table(f"Items that move it most, of {item.label}: {label}", columns, rows) if rows else ""
+    columns = [Column("Item"), Column("About"), Column("Its value", True), Column("Prompt (can offend)")]
+    return Table(f"Items that move a score most: {item.label}, {label}", columns, rows) if rows else ""
 
 
 def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
