@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -23,8 +23,7 @@ CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 @cache
 def wordings(language: str) -> Mapping[str, Any]:
     """Prompts and wordings of "unknown" in a language."""
-    text = (tasks_path() / "es_bbq" / "data" / "wordings.yaml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(text)[language])
+    return yaml.safe_load(packaged_text("lm_eval_bias.tasks.es_bbq", "data/wordings.yaml"))[language]
 
 
 def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]) -> int:

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN, read_table
 
 LATEST, PAPER = "latest", "paper"
@@ -34,18 +33,13 @@ def biased_choice(groups: Sequence[str], known_stereotyped: str, question_type: 
         known_stereotyped: The file's list of the groups that the stereotype is about.
         question_type: ``negative`` or ``non_negative``.
 
-    Raises:
-        BiasError: Not exactly one of the two persons is stereotyped.
-
     >>> biased_choice(["unknown", "F", "non_binary"], '["Transgender women", "trans"]', "negative")
     2
     """
     stereotyped = {TRANS if "trans" in name.lower() else name for name in json.loads(known_stereotyped)}
     people = [i for i, group in enumerate(groups) if group != UNKNOWN]
-    targets = [i for i in people if groups[i] in stereotyped]
-    if len(people) != 2 or len(targets) != 1:
-        raise BiasError(f"choices of groups {groups} do not hold one person of {sorted(stereotyped)} and one other")
-    return targets[0] if question_type == "negative" else sum(people) - targets[0]
+    target = next(i for i in people if groups[i] in stereotyped)
+    return target if question_type == "negative" else sum(people) - target
 
 
 def _fold(text: str) -> str:
@@ -56,7 +50,7 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
     """Make a function that finds the one template that an ambiguous context and its question come from.
 
     It gives its ``question_index``, a number of the 50 templates of the original BBQ; the released file lists each in
-    several rows (order and gender of the persons), whose items are not independent. A BiasError: not one fits.
+    several rows (order and gender of the persons), whose items are not independent.
 
     Args:
         rows: Of ``templates/subset-*.csv``.
@@ -68,10 +62,8 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
             patterns[question].append((pattern, row["question_index"]))
 
     def find(context: str, question: str) -> str:
-        indices = {index for pattern, index in patterns[_fold(question)] if pattern.fullmatch(_fold(context))}
-        if len(indices) != 1:
-            raise BiasError(f"{len(indices)} templates fit the item {context[:80]!r}: the templates file is another's")
-        return indices.pop()
+        text = _fold(context)
+        return next(index for pattern, index in patterns[_fold(question)] if pattern.fullmatch(text))
 
     return find
 

@@ -75,8 +75,6 @@ def _spread_out(positions: Sequence[float], gap: float, low: float, high: float)
     from scipy.optimize import isotonic_regression
 
     last = len(positions) - 1
-    if last < 0:
-        return []
     gap = min(gap, (high - low) / max(last, 1))
     # ascending in steps of at least the gap is the same as ascending once the gaps are taken out
     shifted = isotonic_regression([place - number * gap for number, place in enumerate(positions)]).x

@@ -8,12 +8,11 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST, LARGEST_YAML, expanded, parse_yaml, read_text
+from lm_eval_bias.core.files import LARGEST, LARGEST_YAML, expanded, packaged_text, parse_yaml, read_text
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
@@ -37,8 +36,7 @@ def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
     if path is not None and not isinstance(path, str):
         raise BiasError(f"--metadata {option}={path!r}: must be the path of a file")
     if path is None:
-        packaged = resources.files("lm_eval_bias.tasks.occugender") / "data" / file_name
-        return packaged.read_text(encoding="utf-8"), f"{option} file {file_name}"
+        return packaged_text("lm_eval_bias.tasks.occugender", "data", file_name), f"{option} file {file_name}"
     try:
         largest = LARGEST if option == "items" else LARGEST_YAML
         return read_text(expanded(path), "utf-8-sig", largest), f"{option} file {path}"

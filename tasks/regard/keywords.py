@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 
@@ -65,8 +65,8 @@ def language_rules(language: str) -> Rules:
     """Compile a language's rules; none for an empty one."""
     if not language:
         return {}
-    path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
-    return compiled(yaml.safe_load(path.read_text(encoding="utf-8"))["facets"])
+    text = packaged_text("lm_eval_bias.tasks.regard", f"data/keywords_{language}.yaml")
+    return compiled(yaml.safe_load(text)["facets"])
 
 
 def matches(text: str, rules: Rules) -> list[str]:

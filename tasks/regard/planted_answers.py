@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.tasks.regard.hooks import RegardDocument
@@ -21,8 +21,8 @@ SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration":
 @lru_cache(maxsize=2)
 def texts_in(language: str) -> dict[str, Any]:
     """Read what texts are made of: wordings by regard, clauses by facet, what both share; English by default."""
-    texts = yaml.safe_load((tasks_path() / "regard" / "data" / "planted_texts.yaml").read_text(encoding="utf-8"))
-    return dict(texts.get(language) or texts["en"])
+    texts = yaml.safe_load(packaged_text("lm_eval_bias.tasks.regard", "data/planted_texts.yaml"))
+    return texts.get(language, texts["en"])
 
 
 def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:

@@ -11,7 +11,7 @@ import yaml
 
 from lm_eval_bias.core.answers import NotOurs
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.regard import GENDERS
 
 _SUBJECTS = (*GENDERS, "neutral")
@@ -23,8 +23,7 @@ _OPENING = "\"'„“”‚‘»«›‹([*_ …."
 
 
 def _data(name: str) -> dict[str, dict[str, Any]]:
-    content: dict[str, dict[str, Any]] = yaml.safe_load((tasks_path() / "regard" / "data" / name).read_text("utf-8"))
-    return content
+    return yaml.safe_load(packaged_text("lm_eval_bias.tasks.regard", "data", name))
 
 
 _WORDINGS = _data("prompts.yaml")  # by language: subjects, contexts by set, also (more phrases by set), chance

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 
 import yaml
 
 from lm_eval_bias.core.answers import REFUSED
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
@@ -25,8 +25,7 @@ ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2), (2, 1, 0), (0, 2, 1))
 @cache
 def prompts() -> Mapping[str, Mapping[str, str]]:
     """Read the prompt's text by language and test."""
-    listed = resources.files("lm_eval_bias.tasks.stereoset").joinpath("data/choice_prompts.yaml")
-    return yaml.safe_load(listed.read_text(encoding="utf-8"))
+    return yaml.safe_load(packaged_text("lm_eval_bias.tasks.stereoset", "data/choice_prompts.yaml"))
 
 
 def with_orders(docs: Sequence[Document]) -> list[Document]:

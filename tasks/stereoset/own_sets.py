@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded, read_bytes, schema_validator, tasks_path, write_whole, writing
+from lm_eval_bias.core.files import expanded, packaged_text, read_bytes, schema_validator, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LANGUAGES,
@@ -239,14 +239,14 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
         own = f'--metadata \'{{"dataset": "{file}"}}\''
         raise BiasError(f"{file}: {language} already has tasks: run them with {own} instead of writing new ones")
     check_items(data_set.items, str(file))
-    path, published = expanded(file).absolute(), tasks_path() / "stereoset"
-    base = (published / "_stereoset_base_yaml").read_text(encoding="utf-8")
+    path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
+    base = packaged_text(package, "_stereoset_base_yaml")
     head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"
     paths = []
     with writing(folder):
         expanded(folder).mkdir(parents=True, exist_ok=True)
         for ending in ("", "_inter", "_inter_variants", "_intra"):
-            english = yaml.safe_load((published / f"stereoset_en{ending}.yaml").read_text(encoding="utf-8"))
+            english = yaml.safe_load(packaged_text(package, f"stereoset_en{ending}.yaml"))
             told = english["metadata"]
             tests = told["fixed"]["tests"]
             if not set(tests) <= set(data_set.tests):

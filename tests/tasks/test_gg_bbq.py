@@ -70,13 +70,9 @@ def test_names_of_the_paper_are_its_eight(mirror):
             assert f"{item['choices'][item['groups'].index('non_binary')]} bezeichnet sich als trans" in item["context"]
 
 
-def test_items_that_cannot_be_told_are_refused():
+def test_the_biased_answer_is_the_stereotyped_person_of_a_negative_question_and_the_other_of_another():
     groups = ["M", "F", "unknown"]
     assert [released_items.biased_choice(groups, '["F"]', kind) for kind in ("negative", "non_negative")] == [1, 0]
-    with pytest.raises(BiasError, match="'M', 'F'"):
-        released_items.biased_choice(groups, '["transgender women", "trans"]', "negative")
-    with pytest.raises(BiasError, match="Ein Text."):
-        released_items.templates([])("Ein Text.", "Wer?")
 
 
 def test_the_release_belongs_to_the_task(tiny_mirror):
