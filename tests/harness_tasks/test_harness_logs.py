@@ -11,7 +11,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.runs import contributions, run_discovery
+from lm_eval_bias.runs import run_discovery, sample_logs
 from tests.support import harness_runs, made_documents
 
 KINDS = ("age", "race_color")
@@ -118,8 +118,11 @@ def test_errors_are_over_templates_pairs_and_occupations(runs, task, score, clus
     """How they follow from these: ``test_errors_leave_out_a_cluster_at_a_time`` of ``test_every_score.py``."""
     folder, _ = runs[1]
     (read,), _ = run_discovery.read([folder])
-    log = contributions.Log(read.tasks[task].samples)
-    names = log.scores[score].table(log.records).names
+    benchmark = registry.get(read.tasks[task].benchmark)
+    samples = sample_logs.first_filter(read.tasks[task].samples)
+    records = [benchmark.record(sample.doc, sample.answers) for sample in samples]
+    (found,) = (one for one in benchmark.scores(records, detailed=True) if one.name == score)
+    names = found.table(records).names
     assert set(names) <= {cluster(line["doc"]) for line in logged(folder, task)}
     assert len(names) >= 6
 
