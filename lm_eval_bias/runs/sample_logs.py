@@ -38,15 +38,12 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         BiasError: A file that can't be read, or a line that is no sample.
     """
-    number = 0
     try:
         check_plain(path, _LARGEST)
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield (place := f"{path} line {number}"), _sample(line, place)
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: not UTF-8 after line {number}: truncated or damaged") from error
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -54,8 +51,8 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _sample(text: bytes, place: str) -> dict[str, Any]:
     try:
         sample = _parsed(text)
-    except UnicodeDecodeError:
-        raise  # it names the line before
+    except UnicodeDecodeError as error:
+        raise BiasError(f"{place}: not UTF-8: truncated or damaged") from error
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", "no number, or nested too deeply")
         raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error

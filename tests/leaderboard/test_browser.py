@@ -140,4 +140,4 @@ def test_what_is_shown_is_saved_as_csv(browser, page):
     assert head[:5] == ["model", "about", score, f"{score}, 95% interval", f"{score}, rank"]
     assert [row[0] for row in rows] == browser.evaluate(SHOWN)
     (best,) = (row for row in rows if row[0] == "a-best")
-    assert (best[2:5], len(best)) == (["90.0%", "", "1 of 4"], len(head))
+    assert (best[2:5], len(best)) == (["90.0%", "[86.0, 94.0]", "1 of 4"], len(head))

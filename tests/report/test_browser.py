@@ -30,7 +30,7 @@ def pages(browser, tmp_path_factory):
     return {**reports, "board": board, "comparison": comparison}
 
 
-KINDS = ("whole", "two", "items", "hostile", "board", "comparison")
+KINDS = ("whole", "two", "hostile", "board", "comparison")
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (1000, False), (360, False), (400, True)])
