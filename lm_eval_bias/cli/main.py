@@ -95,7 +95,7 @@ def _help() -> str:
     groups["for one benchmark or model family"] = [(name, one.help) for name, one in own_commands().items()]
     lines = ["usage: lm-eval-bias COMMAND ...", "", "Published bias benchmarks for EleutherAI's lm-evaluation-harness."]
     for title, commands in groups.items():
-        lines += ["", f"{title}:", *(f"  {name:20} {purpose}" for name, purpose in commands)]
+        lines += ["", f"{title}:", *(f"  {name:22} {purpose}" for name, purpose in commands)]
     return "\n".join([*lines, "", _EXAMPLES])
 
 
@@ -113,7 +113,7 @@ def _run(argv: Sequence[str]) -> int:
         name, command = " ".join(argv[:2]), own.get(" ".join(argv[:2]))
         inner = [one for one in own if one.startswith(f"{first} ")]
         if command is None and inner and argv[1:] in ([], ["-h"], ["--help"]):
-            print("\n".join(f"lm-eval-bias {one:20} {own[one].help}" for one in inner))
+            print("\n".join(f"lm-eval-bias {one:22} {own[one].help}" for one in inner))
             return 0 if argv[1:] else 2
         if command is None:
             hint = did_you_mean(name if inner else first, [*verbs(), *own])
