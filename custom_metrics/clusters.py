@@ -22,8 +22,6 @@ Array = NDArray[np.float64]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
 UNEVEN = "where effects grow with its size, intervals cover too seldom and tests reject too often"
 FEW_DEVIATE = 3  # clusters that deviate from unanimity: the spread of fewer says little
-_STEP = 1e-3  # items by which a weight is moved for a derivative
-_CHUNK = 256  # items at a time
 
 
 @dataclass(frozen=True)
@@ -52,23 +50,6 @@ class Clusters:
     def value(self) -> float:
         """The score itself."""
         return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
-
-    def parts(self) -> Array:
-        """Each item's part in the score, shape (n,): the score plus n times its derivative by the item's weight.
-
-        Of a mean these are the items' own values; of any score that doesn't depend on the number of items, their mean
-        is the score, but for the derivative's rounding.
-        """
-        kinds, kind_of = np.unique(np.column_stack([self.places, self.columns]), axis=0, return_inverse=True)
-        slopes = np.empty(len(kinds))
-        for start in range(0, len(kinds), _CHUNK):
-            chunk = kinds[start : start + _CHUNK]
-            moved = np.zeros((len(chunk), *self.totals.shape))
-            moved[np.arange(len(chunk)), chunk[:, 0].astype(np.int64)] = chunk[:, 1:] * _STEP
-            weights = np.ones((len(chunk), len(self.names)))
-            ends = self.of(weights, self.totals + moved), self.of(weights, self.totals - moved)
-            slopes[start : start + _CHUNK] = (ends[0] - ends[1]) / (2 * _STEP)
-        return self.value + len(self.places) * slopes[kind_of.ravel()]
 
 
 def sums(weights: Array, totals: Array) -> Array:

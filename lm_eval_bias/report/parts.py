@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark
+from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
@@ -97,7 +98,8 @@ def moving_items(item: ReportTask) -> Table | str:
     score = _listed_score(item.task)
     if score is None or item.task.samples is None:
         return "no sample log (run with --log_samples and give the run's folder)" if item.task.scores else ""
-    benchmark = registry.get(item.task.benchmark)
+    if (benchmark := registry.by_name().get(item.task.benchmark)) is None:
+        return "a benchmark that this version doesn't know"
     try:
         found = heapq.nsmallest(LISTED, _moving(item.task.samples, score, benchmark), key=itemgetter(0, 1))
     except DAMAGE as error:
@@ -105,7 +107,7 @@ def moving_items(item: ReportTask) -> Table | str:
     label = score_label(item.task.benchmark, score.name)
     rows = []
     for _, name, value, sample in found:
-        facets = benchmark.facets(sample["doc"])
+        facets: Mapping[str, str] = ask({}, benchmark, benchmark.facets, sample["doc"])
         about = ", ".join(facets.values())
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append([Cell(name), Cell(about), Cell(numbers.significant(value), value), Cell(short(str(prompt), 300))])

@@ -61,20 +61,6 @@ def test_weights_repeat_and_leave_out_clusters(table):
     assert difference_of(weights[:2], both) == pytest.approx([0, 1], abs=1e-15)
 
 
-def test_parts_of_a_mean_of_clusters_weigh_small_clusters_more():
-    rng = np.random.default_rng(4)
-    clusters = np.repeat(["a", "b", "c"], [500, 90, 10])
-    values = rng.random(600)  # more kinds of items than are moved at a time
-
-    def mean_of_clusters(weights, totals):
-        return (weights * (totals[..., 1] / totals[..., 0])).sum(axis=1) / weights.sum(axis=1)
-
-    form = tabulate(clusters, [np.ones(600), values], mean_of_clusters)
-    own = [values[clusters == name] for name in "abc"]
-    by_hand = [form.value + 600 / 3 * (values - values.mean()) / len(values) for values in own]
-    assert form.parts() == pytest.approx(np.concatenate(by_hand), abs=1e-5)
-
-
 def slow_jackknife(score, strata):
     """Standard error and degrees of freedom by leaving out each cluster; `score` takes (weight, hits, size)."""
     everything = [(1.0, *own) for stratum in strata for own in stratum]
