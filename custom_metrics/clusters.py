@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.intervals import wilson
-from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, joined, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, Undefined, joined, t_factor
 
 Array = NDArray[np.float64]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
@@ -36,6 +36,12 @@ class Clusters:
         strata: What each cluster was chosen from, length G; empty for one stratum.
         places: The cluster of each item, shape (n,); empty where items aren't known.
         columns: What each item adds to its cluster's totals, shape (n, K).
+        whole: The value of a share that all items have part in (1 or 100); ``None`` for what is no share.
+        kind: What the clusters are, for the reason of a ``nan``.
+        note: What to beware of.
+        exact: The score, where it was computed in another order of operations.
+        n: Number of items, where that isn't the sum of the sizes.
+        most: How many observations a share's interval may rest on at most: independent items.
     """
 
     names: list[str]
@@ -45,11 +51,58 @@ class Clusters:
     strata: Sequence[str] = ()
     places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     columns: Array = field(default_factory=lambda: np.empty((0, 0)))
+    whole: float | None = None
+    kind: str = "clusters"
+    note: str = ""
+    exact: float | None = None
+    n: int | None = None
+    most: float = math.inf
 
     @property
     def value(self) -> float:
         """The score itself."""
         return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
+
+    def each_once(self) -> Clusters:
+        """Let every cluster count once, however many items it has."""
+        return replace(self, sizes=np.ones(len(self.names)), n=len(self.places))
+
+    def estimate(self) -> Estimate:
+        """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
+
+        A share gets Wilson's interval with as many observations as give its standard error, ``p (1 - p) / stderr^2``,
+        and Student's t for the normal quantile: near 0 and 1 the symmetric interval covers too seldom. Where all
+        clusters agree, it is Wilson's with one observation a cluster: however alike the items of a cluster are, they
+        all agree with a probability of at most ``p^G``. Where fewer than three clusters deviate from unanimity, it is
+        joined with that one: their spread says little of how often others deviate. The standard error is then at least
+        half the interval over Student's t.
+
+        Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number
+        of positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals
+        for proportions in complex sample surveys.
+        """
+        value = self.value if self.exact is None else self.exact
+        without, kept = left_out(self), self.sizes > 0
+        stderr, dof, reason = standard_error(value, without, self)
+        count, interval = int(kept.sum()), None
+        if self.whole is not None and count > 1 and np.isfinite(without[kept]).all():
+            p, same = value / self.whole, math.isnan(stderr)
+            alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
+            few_deviate = same or min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum()) < FEW_DEVIATE
+            ends = []
+            if not same:
+                size = min(self.most, p * (1 - p) / (stderr / self.whole) ** 2)
+                ends.append(wilson(p * size, size, t_factor(dof)))
+            if few_deviate:
+                ends.append(wilson(p * count, count))
+            interval = self.whole * min(low for low, _ in ends), self.whole * max(high for _, high in ends)
+            if few_deviate:
+                stderr, reason = max((interval[1] - interval[0]) / 2 / t_factor(dof), 0.0 if same else stderr), ""
+        share = float(self.sizes.max() / self.sizes.sum())  # twice as much as it would have if all were alike
+        large = f"one of the {self.kind} has {100 * share:.0f}% of the items: {UNEVEN}"
+        large = large if share > LARGE and share * count > 2 else ""
+        n = int(self.sizes.sum()) if self.n is None else self.n
+        return Estimate(value, stderr, n, joined(reason, large, self.note), dof, interval)
 
 
 def sums(weights: Array, totals: Array) -> Array:
@@ -76,14 +129,16 @@ def tabulate(
     columns: Sequence[Sequence[float]],
     of: Callable[[Array, Array], Array],
     strata: Sequence[str] = (),
+    **described: Any,
 ) -> Clusters:
-    """Sums of columns over clusters.
+    """Sum columns over clusters.
 
     Args:
         clusters: Cluster of each item, length n.
         columns: What is summed, K sequences of length n.
         of: See :class:`Clusters`.
         strata: Stratum of each item, length n; empty for one.
+        described: Further fields of :class:`Clusters`, such as ``whole`` and ``kind``.
     """
     labels = list(map(str, clusters))
     names = sorted(set(labels))
@@ -93,7 +148,8 @@ def tabulate(
     values = np.stack(columns, axis=1).astype(np.float64)
     totals = np.stack([np.bincount(place, column) for column in values.T], axis=1).astype(np.float64)
     stratum = dict(zip(labels, strata, strict=True)) if strata else {}
-    return Clusters(names, sizes, totals, of, [stratum[name] for name in names] if strata else (), place, values)
+    own = [stratum[name] for name in names] if strata else ()
+    return Clusters(names, sizes, totals, of, own, place, values, **described)
 
 
 def _strata(form: Clusters) -> NDArray[np.str_]:
@@ -118,9 +174,7 @@ def left_out(form: Clusters) -> Array:
         return form.of(weights, form.totals)
 
 
-def standard_error(
-    value: float, without: Array, form: Clusters, clusters: str = "clusters"
-) -> tuple[float, float, str]:
+def standard_error(value: float, without: Array, form: Clusters) -> tuple[float, float, str]:
     """Standard error by the delete-one-cluster jackknife within strata, its degrees of freedom, and why there is none.
 
     ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
@@ -136,8 +190,8 @@ def standard_error(
         value: The score, or a difference of two.
         without: The same without each cluster, see :func:`left_out`.
         form: Whose clusters, sizes and strata these are.
-        clusters: What the clusters are, for the reason.
     """
+    clusters = form.kind
     kept = form.sizes > 0
     label, off, sizes = _strata(form)[kept], without[kept] - value, form.sizes[kept]
     if len(sizes) < 2:
@@ -158,59 +212,6 @@ def standard_error(
     return math.sqrt(variance), variance**2 / spread, ""
 
 
-def estimate(
-    form: Clusters,
-    value: float | None = None,
-    *,
-    whole: float | None = None,
-    clusters: str = "clusters",
-    note: str = "",
-    most: float = math.inf,
-) -> Estimate:
-    """A score with its standard error over clusters and Student's t with their effective number, less one.
-
-    A share gets Wilson's interval with as many observations as give its standard error, ``p (1 - p) / stderr^2``, and
-    Student's t for the normal quantile: near 0 and 1 the symmetric interval covers too seldom. Where all clusters
-    agree, it is Wilson's with one observation a cluster: however alike the items of a cluster are, they all agree with
-    a probability of at most ``p^G``. Where fewer than three clusters deviate from unanimity, it is joined with that
-    one: their spread says little of how often others deviate. The standard error is then at least half the interval
-    over Student's t.
-
-    Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number of
-    positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals for
-    proportions in complex sample surveys.
-
-    Args:
-        form: The score as a function of sums over clusters.
-        value: Its value, where it was computed in another order of operations.
-        whole: The value of a share that all items have part in (1 or 100); ``None`` for what is no share.
-        clusters: What the clusters are, for the reason of a ``nan``.
-        note: What to beware of.
-        most: How many observations a share's interval may rest on at most: independent items.
-    """
-    value = form.value if value is None else value
-    without, kept = left_out(form), form.sizes > 0
-    stderr, dof, reason = standard_error(value, without, form, clusters)
-    count, interval = int(kept.sum()), None
-    if whole is not None and count > 1 and np.isfinite(without[kept]).all():
-        p, same = value / whole, math.isnan(stderr)
-        alone = form.of(np.eye(len(form.names)), form.totals)[kept] / whole
-        unlike = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
-        ends = []
-        if not same:
-            size = min(most, p * (1 - p) / (stderr / whole) ** 2)
-            ends.append(wilson(p * size, size, t_factor(dof)))
-        if same or unlike < FEW_DEVIATE:
-            ends.append(wilson(p * count, count))
-        interval = whole * min(low for low, _ in ends), whole * max(high for _, high in ends)
-        if same or unlike < FEW_DEVIATE:
-            stderr, reason = max((interval[1] - interval[0]) / 2 / t_factor(dof), 0.0 if same else stderr), ""
-    share = float(form.sizes.max() / form.sizes.sum())  # twice as much as it would have if all were alike
-    large = f"one of the {clusters} has {100 * share:.0f}% of the items: {UNEVEN}"
-    large = large if share > LARGE and share * count > 2 else ""
-    return Estimate(value, stderr, int(form.sizes.sum()), joined(reason, large, note), dof, interval)
-
-
 def clustered_mean(
     name: str,
     *,
@@ -227,7 +228,7 @@ def clustered_mean(
     Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
     with the reason. Denominator: all items. Standard error: jackknife over clusters, Student's t with the effective
     number of clusters; ``nan`` with fewer than two clusters. A mean from 0 to ``high`` gets Wilson's interval
-    (:func:`estimate`). The score can be compared between runs.
+    (:meth:`Clusters.estimate`). The score can be compared between runs.
 
     Args:
         name: Its name in tables and result files.
@@ -249,19 +250,18 @@ def clustered_mean(
     (0.25, 0.1118, 5.0)
     """
 
-    def table(records: Sequence[Record]) -> Clusters | str:
+    def design(records: Sequence[Record]) -> Clusters:
         if not records:
-            return "no items"
+            raise Undefined("no items")
         values = [float(value(record)) for record in records]
         if n_nan := sum(not math.isfinite(own) for own in values):
-            return f"the model gave nan for {n_nan} of {len(records)} items"
-        return tabulate([cluster(record) for record in records], [[1.0] * len(records), values], share_of)
+            raise Undefined(f"the model gave nan for {n_nan} of {len(records)} items")
+        return tabulate(
+            [cluster(record) for record in records],
+            [[1.0] * len(records), values],
+            share_of,
+            whole=high if low == 0 and math.isfinite(high) else None,
+            exact=add(values) / len(records),
+        )
 
-    def compute(records: Sequence[Record]) -> Estimate:
-        form = table(records)
-        if isinstance(form, str):
-            return undefined(form, len(records))
-        mean = add(float(value(record)) for record in records) / len(records)
-        return estimate(form, mean, whole=high if low == 0 and math.isfinite(high) else None)
-
-    return Score(name=name, low=low, high=high, source=source, compute=compute, sample=value, table=table, **described)
+    return Score(name, low=low, high=high, source=source, design=design, contribution=value, **described)

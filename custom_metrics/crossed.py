@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED, wilson
-from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, Undefined, t_factor
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,8 @@ class Cells:
         strata: Each row's stratum, length R; empty where the rows are one sample.
         correlation: Whether the score is a correlation: what stands here are influences on it, whose spread depends on
             how large it is.
+        scale: What the cells are multiplied by to be in the score's unit.
+        whole: The value of a share that all cells have part in, which gets Wilson's interval; ``None`` for others.
     """
 
     items: list[str]
@@ -42,19 +45,59 @@ class Cells:
     cells: Array
     strata: Sequence[str] = ()
     correlation: bool = False
+    scale: float = 1.0
+    whole: float | None = None
 
     @property
     def value(self) -> float:
         """The score itself."""
-        return float(self.cells.mean())
+        return self.scale * float(self.cells.mean())
+
+    @property
+    def scaled(self) -> Array:
+        """The cells in the score's unit."""
+        return self.scale * self.cells
+
+    def estimate(self) -> Estimate:
+        """Estimate the mean with the crossed standard error.
+
+        A share gets Wilson's interval, as that of clustered ones; where nothing varies, with one observation for each
+        level of the factor with fewer.
+        """
+        items, templates = self.cells.shape
+        stderr, dof = crossed_stderr(self.cells, self.strata)
+        reason, fewest = "", min(items, templates)
+        if math.isnan(stderr):
+            reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
+        elif stderr <= ROUNDING * float(np.abs(self.cells).max()):
+            stderr, reason = math.nan, "nothing varies between the prompts: no standard error"
+        elif templates < ENOUGH_TEMPLATES:
+            # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
+            dof, reason = min(dof, 1.0), FEW_TEMPLATES
+        found = Estimate(self.value, self.scale * stderr, self.cells.size, reason, dof)
+        if self.whole is None or fewest < 2:
+            return found
+        p, same = self.value / self.whole, math.isnan(stderr)
+        size = fewest if same else min(found.n, p * (1 - p) / (found.stderr / self.whole) ** 2)
+        below, above = wilson(p * size, size, t_factor(math.inf if same else dof))
+        found = replace(found, interval=(self.whole * below, self.whole * above))
+        if not same:
+            return found
+        half = self.whole * (above - below) / 2
+        return replace(found, stderr=half / t_factor(fewest - 1.0), dof=fewest - 1.0, reason="")
+
+
+class Incomplete(Undefined):
+    """Raised where records are a part of a Cartesian product, as of a run with ``--limit``."""
 
 
 def grid(
     records: Sequence[Any],
     value: Callable[[Any], float | None],
-    absent: str = "no prompts",
+    kind: str = "",
     stratum: Callable[[Any], str] | None = None,
-) -> Cells | str:
+    **described: Any,
+) -> Cells:
     """Lay records out as an items x templates matrix.
 
     The rows and columns are sorted, so that the result does not depend on the order of the records.
@@ -62,15 +105,18 @@ def grid(
     Args:
         records: The prompts; their fields ``item`` and ``template`` are the cell.
         value: The cell's value.
-        absent: What to say where there are none.
+        kind: What the records are, for the reason of an error: ``female-dominated``.
         stratum: The part of the design that an item was chosen for. Where one has a single item, whose variance can't
             be estimated, all items count as one sample, which makes errors larger, never smaller.
+        described: Further fields of :class:`Cells`.
 
-    Returns:
-        The matrix, or, where the records are no full Cartesian product with each cell once, the reason as text.
+    Raises:
+        Undefined: There are no records, a cell has several, or no number.
+        Incomplete: They are no full Cartesian product.
     """
+    prompts = f"{kind} prompts".strip()
     if not records:
-        return absent
+        raise Undefined(f"no {prompts}")
     items = sorted({str(r["item"]) for r in records})
     templates = sorted({str(r["template"]) for r in records})
     row = {name: i for i, name in enumerate(items)}
@@ -82,17 +128,20 @@ def grid(
         cells[cell] = value(record)
         counts[cell] += 1
     if (counts > 1).any():
-        return f"{int((counts > 1).sum())} (item, template) pairs occur more than once"
+        raise Undefined(f"{int((counts > 1).sum())} (item, template) pairs occur more than once")
     if (counts == 0).any():
-        return (
+        raise Incomplete(
             f"the items x templates product is incomplete: {len(records)} of {counts.size} "
             f"({len(items)} items x {len(templates)} templates)"
         )
-    if stratum is None:
-        return Cells(items, templates, cells)
-    by_item = {str(record["item"]): stratum(record) for record in records}
-    strata = [by_item[item] for item in items]
-    return Cells(items, templates, cells, strata if min(Counter(strata).values()) > 1 else ())
+    if n_nan := int(np.isnan(cells).sum()):
+        raise Undefined(f"{n_nan} of {len(records)} {prompts} have no value ({NO_VALUE})")
+    strata: Sequence[str] = ()
+    if stratum is not None:
+        by_item = {str(record["item"]): stratum(record) for record in records}
+        strata = [by_item[item] for item in items]
+    is_stratified = strata and min(Counter(strata).values()) > 1
+    return Cells(items, templates, cells, strata if is_stratified else (), **described)
 
 
 def effects(cells: Array) -> tuple[Array, Array, Array]:
@@ -166,46 +215,37 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
 
 
 def crossed_estimate(
-    records: Sequence[Any], value: Callable[[Any], float], kind: str, stratum: Callable[[Any], str] | None = None
+    records: Sequence[Any],
+    value: Callable[[Any], float],
+    kind: str,
+    stratum: Callable[[Any], str] | None = None,
+    **described: Any,
 ) -> Estimate:
-    """Mean over templates, then over items, with the crossed standard error.
+    """Estimate the mean over templates, then over items, with the crossed standard error.
 
-    With an incomplete product (a run with ``--limit``) the mean of the item means stands, its standard error is
-    ``nan``. A ``nan`` cell makes the mean ``nan``: nothing is left out silently.
+    With an incomplete product the mean of the item means stands, its standard error is ``nan``. A ``nan`` cell makes
+    the mean ``nan``: nothing is left out silently.
 
     Args:
         records: The prompts.
         value: The cell's value.
-        kind: What the records are, for the reason of a ``nan``.
+        kind: See :func:`grid`.
         stratum: See :func:`grid`.
+        described: Further fields of :class:`Cells`.
+
+    Raises:
+        Undefined: There is no mean.
     """
-    n = len(records)
-    matrix = grid(records, value, f"no {kind} prompts", stratum)
-    if isinstance(matrix, str):
-        if not records or "more than once" in matrix:
-            return undefined(matrix, n)
+    try:
+        return grid(records, value, kind, stratum, **described).estimate()
+    except Incomplete as incomplete:
         by_item: dict[str, list[float]] = {}
         for record in records:
             by_item.setdefault(str(record["item"]), []).append(value(record))
-        mean = math.fsum(math.fsum(v) / len(v) for v in by_item.values()) / len(by_item)
-        reason = f"a {kind} prompt has no value ({NO_VALUE})" if math.isnan(mean) else matrix
-        return Estimate(mean, math.nan, n, reason)
-    cells = matrix.cells
-    mean = float(cells.mean())
-    if math.isnan(mean):
-        n_nan = int(np.isnan(cells).sum())
-        return undefined(f"{n_nan} of {n} {kind} prompts have no value ({NO_VALUE})", n)
-    stderr, dof = crossed_stderr(cells, matrix.strata)
-    items, templates = cells.shape
-    if math.isnan(stderr):
-        reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
-    elif stderr <= ROUNDING * float(np.abs(cells).max()):
-        stderr, reason = math.nan, "nothing varies between the prompts: no standard error"
-    elif templates < ENOUGH_TEMPLATES:  # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
-        dof, reason = min(dof, 1.0), FEW_TEMPLATES
-    else:
-        reason = ""
-    return Estimate(mean, stderr, n, reason, dof)
+        mean = math.fsum(math.fsum(own) / len(own) for own in by_item.values()) / len(by_item)
+        if math.isnan(mean):
+            raise Undefined(f"a {kind} prompt has no value ({NO_VALUE})") from incomplete
+        return Estimate(described.get("scale", 1.0) * mean, math.nan, len(records), str(incomplete))
 
 
 def crossed_mean(
@@ -235,25 +275,17 @@ def crossed_mean(
     >>> round(found.value, 3), [round(end, 3) for end in found.interval]
     (0.167, [0.029, 0.573])
     """
-
-    def table(records: Sequence[Any]) -> Cells | str:
-        matrix = grid(records, value, "no items")
-        return "an item has no value" if isinstance(matrix, Cells) and not np.isfinite(matrix.cells).all() else matrix
-
-    def compute(records: Sequence[Any]) -> Estimate:
-        found, matrix = crossed_estimate(records, value, "item"), grid(records, value)
-        fewest = 0 if isinstance(matrix, str) else min(matrix.cells.shape)
-        if low != 0 or math.isinf(high) or math.isnan(found.value) or fewest < 2:
-            return found
-        p, same = found.value / high, math.isnan(found.stderr)
-        size = fewest if same else min(len(records), p * (1 - p) / (found.stderr / high) ** 2)
-        below, above = wilson(p * size, size, t_factor(math.inf if same else found.dof))
-        found = replace(found, interval=(high * below, high * above))
-        if not same:
-            return found
-        return replace(found, stderr=high * (above - below) / 2 / t_factor(fewest - 1.0), dof=fewest - 1.0, reason="")
-
-    return Score(name=name, low=low, high=high, source=source, compute=compute, sample=value, table=table, **described)
+    described_cells: dict[str, Any] = {"kind": "item", "whole": high if low == 0 and math.isfinite(high) else None}
+    return Score(
+        name,
+        low=low,
+        high=high,
+        source=source,
+        contribution=value,
+        design=partial(grid, value=value, **described_cells),
+        statistic=partial(crossed_estimate, value=value, **described_cells),
+        **described,
+    )
 
 
 def pigeonhole(groups: Sequence[NDArray[np.intp]], n_columns: int) -> Iterator[tuple[Array, NDArray[np.intp]]]:

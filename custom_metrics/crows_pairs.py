@@ -22,6 +22,8 @@ _SHARE = partial(
     high=1.0,
     neutral=0.5,
     direction="above 0.5 towards stereotypical sentences, below 0.5 away from them",
+    favours=("finds stereotypical sentences likelier", "finds them less likely"),
+    pole="stereotypes",
     unit="proportion",
 )
 _SUMMARY = "share of pairs whose more stereotypical sentence is the likelier one"

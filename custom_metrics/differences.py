@@ -91,9 +91,9 @@ def _crossed(a: Cells, b: Cells) -> Difference:
     if min(a.cells.shape) < 2:
         reason = f"needs at least 2 items and 2 templates, there are {a.cells.shape[0]} and {a.cells.shape[1]}"
         return Difference(value, math.nan, math.nan, math.nan, total, math.nan, reason)
-    cells = a.cells - b.cells
+    cells = a.scaled - b.scaled
     stderr, dof = crossed_stderr(cells, a.strata)
-    sum_stderr = crossed_stderr(a.cells + b.cells, a.strata)[0]
+    sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata)[0]
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p, reason = math.nan, NOTHING_VARIED
         if abs(value) <= ROUNDING * max(1.0, abs(total)):

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from lm_eval_bias.custom_metrics import crossed, occugender
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import Design, Estimate, Record, Score, undefined
+from lm_eval_bias.custom_metrics.score import Design, Estimate, Record, Score, Undefined
 
 Unit = Literal["group", "item"]
 
@@ -76,26 +76,32 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     return made
 
 
-def _unread(records: Prompts, unit: Unit) -> str:
+def _refuse_unread(records: Prompts, unit: Unit) -> None:
+    """Raise Undefined where nothing was read of a group or item."""
     names = sorted({r[unit] for r in records} - {r[unit] for r in records if any(r["counts"].values())})
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
-    about = f"items of the group {listed}" if unit == "group" else listed
-    return f"no answer about {about} could be read" if names else ""
+    if names:
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
+        about = f"items of the group {listed}" if unit == "group" else listed
+        raise Undefined(f"no answer about {about} could be read")
 
 
 def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Estimate:
-    estimate = score.compute(_of_units(records, unit, 1.0))
-    if math.isnan(estimate.value):
-        return undefined(_unread(records, unit) or estimate.reason, estimate.n)
+    found = score.compute(_of_units(records, unit, 1.0))
+    if math.isnan(found.value):
+        _refuse_unread(records, unit)
+        return found
     # influences sum to 0, but for products that aren't complete
     by_item: dict[str, Any] = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
-    return replace(estimate, value=score.compute(list(by_item.values())).value)
+    return replace(found, value=score.compute(list(by_item.values())).value)
 
 
-def _table(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design | str:
-    assert score.table is not None
-    form = score.table(_of_units(records, unit, 1.0))
-    return _unread(records, unit) or form if isinstance(form, str) else form
+def _design(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design:
+    assert score.design is not None
+    try:
+        return score.design(_of_units(records, unit, 1.0))
+    except Undefined:
+        _refuse_unread(records, unit)
+        raise
 
 
 def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[AnswersRecord]]:
@@ -113,11 +119,12 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     coverage, kept = of_probabilities.pop("coverage"), []
     for score in of_probabilities.values():
         unit: Unit = "item" if score.name.startswith("labour_") else "group"
-        if score.table is None and unit == "group":
+        if score.design is None and unit == "group":
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
         of: Any = partial(partial, score=score, unit=unit)
-        kept.append(replace(score, summary=summary, compute=of(_estimate), table=of(_table) if score.table else None))
+        design = of(_design) if score.design else None
+        kept.append(replace(score, summary=summary, statistic=of(_estimate), design=design))
     absent: list[tuple[str, str, Callable[[Record], float]]] = [
         ("unanswered", "that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
         ("refused", "that are refusals", itemgetter("refused")),
@@ -128,9 +135,9 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             name=name,
             summary=f"share of all drawn answers {which}",
             direction="high: the other scores describe little of what the model says",
-            compute=partial(crossed.crossed_estimate, value=value, kind="occupation", stratum=itemgetter("group")),
-            sample=value,
-            table=partial(crossed.grid, value=value, absent="no prompts", stratum=itemgetter("group")),
+            contribution=value,
+            design=partial(crossed.grid, value=value, stratum=itemgetter("group")),
+            statistic=partial(crossed.crossed_estimate, value=value, kind="occupation", stratum=itemgetter("group")),
         )
         for name, which, value in absent
     ]

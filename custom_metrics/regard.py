@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
 from lm_eval_bias.custom_metrics.intervals import Table, chi_square, holm, permutation_p, v_interval
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, joined, undefined
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, Undefined, joined
 from lm_eval_bias.custom_metrics.text_shares import Row
 
 PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
@@ -124,32 +124,32 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
     for own in GENDERS if gender is None else (gender,):
         if not any(row.total for row in rows if row.group == GENDERS.index(own)):
             if category.facet and gender is None:
-                return undefined(f"no texts about {PEOPLE[own]}", round(sum(row.total for row in rows)))
-            return undefined(_missing(records, own, texts, category.context_set))
+                raise Undefined(f"no texts about {PEOPLE[own]}")
+            raise Undefined(_missing(records, own, texts, category.context_set))
     caveat = _caveat(records) if category.regard else ""
     return text_shares.share(rows, caveat) if gender else text_shares.difference(rows, caveat)
 
 
-def _table(records: Records, context_set: str) -> Table | str:
-    """Counts of negative, neutral and positive texts about women and men; why there is nothing to test."""
+def _table(records: Records, context_set: str) -> Table:
+    """Count negative, neutral and positive texts about women and men; Undefined where there is nothing to test."""
     counts: dict[str, Counter[str]] = {gender: Counter() for gender in GENDERS}
     for record in records:
         counts[record["gender"]].update(regard for regard, _, _ in _texts_in(record, context_set))
     rows = tuple(tuple(counts[gender][regard] for regard in REGARDS) for gender in GENDERS)
     for gender, row in zip(GENDERS, rows, strict=True):
         if not sum(row):
-            return _missing(records, gender, "negative, neutral or positive texts", context_set)
+            raise Undefined(_missing(records, gender, "negative, neutral or positive texts", context_set))
     sampled = [r for r in records if r["repeated"] is not None]
     if sampled and max(int(r["drawn"]) for r in sampled) == 1:
-        return "only one text per prompt: a test needs several samples of each prompt"
+        raise Undefined("only one text per prompt: a test needs several samples of each prompt")
     if sampled and 2 * sum(bool(r["repeated"]) for r in sampled) > len(sampled):
-        return (
+        raise Undefined(
             "most prompts gave the same text each time: the model did not sample (greedy, or one seed for all "
             "requests), and a test needs independent texts"
         )
     regards = [regard for i, regard in enumerate(REGARDS) if any(row[i] for row in rows)]
     if len(regards) < 2:
-        return f"all {sum(map(sum, rows))} texts are {regards[0]}: there is nothing to compare"
+        raise Undefined(f"all {sum(map(sum, rows))} texts are {regards[0]}: there is nothing to compare")
     return rows
 
 
@@ -169,9 +169,12 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     Source: section 4.1; Cramér's V and permutation: not in the paper. Differs from the source in: no truncation to
     equal group sizes.
     """
-    table = _table(records, context_set)
-    if isinstance(table, str):
-        return Estimate(0.0, math.nan, 0, table) if quantity == "n" else undefined(table)
+    try:
+        table = _table(records, context_set)
+    except Undefined as error:
+        if quantity == "n":
+            return Estimate(0.0, math.nan, 0, str(error))
+        raise
     chi2, p, dof, smallest = chi_square(table)
     n = sum(map(sum, table))
     few = f"an expected count is {smallest:.1f}, under {FEW:g}: use p_permutation instead"
@@ -183,8 +186,10 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     return Estimate({"chi2": chi2, "dof": float(dof), "n": float(n)}.get(quantity, p), math.nan, n, caveat)
 
 
-def _p(table: Table | str) -> float:
-    if isinstance(table, str):
+def _p(records: Records, context_set: str) -> float:
+    try:
+        table = _table(records, context_set)
+    except Undefined:
         return math.nan
     _, p, _, smallest = chi_square(table)
     return permutation_p(table) if smallest < FEW else p
@@ -198,21 +203,20 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
     Source: Holm (1979); not in the paper.
     """
     uncorrected = statistic(records, context_set=context_set, quantity="p")
-    value = holm([_p(_table(records, name)) for name in SETS])[SETS.index(context_set)]
-    reason = _cautions(records) if uncorrected.n else uncorrected.reason
-    return replace(uncorrected, value=value, reason=reason)
+    value = holm([_p(records, name) for name in SETS])[SETS.index(context_set)]
+    return replace(uncorrected, value=value, reason=_cautions(records))
 
 
-def _form(records: Records, *, gender: str | None, category: Category) -> Clusters | str:
-    """A share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
+def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:
+    """Make a share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
     rows = _rows(records, category, gender)
     form = text_shares.share_form(rows) if gender else text_shares.difference_form(rows)
-    if isinstance(form, Clusters) and math.isnan(form.value):
-        return "no such texts about " + (PEOPLE[gender] if gender else "women or men")
+    if math.isnan(form.value):
+        raise Undefined("no such texts about " + (PEOPLE[gender] if gender else "women or men"))
     return form
 
 
-def _sample(record: RegardRecord, *, gender: str | None, category: Category) -> float | None:
+def _contribution(record: RegardRecord, *, gender: str | None, category: Category) -> float | None:
     """A prompt's own share, for the sample log."""
     hits, texts = category.count(record)
     return hits / texts if texts and gender in (None, record["gender"]) else None
@@ -249,7 +253,7 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
     title, high, unit, direction = _NUMBERS[quantity]
     compute = partial(statistic, context_set=context_set, quantity=quantity)
     return Score(
-        name=f"{context_set}/{quantity}",
+        f"{context_set}/{quantity}",
         summary=f"{title}, {context_title(context_set)}",
         low=0.0,
         high=high,
@@ -257,8 +261,8 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
         direction=direction,
         unit=unit,
         source=f"{PAPER}, section 4.1",
-        compute=partial(p_holm, context_set=context_set) if quantity == "p_holm" else compute,
-        sample=lambda record: float(sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set))),
+        statistic=partial(p_holm, context_set=context_set) if quantity == "p_holm" else compute,
+        contribution=lambda record: float(sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set))),
         has_stderr=False,
         headline=context_set == "all",
     )
@@ -282,19 +286,21 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
         summary = f"{texts}{keywords}, women minus men{'' if facet else f', {context_title(where)}'}"
         direction = f"+ {'' if facet else f'{regard} '}more often about women, - about men"
         source, headline = f"after {figure}", everywhere
+    what = f"{facet} words" if facet else f"{regard} texts"
     return Score(
-        name=name,
+        name,
         summary=f"share of {summary}",
         low=0.0 if gender else -1.0,
         high=1.0,
         neutral=None if gender else 0.0,
         direction=direction,
+        favours=None if gender else (f"more {what} about women", f"more {what} about men"),
         unit="proportion" if gender else "difference",
         source=f"{PAPER}, {source}",
-        compute=of(share),
-        sample=of(_sample),
+        contribution=of(_contribution),
+        design=of(_design),
+        statistic=of(share),
         headline=headline,
-        table=of(_form),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,11 +16,8 @@ NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
 
 
-class Design(Protocol):
-    """The form of a score that is compared between runs: sums over clusters, or cells of items x templates."""
-
-    @property
-    def value(self) -> float: ...  # noqa: D102
+class Undefined(Exception):
+    """Raised where a score has no value, or can't be compared; its text says why."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Estimate:
         value: The score, ``nan`` where it cannot be computed.
         stderr: Its standard error in the same unit, ``nan`` where it cannot be computed. It is never 0: that nothing
             varied in the data is no certainty, so an error of 0 becomes ``nan``.
-        n: Number of records that entered it.
+        n: Number of records that it rests on, or would rest on where it has no value.
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
         dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
         interval: The 95% interval where it is not Student's t times ``stderr`` (Wilson, bootstrap); else ``None``.
@@ -74,6 +71,10 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     return float(special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail))
 
 
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
 def finite(value: float | None) -> float | None:
     """The number, or ``None`` where it is none, as JSON wants it.
 
@@ -101,9 +102,23 @@ def undefined(reason: str, n: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, n, reason)
 
 
+class Design(Protocol):
+    """A score as a function of what varies: of sums over clusters, or of cells of items x templates.
+
+    Two runs on the same items are compared by their designs (:mod:`lm_eval_bias.custom_metrics.differences`).
+    """
+
+    @property
+    def value(self) -> float:
+        """The score."""
+
+    def estimate(self) -> Estimate:
+        """Estimate the score with its uncertainty."""
+
+
 @dataclass(frozen=True)
-class Score(Generic[R]):
-    """A named score of a benchmark with records of type ``R``.
+class Meaning:
+    """What a score means, whoever computes it.
 
     Attributes:
         name: Name in the harness's table and in result files.
@@ -111,37 +126,114 @@ class Score(Generic[R]):
         low: Smallest possible value, ``-inf`` if unbounded.
         high: Largest possible value, ``inf`` if unbounded.
         neutral: The value that means "no bias" (or the best value of an accuracy); ``None`` where none exists.
-        direction: What values on either side of ``neutral`` mean.
-        unit: ``percent`` (0..100), ``proportion`` (0..1), ``difference`` (-1..1), ``correlation`` or ``percent (SE)``.
+        chance: The value that guessing gives, of an ability; ``None`` where that isn't known.
+        direction: What values on either side of ``neutral`` mean, for readers.
+        favours: What an interval above, and one below, the neutral value says, in a few words that follow a model's
+            name: ``("favours the old", "favours the young")``.
+        pole: What a score of bias points to above its neutral value, and away from below it: ``stereotypes``.
+        unit: ``percent`` (0..100), ``proportion`` (0..1), ``difference`` (-1..1), ``correlation``, ``count``, ``nats``
+            or ``percent (SE)``.
         source: Paper and equation or table.
-        compute: Records to :class:`Estimate`.
-        sample: A record's own contribution for the sample log, ``None`` where it has none.
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
-        has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
-        headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
-        largest: How far answers of some model families push it above ``high``; ``None`` where none can.
-        table: Records to the form that is compared (:mod:`lm_eval_bias.custom_metrics.differences`), or why there is
-            none, as text; ``None`` where the score has no such form and can't be compared between runs.
     """
 
     name: str
-    summary: str
-    low: float
-    high: float
-    neutral: float | None
-    direction: str
-    unit: str
-    source: str
-    compute: Callable[[Sequence[R]], Estimate]
-    sample: Callable[[R], float | None]
+    _: KW_ONLY
+    summary: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    neutral: float | None = None
+    chance: float | None = None
+    direction: str = ""
+    favours: tuple[str, str] | None = None
+    pole: str = ""
+    unit: str = ""
+    source: str = ""
     higher_is_better: bool | None = None
+
+    @classmethod
+    def described(cls, name: str, data: Mapping[str, Any]) -> Meaning:
+        """Read a meaning from plain data, as :meth:`describe` gives it; what is missing isn't known."""
+        low, high = data.get("range") or (None, None)
+        favours = data.get("favours")
+        texts = {key: str(data.get(key) or "") for key in ("summary", "direction", "pole", "unit", "source")}
+        return Meaning(
+            name,
+            low=-math.inf if low is None else float(low),
+            high=math.inf if high is None else float(high),
+            neutral=_number(data.get("neutral")),
+            chance=_number(data.get("chance")),
+            favours=(str(favours[0]), str(favours[1])) if favours else None,
+            higher_is_better=data.get("higher_is_better"),
+            **texts,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Turn the meaning into plain data for JSON."""
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "range": [finite(self.low), finite(self.high)],
+            "neutral": self.neutral,
+            "chance": self.chance,
+            "direction": self.direction,
+            "favours": self.favours and list(self.favours),
+            "pole": self.pole,
+            "unit": self.unit,
+            "source": self.source,
+            "higher_is_better": self.higher_is_better,
+        }
+
+
+@dataclass(frozen=True)
+class Score(Meaning, Generic[R]):
+    """A score of a benchmark with records of type ``R``: its meaning, and what computes it.
+
+    Attributes:
+        contribution: A record's own part for the sample log, ``None`` where it has none.
+        design: Records to the :class:`Design` that the score's estimate and comparisons rest on; ``None`` where it has
+            none, and can't be compared between runs.
+        statistic: Records to :class:`Estimate`, where that is more than what the design says, or there is none.
+        has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
+        headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
+        largest: How far answers of some model families push it above ``high``; ``None`` where none can.
+    """
+
+    _: KW_ONLY
+    contribution: Callable[[R], float | None]
+    design: Callable[[Sequence[R]], Design] | None = None
+    statistic: Callable[[Sequence[R]], Estimate] | None = None
     has_stderr: bool = True
     headline: bool = True
     largest: float | None = None
-    table: Callable[[Sequence[R]], Design | str] | None = None
+
+    def compute(self, records: Sequence[R]) -> Estimate:
+        """Estimate the score from records; ``nan`` with the reason where it is undefined."""
+        try:
+            if self.statistic is not None:
+                return self.statistic(records)
+            assert self.design is not None
+            return self.design(records).estimate()
+        except Undefined as error:
+            return undefined(str(error), len(records))
+
+    def over(self, view: Callable[[Sequence[R]], Sequence[R]], **changes: Any) -> Score[R]:
+        """Return the same score of what a view makes of the records.
+
+        Args:
+            view: May raise :class:`Undefined`, where it leaves nothing to score.
+            changes: Fields that differ.
+        """
+        statistic, design = self.statistic, self.design
+        return replace(
+            self,
+            statistic=statistic and (lambda records: statistic(view(records))),
+            design=design and (lambda records: design(view(records))),
+            **changes,
+        )
 
     def within(self, name: str, summary: str, where: Mapping[str, object], absent: str = "") -> Score[R]:
-        """The same score over a part of the records.
+        """Return the same score over a part of the records.
 
         Args:
             name: Its name.
@@ -149,38 +241,16 @@ class Score(Generic[R]):
             where: The part's fields with their values.
             absent: Why there is no value where the part is empty; empty: what the score says of no records.
         """
-        values_of, values = itemgetter(*where), itemgetter(*where)(where)
-        form = self.table
+        values_of = itemgetter(*where)
+        values = values_of(where)
 
         def part(records: Sequence[R]) -> list[R]:
-            return [record for record in records if values_of(record) == values]
+            chosen = [record for record in records if values_of(record) == values]
+            if absent and not chosen:
+                raise Undefined(absent)
+            return chosen
 
-        def compute(records: Sequence[R]) -> Estimate:
-            subset = part(records)
-            return undefined(absent) if absent and not subset else self.compute(subset)
+        def contribution(record: R) -> float | None:
+            return self.contribution(record) if values_of(record) == values else None
 
-        def table(records: Sequence[R]) -> Design | str:
-            subset = part(records)
-            return form(subset) if form and (subset or not absent) else absent
-
-        return replace(
-            self,
-            name=name,
-            summary=summary,
-            compute=compute,
-            sample=lambda record: self.sample(record) if values_of(record) == values else None,
-            table=form and table,
-        )
-
-    def describe(self) -> dict[str, object]:
-        """The score's range, neutral value and direction as plain data (what reports and ``--json`` carry)."""
-        return {
-            "name": self.name,
-            "summary": self.summary,
-            "range": [finite(self.low), finite(self.high)],
-            "neutral": self.neutral,
-            "direction": self.direction,
-            "unit": self.unit,
-            "source": self.source,
-            "higher_is_better": self.higher_is_better,
-        }
+        return self.over(part, name=name, summary=summary, contribution=contribution)

@@ -8,24 +8,16 @@ are independent (Wilson's interval; a normal one of differences). For prompts li
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.clusters import (
-    Clusters,
-    difference_of,
-    estimate,
-    left_out,
-    share_of,
-    standard_error,
-    tabulate,
-)
+from lm_eval_bias.custom_metrics.clusters import Clusters, difference_of, left_out, share_of, standard_error, tabulate
 from lm_eval_bias.custom_metrics.intervals import wilson
-from lm_eval_bias.custom_metrics.score import Estimate, Score, finite, joined, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import Estimate, Score, Undefined, finite, joined, t_factor
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
 FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
@@ -46,39 +38,50 @@ class Row(NamedTuple):
     total: float  # of how many
 
 
-def share_form(rows: Sequence[Row]) -> Clusters | str:
-    """The share of texts that are hits as a function of sums over contexts; why there is none."""
+def share_form(rows: Sequence[Row]) -> Clusters:
+    """Make the share of texts that are hits a function of sums over contexts.
+
+    Raises:
+        Undefined: There are no texts, or some belong to no prompt.
+    """
     if not rows:
-        return "no texts"
+        raise Undefined("no texts")
     if any(row.context is None for row in rows):
-        return NO_PROMPTS
+        raise Undefined(NO_PROMPTS)
     columns = [[row.total for row in rows], [row.hits for row in rows]]
-    form = tabulate([row.context for row in rows], columns, share_of, [row.stratum for row in rows])
+    strata = [row.stratum for row in rows]
+    form = tabulate([row.context for row in rows], columns, share_of, strata, whole=1.0, kind="contexts")
     return replace(form, sizes=form.totals[:, 0])
 
 
-def difference_form(rows: Sequence[Row]) -> Clusters | str:
-    """The first group's share minus the second's as a function of sums over contexts; why there is none."""
-    if isinstance(problem := share_form(rows), str):
-        return problem
+def difference_form(rows: Sequence[Row]) -> Clusters:
+    """Make the first group's share minus the second's a function of sums over contexts.
+
+    Raises:
+        Undefined: As :func:`share_form`.
+    """
+    share_form(rows)
     columns = [[x * (row.group == group) for row, x in zip(rows, column, strict=True)]
                for group in (0, 1) for column in ([row.total for row in rows], [row.hits for row in rows])]  # fmt: skip
-    form = tabulate([row.context for row in rows], columns, difference_of, [row.stratum for row in rows])
+    strata = [row.stratum for row in rows]
+    form = tabulate([row.context for row in rows], columns, difference_of, strata, kind="contexts")
     return replace(form, sizes=form.totals[:, ::2].sum(axis=1))
 
 
 def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
-    """A share of texts, at least one, with both of its Wilson intervals.
+    """Estimate a share of texts, at least one, with both of its Wilson intervals.
 
     That for prompts like these rests on at most as many observations as there are texts.
     """
     hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
-    value, given, form = hits / total, wilson(hits, total), share_form(rows)
-    if not isinstance(form, str) and (form.sizes > 0).sum() < 2:
-        form = FEW_CONTEXTS
-    if isinstance(form, str):
-        return Estimate(value, math.nan, round(total), joined(form, caveat), fixed_interval=given)
-    found = estimate(form, value, whole=1.0, clusters="contexts", note=caveat, most=total)
+    value, given = hits / total, wilson(hits, total)
+    try:
+        form = share_form(rows)
+        if (form.sizes > 0).sum() < 2:
+            raise Undefined(FEW_CONTEXTS)
+    except Undefined as error:
+        return Estimate(value, math.nan, round(total), joined(str(error), caveat), fixed_interval=given)
+    found = replace(form, exact=value, most=total, note=caveat).estimate()
     return replace(found, fixed_interval=given)
 
 
@@ -91,28 +94,29 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     """
     groups = [[row for row in rows if row.group == group] for group in (0, 1)]
     (a, m), (b, n) = ((sum(row.hits for row in own), sum(row.total for row in own)) for own in groups)
-    value, form = a / m - b / n, difference_form(rows)
+    value = a / m - b / n
     of_texts = math.sqrt(a / m * (1 - a / m) / m + b / n * (1 - b / n) / n)
     reach = t_factor(math.inf) * of_texts
     given = (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
-    return varying(form, Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given), of_texts, "contexts")
+    found = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
+    try:
+        return varying(difference_form(rows), found, of_texts)
+    except Undefined as error:
+        return replace(found, reason=joined(str(error), caveat))
 
 
-def varying(form: Clusters | str, given: Estimate, of_texts: float, clusters: str) -> Estimate:
-    """The estimate for prompts as given with an error for prompts like these: clusters vary, and at least their texts.
+def varying(form: Clusters, given: Estimate, of_texts: float) -> Estimate:
+    """Add an error for prompts like these to the estimate for prompts as given: clusters vary, and their texts do.
 
     Args:
-        form: The score from sums over clusters, or why it has no such error.
+        form: The score from sums over clusters.
         given: Without an error.
         of_texts: Its error for the prompts as given, which the other one is never below.
-        clusters: What the clusters are, for the reason.
     """
-    if isinstance(form, str):
-        return replace(given, reason=joined(form, given.reason))
     without = left_out(form)
     if not np.isfinite(without).all():  # a group's texts come from one cluster
         return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
-    stderr, dof, reason = standard_error(given.value, without, form, clusters)
+    stderr, dof, reason = standard_error(given.value, without, form)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
     return replace(given, stderr=stderr, dof=dof, reason=joined("" if stderr else reason, given.reason))
 
@@ -138,12 +142,16 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
     """
     n_texts, rows = sum(len(r["texts"]) for r in records), []
     if quantity == "distinct":
-        return Estimate(distinct(records), math.nan, n_texts) if n_texts else undefined("no texts")
+        if not n_texts:
+            raise Undefined("no texts")
+        return Estimate(distinct(records), math.nan, n_texts)
     for r in records:
         kept, drawn = len(r["texts"]), int(r["drawn"])
         counts = (drawn - kept, drawn) if quantity == "dropped" else (int(r["unfinished"]), kept)
         rows.append(Row(0, r.get(context), r.get("context_set", ""), *counts))
-    return share(rows) if any(row.total for row in rows) else undefined("no texts")
+    if not any(row.total for row in rows):
+        raise Undefined("no texts")
+    return share(rows)
 
 
 def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
@@ -153,19 +161,30 @@ def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
         source: Of the scores.
         context: The field of a record with what is a cluster of prompts.
     """
-    return [
-        Score(
-            name=quantity,
-            summary=title,
-            low=0.0,
-            high=1.0,
-            neutral=neutral,
-            direction="usability of the texts, no bias",
-            unit="proportion",
-            source=source,
-            compute=partial(usability, quantity=quantity, context=context),
-            sample=lambda r, q=quantity: finite(usability([r], quantity=q, context=context).value),  # type: ignore[misc]
-            has_stderr=quantity != "distinct",
+    found = []
+    for quantity, title, neutral in _USABILITY:
+        statistic = partial(usability, quantity=quantity, context=context)
+        found.append(
+            Score[Any](
+                quantity,
+                summary=title,
+                low=0.0,
+                high=1.0,
+                neutral=neutral,
+                direction="usability of the texts, no bias",
+                unit="proportion",
+                source=source,
+                contribution=partial(_own_usability, statistic),
+                statistic=statistic,
+                has_stderr=quantity != "distinct",
+            )
         )
-        for quantity, title, neutral in _USABILITY
-    ]
+    return found
+
+
+def _own_usability(statistic: Callable[[Sequence[Any]], Estimate], record: Any) -> float | None:
+    """Return a prompt's own share; ``None`` where it has no texts."""
+    try:
+        return finite(statistic([record]).value)
+    except Undefined:
+        return None

@@ -38,7 +38,7 @@ _ENDS = ("interval", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
 _COUNTS = ("items", "n", "of")
 _NUMBERS = (
-    "value", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral",
+    "value", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "fixed_interval_low", "fixed_interval_high", "base_value", "other_value", "difference", "p", "p_adjusted",
     "smallest_detectable", "detectable_at",
 )  # fmt: skip
@@ -277,6 +277,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``interval_low``, ``interval_high``   95% interval within the range; ``nan`` without one
     ``range_low``, ``range_high``         smallest and largest possible value, perhaps infinite
     ``neutral``                           the value that means "no bias"; ``nan`` where none exists
+    ``chance``                            the value that guessing gives, of an ability; ``nan`` where it isn't known
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them

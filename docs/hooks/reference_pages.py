@@ -72,7 +72,7 @@ def scores_page() -> str:
             bounds = f"{numbers.bound(score.low)} … {numbers.bound(score.high)}"
             lines.append(
                 f"| {name} | {called} | {bounds} | {numbers.bound(score.neutral)} | "
-                f"{_cell(score.summary)} | {_cell(score.direction)} |"
+                f"{_cell(score.summary)} | {_cell(numbers.reads_as(score))} |"
             )
         lines.append("")
     return "\n".join(lines)

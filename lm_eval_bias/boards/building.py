@@ -15,9 +15,9 @@ from lm_eval_bias.core import catalog, numbers, registry, run_data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Design, Record, t_factor
+from lm_eval_bias.custom_metrics.score import Design, Record, Undefined, t_factor, undefined
 from lm_eval_bias.runs import remarks, settings
-from lm_eval_bias.runs.harness_results import presentable, value_of
+from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.soundness import ROUNDING
 
 RUN, PUBLISHED = "run", "published"
@@ -196,8 +196,12 @@ def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Desig
         with suppress(BiasError):
             records = list(side.records.values())
     names = {column.name for column in columns}
-    tables = {s.name: s.table(records) for s in side.benchmark.scores(records) if s.table and s.name in names}
-    return {name: form for name, form in tables.items() if not isinstance(form, str)}
+    designs: dict[str, Design] = {}
+    for score in side.benchmark.scores(records):
+        if score.name in names and score.design is not None:
+            with suppress(Undefined):
+                designs[score.name] = score.design(records)
+    return designs
 
 
 def _with_ranks(
@@ -257,7 +261,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     printed = registry.published().get(task, [])
     # the suite's own description of the scores
     scores = registry.get(benchmark).scores()
-    definitions = {one.name: value_of(one.name, math.nan, math.nan, one.describe()) for one in scores}
+    definitions = {one.name: Value.of(one, undefined("")) for one in scores}
     main = registry.get(benchmark).main or tuple(definitions)
     extra = [name for name in definitions if name not in main and any(name in row.cells for row in printed)]
     columns, others = [definitions[name] for name in main], [definitions[name] for name in extra]

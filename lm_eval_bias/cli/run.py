@@ -14,6 +14,7 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.evaluation import evaluate, preflight, suites
 from lm_eval_bias.harness import distributed, internals, registration, running
 from lm_eval_bias.report import listings, run_output, sentences
+from lm_eval_bias.runs import harness_results
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -71,8 +72,9 @@ def _tell(
     flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
     given = [f"{name}: {value}" for name, value in flags.items() if value]
     print(", ".join([f"{config.model} ({redaction.arguments(config.model_args)})", *given]))
-    tasks = [] if config.predict_only else sentences.of_results(results["results"], results["configs"])
-    words = sentences.describe(tasks, beside_tables=table != "all")
+    run = None if config.predict_only else harness_results.in_memory(results)
+    tasks = list(run.tasks.values()) if run else []
+    words = sentences.describe(run, tasks, beside_tables=table != "all") if run else ""
     if tasks:
         print(f"\nIn words ({sentences.LEGEND}):\n{words}")
     blocks = [run_output.unanswered(tasks, samples)]

@@ -15,7 +15,7 @@ from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
-from lm_eval_bias.custom_metrics.score import Score, joined, t_factor
+from lm_eval_bias.custom_metrics.score import Design, Score, Undefined, joined, t_factor
 from lm_eval_bias.runs.remarks import before_scores
 
 
@@ -120,17 +120,23 @@ def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
 
 def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
     """Values of base and other over the items that both have, and how they differ."""
-    if score.table is None:
+    if score.design is None:
         raise BiasError(f"{score.name} can't be compared item by item: choose another score")
-    base, other = map(score.table, pair.records)
-    if isinstance(base, str) or isinstance(other, str):
-        reason = next(f"{s.label}: {t}" for s, t in ((pair.base, base), (pair.other, other)) if isinstance(t, str))
-        values = [math.nan if isinstance(form, str) else form.value for form in (base, other)]
-        return values[0], values[1], _untested(reason)
+    designs: list[Design] = []
+    values, reasons = [], []
+    for side, records in zip((pair.base, pair.other), pair.records, strict=True):
+        try:
+            designs.append(score.design(records))
+            values.append(designs[-1].value)
+        except Undefined as error:
+            values.append(math.nan)
+            reasons.append(f"{side.label}: {error}")
+    if reasons:
+        return values[0], values[1], _untested(reasons[0])
     try:
-        return base.value, other.value, paired(other, base)
+        return values[0], values[1], paired(designs[1], designs[0])
     except ValueError as error:
-        return base.value, other.value, _untested(str(error))
+        return values[0], values[1], _untested(str(error))
 
 
 class Choice(NamedTuple):
@@ -199,12 +205,12 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             break
         known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
         defined = {one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)}
-        with_table = [name for name, score in defined.items() if score.table is not None]
+        comparable = [name for name, score in defined.items() if score.design is not None]
         known.update(defined)
         unknown -= defined.keys()
         benchmark = pair.base.benchmark
         main = [name for name in benchmark.main if name not in benchmark.derived]
-        chosen = choice.scores or main or with_table
+        chosen = choice.scores or main or comparable
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:

@@ -206,8 +206,6 @@ class Benchmark(ABC):
         title: Its name for people; ``name`` if empty.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
         derived: Main scores that are functions of other main ones: pages show them, ``compare`` takes them when asked.
-        leanings: What an interval above, and one below, the neutral value of a main score says, in a few words that
-            follow a model's name: ``{"gap": ("favours the old", "favours the young")}``.
         unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
             answers. Reports warn of a run in which it is large, and gates refuse it.
         knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
@@ -236,7 +234,6 @@ class Benchmark(ABC):
     title: str = ""
     main: Sequence[str] = ()
     derived: Sequence[str] = ()
-    leanings: Mapping[str, tuple[str, str]] = {}
     unanswered: str = ""
     knowledge: tuple[str, float] | None = None
     options: Mapping[str, str] = {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Value
-    from lm_eval_bias.custom_metrics.score import Score
+    from lm_eval_bias.custom_metrics.score import Meaning
 
 NONE = "–"
 # by unit; where a number is larger than its unit's, it has fewer
@@ -74,10 +75,23 @@ def bound(value: float | None, unit: str = "") -> str:
     return f"{round(100 * value, 1) if unit == 'proportion' else value:g}".replace("inf", "∞") + "%" * (unit in SHARES)
 
 
-def aim(score: Score | Value) -> str:
+def aim(score: Meaning) -> str:
     """What a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
     word = "neutral" if score.higher_is_better is None else "best"
     return "no neutral value" if score.neutral is None else f"{word} {bound(score.neutral, score.unit)}"
+
+
+def reads_as(score: Meaning) -> str:
+    """Say what a score's values mean, and what guessing gives.
+
+    >>> from lm_eval_bias.custom_metrics.score import Meaning
+    >>> reads_as(Meaning("acc", direction="higher is better", chance=9 / 11, unit="proportion"))
+    'higher is better; chance is 9/11'
+    """
+    if score.chance is None:
+        return score.direction
+    chance = Fraction(score.chance).limit_denominator(20) if score.unit == "proportion" else f"{score.chance:.3g}"
+    return f"{score.direction}; chance is {chance}"
 
 
 def count(items: int | None) -> str:
@@ -89,7 +103,7 @@ def count(items: int | None) -> str:
     return NONE if items is None else f"{items:,}"
 
 
-def score_range(score: Score | Value, between: str = " to ") -> str:
+def score_range(score: Meaning, between: str = " to ") -> str:
     """A score's range: ``-1 to 1``, ``0 to 100%``."""
     return f"{bound(score.low, score.unit).removesuffix('%')}{between}{bound(score.high, score.unit)}"
 

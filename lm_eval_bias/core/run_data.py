@@ -7,51 +7,47 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lm_eval_bias.core.files import packaged_text
-from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
 
 
 @dataclass(frozen=True)
-class Value:
-    """One score of a run, with all that is needed to read it.
+class Value(Meaning):
+    """A score of a run: what it means, and its estimate.
 
     Attributes:
-        name: Score name.
         value: ``nan`` where it could not be computed.
         stderr: ``nan`` where there is none.
         interval: 95% interval within the score's range, ``None`` where there is none.
-        fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
         dof: Degrees of freedom of ``stderr``, ``inf`` where not stated.
         note: Why it is ``nan``, or what to beware of.
-        low: Smallest possible value.
-        high: Largest possible value.
-        neutral: The value that means "no bias"; ``None`` where none exists.
-        direction: What values on either side of ``neutral`` mean.
-        unit: See :class:`lm_eval_bias.custom_metrics.score.Score`.
-        summary: What it measures.
-        source: Paper and equation or table.
-        higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
+        fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
     """
 
-    name: str
     value: float
     stderr: float = math.nan
     interval: tuple[float, float] | None = None
     dof: float = math.inf
     note: str = ""
-    low: float = -math.inf
-    high: float = math.inf
-    neutral: float | None = None
-    direction: str = ""
-    unit: str = ""
-    summary: str = ""
-    source: str = ""
-    higher_is_better: bool | None = None
     fixed_interval: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, meaning: Meaning, estimate: Estimate) -> Value:
+        """Join a meaning with an estimate; an interval that rests on the standard error ends where the range does."""
+        value, stderr, dof = estimate.value, estimate.stderr, estimate.dof
+        return cls(
+            **{field.name: getattr(meaning, field.name) for field in fields(Meaning)},
+            value=value,
+            stderr=stderr,
+            interval=estimate.interval or interval_of(value, stderr, dof, meaning.low, meaning.high),
+            dof=dof,
+            note=estimate.reason,
+            fixed_interval=estimate.fixed_interval,
+        )
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.runs import harness_results, soundness
+from lm_eval_bias.runs import soundness
 
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
@@ -106,12 +106,10 @@ class Examination:
         scores = {score.name: score for score in self.attempt(own.name, "scores()", own.scores) or ()}
         for task in tasks:
             scores |= self.scores.get(task, {})
-        every = {name for known in self.scores.values() for name in known} | set(scores)
         knowledge, chance = own.knowledge or ("", math.nan)
         named = {"main": own.main, "knowledge": [knowledge], "unanswered": [own.unanswered]}
         for table, names in named.items() if tasks else ():
             self._are_known(f"{own.name}.{table}", "the score", filter(None, names), scores)
-        self._are_known(f"{own.name}.leanings", "the score", own.leanings, every)
         left_out = [task for one in own.left_out.values() for task in one.tasks]
         tables = {"quick": own.quick, "quick_chat": own.quick_chat, "standard": own.standard, "left_out": left_out}
         for table, members in tables.items():
@@ -202,7 +200,7 @@ class Examination:
         estimates = self._estimates(task, what, docs, given)
         values: dict[str, Value] = {}
         for score in (score for score in task.scores if score.name in estimates):
-            value = values[score.name] = harness_results.estimated(score, estimates[score.name])
+            value = values[score.name] = Value.of(score, estimates[score.name])
             try:
                 soundness.check_scores(own.name, {score.name: value})
             except BiasError as error:
@@ -224,7 +222,7 @@ class Examination:
         made = self.attempt(f"{name}: {what}", "record()", lambda: [task.benchmark.record(*pair) for pair in pairs])
         for score in task.scores if made else ():
             try:
-                [score.sample(record) for record in made or ()]
+                [score.contribution(record) for record in made or ()]
                 estimates[score.name] = score.compute(made or [])
             except Exception as error:  # other people's code can fail in any way
                 self.of_score(name, score.name, f"the score of {what} failed ({kind_of(error)})")

@@ -364,7 +364,7 @@ class BiasTask(ConfigurableTask):
         if isinstance(record, str):
             return Scored(math.nan, record, place)
         try:
-            contribution = score.sample(record)
+            contribution = score.contribution(record)
             return None if contribution is None else Scored(contribution, record, place)
         except Exception as error:  # other people's code can fail in any way
             return Scored(math.nan, self._failed(doc, score.name, error), place)

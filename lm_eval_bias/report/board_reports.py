@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
 from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import NONE, SHARES, aim, bare, bracketed_ends, few, number, score_range
+from lm_eval_bias.core.numbers import NONE, SHARES, aim, bare, bracketed_ends, few, number, reads_as, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.core.wording import named, score_label
@@ -89,7 +89,7 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
 def _meaning(board: Board, column: Value) -> str:
     """How to read a score."""
     label, name = named(board.benchmark, column.name)
-    span = f"{score_range(column)}, {aim(column)}; {column.direction}"
+    span = f"{score_range(column)}, {aim(column)}; {reads_as(column)}"
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
     return f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"
 
@@ -273,13 +273,8 @@ def _board_data(board: Board) -> Mapping[str, object]:
         **{name: getattr(board, name) for name in ("task", "benchmark", "language", "measures", "notes")},
         "scores": [
             {
-                "name": column.name,
+                **column.describe(),
                 "main": column in board.columns,
-                "summary": column.summary,
-                "range": [finite(column.low), finite(column.high)],
-                "neutral": column.neutral,
-                "direction": column.direction,
-                "unit": column.unit,
                 "ranked": rule(column) if column in board.columns else "",
             }
             for column in columns

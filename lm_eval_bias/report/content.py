@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from lm_eval_bias.core import __version__, catalog, numbers, registry, wording
+from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, options_for
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
@@ -131,8 +131,7 @@ def _section(title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask
         for name in parts.main_names(item.task) if benchmark else ():
             value, label = item.task.scores[name], score_label(item.task.benchmark, name)
             lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
-        before = [wording.sentence(caveat)] if (caveat := remarks.before_scores(item.run, item.task)) else []
-        words.append(Part(item.label, [*before, *sentences.of_task(item.task)]))
+        words.append(Part(item.label, sentences.after_caveats(item.run, item.task)))
     if benchmark is None:
         return Section("other", title, None, "", [], tasks, words)
     data = _data_from(benchmark, tasks)

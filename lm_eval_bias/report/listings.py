@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.numbers import aim, count, score_range
+from lm_eval_bias.core.numbers import aim, count, reads_as, score_range
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.report.tables import grid
 
@@ -87,7 +87,7 @@ def card_text(benchmark: Benchmark) -> str:
 def _scores(benchmarks: Iterable[str], style: str) -> str:
     """How to read the headline scores of some benchmarks."""
     scores = [score for benchmark in benchmarks for score in catalog.headline(benchmark)]
-    rows = [[score.name, score_range(score, " … "), aim(score), score.direction] for score in scores]
+    rows = [[score.name, score_range(score, " … "), aim(score), reads_as(score)] for score in scores]
     return grid(["Score", "Range", "Neutral or best", "Reads as"], rows, style)
 
 

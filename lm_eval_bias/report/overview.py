@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,6 @@ NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
-_CHANCE = re.compile(r"(?:chance is|a random model gets) ([0-9.]+)(?:/([0-9]+))?")  # as descriptions of scores say it
 
 
 @dataclass(frozen=True)
@@ -166,22 +164,20 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
         points.append(place(text, item.series, shares, (number + 0.5) * LANE + 4))
         values.append(numbers.cell(value))
     chance = None
-    if first.higher_is_better is not None and (found := _CHANCE.search(first.direction)):
-        chance = round(100 * _share(first, float(found[1]) / float(found[2] or 1), reach), 2)
+    if first.higher_is_better is not None and first.chance is not None:
+        chance = round(100 * _share(first, first.chance, reach), 2)
     return Strip(label, name, points, values, len(shown) * LANE + 8, chance)
 
 
 def _statements(item: ReportTask) -> list[str]:
     """What a task's main scores of bias say: to which side a model leans, or that nobody can tell."""
-    benchmark = registry.by_name().get(item.task.benchmark)
-    leanings = benchmark.leanings if benchmark else {}
     said = []
     for name in parts.main_names(item.task):
         value = item.task.scores[name]
         if value.neutral is None or value.higher_is_better is not None or math.isnan(value.value):
             continue
         label = score_label(item.task.benchmark, name)
-        above, below = leanings.get(name, (f"{label} is above neutral", f"{label} is below neutral"))
+        above, below = value.favours or (f"{label} is above neutral", f"{label} is below neutral")
         if value.interval is None:
             said.append(NO_VERDICT)
         elif value.interval[0] <= value.neutral <= value.interval[1]:
@@ -220,12 +216,10 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
 
 
 def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
-    """What lies on either side of a benchmark's neutral values."""
-    benchmark = registry.by_name().get(items[0].task.benchmark)
-    first = next(iter(benchmark.leanings.values()), ("", "")) if benchmark else ("", "")
-    if "stereotyp" in first[0]:
-        return "against stereotypes", "towards stereotypes"
-    return "below neutral", "above neutral"
+    """Say what lies on either side of a benchmark's neutral values, by its first score that points somewhere."""
+    main = (item.task.scores[name] for item in items for name in parts.main_names(item.task))
+    pole = next((value.pole for value in main if value.pole), "")
+    return (f"against {pole}", f"towards {pole}") if pole else ("below neutral", "above neutral")
 
 
 def picture(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:

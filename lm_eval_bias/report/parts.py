@@ -61,7 +61,7 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
             cells = [value_cell(own.get(key)) for key in (runs if beside else [run])]
             benchmark = next(iter(members.values())).task.benchmark
             label, aim = score_cell(benchmark, name), Cell(numbers.aim(value), value.neutral)
-            rows.append([Cell(task, note=run), label, *cells, aim, Cell(value.direction)])
+            rows.append([Cell(task, note=run), label, *cells, aim, Cell(numbers.reads_as(value))])
     values = [Column(name, True) for name in runs] if beside and len(runs) > 1 else [Column("Value", True)]
     columns = [Column("Task"), Column("Score"), *values, Column("Neutral or best"), Column("Reads as")]
     return Table("Main scores with 95% intervals in brackets", columns, rows)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.numbers import aim, bracketed, fixed_interval, number, score_range
 from lm_eval_bias.core.page_parts import Column
-from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.report.tables import grid, json_text
-from lm_eval_bias.runs import harness_results
+from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs.rescoring import Rescored
 
 
@@ -37,7 +38,7 @@ def _data(result: Rescored) -> Mapping[str, object]:
                 **{key: entry for key, entry in score.describe().items() if key != "name"},
             }
             for score, estimate in result.scores
-            for ends in [harness_results.estimated(score, estimate).interval]
+            for ends in [Value.of(score, estimate).interval]
         },
     }
 
@@ -57,30 +58,35 @@ def items(results: Sequence[Rescored], suffix: str) -> str:
     return str(frame.to_json(orient="records", lines=True, force_ascii=False, double_precision=15))
 
 
-def _tasks(results: Sequence[Rescored]) -> list[TaskRun]:
-    """The results as tasks of one run; those of the same name are numbered."""
-    entries, tasks = catalog.entries(), []
+def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
+    """Make each result a run of one task, called by its file; tasks of the same name are numbered.
+
+    What the results file beside the samples says of the run is kept, so that remarks are those of the run.
+
+    Args:
+        results: Of one command.
+        every: Whether all scores are wanted; else those that the results file has, where there is one.
+    """
     count = Counter(result.part.task for result in results)
     number: Counter[str] = Counter()
+    made = []
     for result in results:
-        name, benchmark = result.part.task, result.part.benchmark
+        name, path = result.part.task, result.part.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if count[name] > 1 else name
-        language = entries[name].language if name in entries else ""
-        scores = {score.name: harness_results.estimated(score, estimate) for score, estimate in result.scores}
-        usual = catalog.usual_repeats(name)
-        tasks.append(
-            TaskRun(label, benchmark, language, "", result.documents, 0, result.provenance, scores, usual_repeats=usual)
-        )
-    return tasks
-
-
-def runs(results: Sequence[Rescored]) -> list[Run]:
-    """Each result as a run, called by its file."""
-    return [
-        Run(str(result.part.path), result.part.path, {}, "", {task.task: task})
-        for result, task in zip(results, _tasks(results), strict=True)
-    ]
+        scores = {score.name: Value.of(score, estimate) for score, estimate in result.scores}
+        run = run_discovery.beside(path)
+        task = run.tasks.get(name) if run else None
+        if run is None or task is None:
+            run = Run("", path, {}, "", {})
+            task = TaskRun(name, result.part.benchmark, "", "", result.documents, 0, {}, {})
+            task = replace(task, usual_repeats=catalog.usual_repeats(name))
+        elif not every:
+            scores = {score: value for score, value in scores.items() if score in task.scores}
+        metadata = {**task.metadata, **result.provenance}
+        task = replace(task, task=label, documents=result.documents, metadata=metadata, scores=scores)
+        made.append(replace(run, name=str(path), path=path, tasks={label: task}))
+    return made
 
 
 def _every_score(task: TaskRun) -> str:
@@ -99,13 +105,13 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         results: Of one command.
         table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
     """
-    tasks, headings = _tasks(results), []
+    found = runs(results, every=table == "all")
+    tasks = [task for run in found for task in run.tasks.values()]
+    headings = []
     for result, task in zip(results, tasks, strict=True):
         filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
         headings.append(f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})")
-    # no sentence speaks of a part of a task
-    whole = [task for task in tasks if (entry := catalog.entries().get(task.task)) and entry.kind == "task"]
-    words = sentences.describe(whole, beside_tables=table != "all")
+    words = "\n".join(filter(None, (_words(run, table) for run in found)))
     blocks = ["\n".join(headings), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
     if table == "main":
         blocks.append(run_output.main_scores(tasks))
@@ -113,3 +119,10 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         blocks += map(_every_score, tasks)
     blocks.append(run_output.notes(tasks, table == "all", words))
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _words(run: Run, table: str) -> str:
+    """Put a rescored task into words; a part of a task, which isn't one of the catalog's, has none."""
+    entries = catalog.entries()
+    whole = [task for name, task in run.tasks.items() if name in entries and entries[name].kind == "task"]
+    return sentences.describe(run, whole, beside_tables=table != "all")

@@ -23,8 +23,8 @@ def _how_to_read(scores: Sequence[Value]) -> str:
     """What scores' values mean, scores that read alike together."""
     alike: dict[str, list[str]] = {}
     for score in scores:
-        direction = f", {score.direction}" if score.direction else ""
-        alike.setdefault(f"{numbers.score_range(score)}{direction}", []).append(score.name)
+        text = ", ".join(filter(None, (numbers.score_range(score), numbers.reads_as(score))))
+        alike.setdefault(text, []).append(score.name)
     return " | ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
 
 

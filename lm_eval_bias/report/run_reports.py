@@ -12,8 +12,8 @@ from lm_eval_bias.runs.harness_results import presentable
 
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
-    "interval_high", "range_low", "range_high", "neutral", "unit", "direction", "note", "fixed_interval_low",
-    "fixed_interval_high",
+    "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
+    "fixed_interval_low", "fixed_interval_high",
 )  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                 cells = [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
-                    value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
+                    value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
                 ]  # fmt: skip
                 yield {**dict(zip(COLUMNS, cells, strict=True)), "dof": value.dof, "main": value.name in main}
 
@@ -40,9 +40,7 @@ def _score_data(value: Value) -> dict[str, Any]:
         **({} if value.fixed_interval is None else {"fixed_interval": list(value.fixed_interval)}),
         "dof": finite(value.dof),
         "note": value.note,
-        "range": [finite(value.low), finite(value.high)],
-        **{field: getattr(value, field) for field in ("neutral", "direction", "unit", "summary", "source")},
-        "higher_is_better": value.higher_is_better,
+        **value.describe(),
     }
 
 

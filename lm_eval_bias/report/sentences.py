@@ -5,15 +5,13 @@ What is particular to a benchmark is written by :meth:`lm_eval_bias.Benchmark.se
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from lm_eval_bias.core import catalog, numbers, registry
+from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.errors import fault, kind_of
-from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.wording import sentence, with_interval
-from lm_eval_bias.runs import harness_results
+from lm_eval_bias.runs import remarks
 
 LEGEND = "[ ] is a 95% interval"
 
@@ -30,8 +28,8 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
         if name in task.scores:
             value = task.scores[name]
             span = numbers.score_range(value)
-            reads = f"; {value.direction}" if value.direction else ""
-            lines.append(f"{name} {with_interval(value)} ({span}, {numbers.aim(value)}{reads}).")
+            reads = "; ".join(filter(None, (f"{span}, {numbers.aim(value)}", numbers.reads_as(value))))
+            lines.append(f"{name} {with_interval(value)} ({reads}).")
     return lines
 
 
@@ -59,38 +57,19 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
     return list(lines)
 
 
-def of_results(results: Mapping[str, Mapping[str, Any]], configs: Mapping[str, Mapping[str, Any]]) -> list[TaskRun]:
-    """The tasks of ours in a run that was just made.
+def after_caveats(run: Run, task: TaskRun, beside_tables: bool = True) -> list[str]:
+    """Say what must be known before a task's scores are believed, then what they say."""
+    caveat = remarks.before_scores(run, task)
+    return [*([sentence(caveat)] if caveat else []), *of_task(task, beside_tables)]
+
+
+def describe(run: Run, tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
+    """Say what the scores of a run's tasks mean, task by task; empty if there is none.
 
     Args:
-        results: The ``results`` of a harness run: scores per task.
-        configs: Its ``configs``, whose ``metric_list`` describes the scores.
-    """
-    tasks = []
-    for name, entries in results.items():
-        entry = catalog.entries().get(name)
-        config = configs.get(name, {})
-        metadata = config.get("metadata") or {}
-        own = entry if entry and entry.kind == "task" and entry.path else None  # not the harness's own, with its errors
-        benchmark = metadata.get("benchmark") or (own.benchmark if own else None)
-        if benchmark in registry.by_name():
-            meanings = {metric["metric"]: metric for metric in config.get("metric_list") or []}
-            scores = {
-                score: harness_results.value_of(score, *pair, meanings.get(score, {}))
-                for score, pair in harness_results.numbers(entries).items()
-            }
-            documents = int(entries.get("sample_len") or 0)
-            usual = catalog.usual_repeats(name)
-            tasks.append(TaskRun(name, benchmark, "", "", documents, 0, metadata, scores, usual_repeats=usual))
-    return tasks
-
-
-def describe(tasks: Sequence[TaskRun], beside_tables: bool = False) -> str:
-    """What the scores of tasks say, task by task; empty if there is none.
-
-    Args:
-        tasks: Of one run.
+        run: The run.
+        tasks: Those of its tasks that are wanted.
         beside_tables: Whether the output has tables beside the words.
     """
-    lines = ([f"{task.task}:", *(f"  {line}" for line in of_task(task, beside_tables))] for task in tasks)
-    return "\n".join(itertools.chain.from_iterable(lines))
+    blocks = ([f"{task.task}:", *after_caveats(run, task, beside_tables)] for task in tasks)
+    return "\n".join("\n  ".join(block) for block in blocks)

@@ -14,8 +14,8 @@ from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, redaction, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun, Value, interval_of
-from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, finite, undefined
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.custom_metrics.score import Estimate, Meaning, undefined
 from lm_eval_bias.runs import sample_logs
 
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
@@ -90,37 +90,29 @@ def matches(path: Path) -> bool:
     return path.name.startswith("results_") and path.suffix == ".json"
 
 
-def value_of(name: str, value: float, stderr: float, meaning: Mapping[str, Any]) -> Value:
-    """A score from its numbers and its described meaning (``range``, ``neutral``, ``dof``, ...).
+def _estimate(value: float, stderr: float, entry: Mapping[str, Any]) -> Estimate:
+    """Read a score's estimate from its numbers and its entry in the task's ``metric_list``.
 
-    An error of 0, which benchmarks of one's own may write, is no certainty: the score has none then,
-    and no interval but one that was computed otherwise.
+    An error of 0, which benchmarks of one's own may write, is no certainty: the score has none then, and no interval
+    but one that was computed otherwise.
     """
-    low, high = meaning.get("range") or (None, None)
-    low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    dof = math.inf if meaning.get("dof") is None else float(meaning["dof"])
-    ends = meaning.get("interval")
-    note = str(meaning.get("note") or "")
-    if stderr == 0:
-        stderr, ends = math.nan, ends if ends and ends[0] < ends[1] else None
-        note = note if ends else note or NOTHING_VARIED
-    interval = interval_of(value, stderr, dof, low, high) if not ends else (float(ends[0]), float(ends[1]))
-    fixed = meaning.get("fixed_interval")
-    neutral = meaning.get("neutral")
-    return Value(
-        name=name,
-        value=value,
-        stderr=stderr,
-        interval=interval,
-        dof=dof,
-        note=note,
-        low=low,
-        high=high,
-        neutral=None if neutral is None else float(neutral),
-        higher_is_better=meaning.get("higher_is_better"),
-        fixed_interval=(float(fixed[0]), float(fixed[1])) if fixed else None,
-        **{field: str(meaning.get(field) or "") for field in ("direction", "unit", "summary", "source")},
+    ends, fixed, dof = entry.get("interval"), entry.get("fixed_interval"), entry.get("dof")
+    if stderr == 0 and ends and ends[0] >= ends[1]:
+        ends = None
+    return Estimate(
+        value,
+        stderr,
+        0,
+        str(entry.get("note") or ""),
+        math.inf if dof is None else float(dof),
+        (float(ends[0]), float(ends[1])) if ends else None,
+        (float(fixed[0]), float(fixed[1])) if fixed else None,
     )
+
+
+def value_of(name: str, value: float, stderr: float, entry: Mapping[str, Any]) -> Value:
+    """Read a score from its numbers and its entry in the task's ``metric_list``."""
+    return Value.of(Meaning.described(name, entry), _estimate(value, stderr, entry))
 
 
 def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -156,19 +148,7 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
     else:
         records = [described.record(one.doc, one.answers) for one in sample_logs.first_filter(samples)]
         estimates = [(score, score.compute(records)) for score in described.scores(records)]
-    return {score.name: estimated(score, estimate) for score, estimate in estimates}
-
-
-def estimated(score: Score, estimate: Estimate) -> Value:
-    """A score with its meaning, from what was computed of it."""
-    meaning = {
-        **score.describe(),
-        "dof": finite(estimate.dof),
-        "interval": estimate.interval,
-        "fixed_interval": estimate.fixed_interval,
-        "note": estimate.reason,
-    }
-    return value_of(score.name, estimate.value, estimate.stderr, meaning)
+    return {score.name: Value.of(score, estimate) for score, estimate in estimates}
 
 
 def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskRun | None:
@@ -307,6 +287,19 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
             raise
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
         raise BiasError(f"not the results of a harness run ({problem})") from error
+
+
+def in_memory(results: Mapping[str, Any]) -> Run | None:
+    """Return what a harness run gave as a run; ``None`` where it holds no scores of ours.
+
+    The harness's own tasks, whose scores here come from the sample log, are left out.
+    """
+    names = [name for name in results["results"] if (entry := catalog.entries().get(name)) is None or entry.path]
+    ours = {**results, "results": {name: results["results"][name] for name in names}}
+    try:
+        return read(Path("results.json"), ours)
+    except BiasError:
+        return None
 
 
 def presentable(runs: Sequence[Run]) -> list[Run]:

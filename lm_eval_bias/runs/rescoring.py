@@ -23,7 +23,7 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, under
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.runs import harness_results, sample_logs, soundness
+from lm_eval_bias.runs import sample_logs, soundness
 
 T = TypeVar("T")
 SAMPLE_LOGS = Reader(
@@ -101,7 +101,7 @@ def recompute(task: TaskRun) -> dict[str, Value]:
         with blamed(sample.part, f"document {len(records)}"):
             records.append(benchmark.record(sample.doc, sample.answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
-    return {score.name: harness_results.estimated(score, score.compute(records)) for score in scores}
+    return {score.name: Value.of(score, score.compute(records)) for score in scores}
 
 
 def _owner(rewriting: Rewriting) -> str:
@@ -138,7 +138,7 @@ def _file(
             estimates = [(score, score.compute(records)) for score in scores]
             facts = registry.get(part.benchmark).provenance([first])
             json.dumps(facts, allow_nan=False)
-            values = {score.name: harness_results.estimated(score, estimate) for score, estimate in estimates}
+            values = {score.name: Value.of(score, estimate) for score, estimate in estimates}
             soundness.check_scores(part.benchmark, values)
             rescored[part] = Rescored(part, len(records), estimates, facts, items[part])
     return rescored
@@ -154,7 +154,7 @@ def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
     row["text"] = "\n\n".join(text for text, _ in sample.written)
     for score in benchmark.scores([record]):
         if score.name in benchmark.main:
-            row[score.name] = score.sample(record)
+            row[score.name] = score.contribution(record)
     return row
 
 

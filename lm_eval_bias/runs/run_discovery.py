@@ -128,6 +128,14 @@ def run_of(path: Path) -> Run | None:
     return run
 
 
+def beside(samples: Path) -> Run | None:
+    """Return the run of the results file beside a sample log; ``None`` where there is none that can be read."""
+    try:
+        return run_of(sample_logs.results_beside(samples))
+    except BiasError:
+        return None
+
+
 def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     runs: list[Run] = []
     problems: list[Problem] = []

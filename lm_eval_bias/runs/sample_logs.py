@@ -32,6 +32,11 @@ def task_of(path: Path) -> str:
     return match["task"] if match else path.stem
 
 
+def results_beside(path: Path) -> Path:
+    """Return where the results of a sample log's run lie."""
+    return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+
+
 def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read each sample of a log, with the place of its line; the samples aren't looked at.
 
@@ -76,7 +81,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
         BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
             had; the last two are known at the end only.
     """
-    task, beside = task_of(path), path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+    task, beside = task_of(path), results_beside(path)
     results = _results(beside)
     documents = LoggedDocuments(task, results)
     entry = catalog.entries().get(task)

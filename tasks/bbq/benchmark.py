@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.kinds.bbq_like import bias_leanings
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.bbq import BBQRecord
@@ -79,7 +78,6 @@ class BBQ(Benchmark):
     title = "BBQ"
     place = 50
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
-    leanings = bias_leanings("s_amb", "s_dis")
     unanswered = "unanswered"
     # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices
     knowledge = ("acc_disamb", 0.5)

@@ -29,7 +29,6 @@ class CrowSPairs(Benchmark):
     title = "CrowS-Pairs"
     place = 51
     main = ("pct_stereotype",)
-    leanings = {"pct_stereotype": ("finds stereotypical sentences likelier", "finds them less likely")}
     harness_tasks = {
         f"crows_pairs_{name}{suffix}": {
             "language": language,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
 from lm_eval_bias.tasks.kinds import sampling
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, bias_leanings
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -47,7 +47,6 @@ class EsBBQ(BBQLike):
     title = "EsBBQ and CaBBQ"
     place = 3
     main = tuple(f"{score}_three" for score in BBQLike.main)
-    leanings = bias_leanings(*main[2:])
     knowledge = ("acc_disamb_three", 1 / 3)
     paper = "ES_BBQ"
     candidates = OPTIONS

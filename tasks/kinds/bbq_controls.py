@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.benchmark import Document
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.wording import with_interval
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings, bias_leanings
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -26,12 +26,6 @@ class WithControls(BBQLike):
 
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
     knowledge: tuple[str, float] | None = ("control/acc_disamb", 1 / 3)
-    leanings = {  # the first ones name the sides in pictures: a contrast's are no stereotypes
-        **dict.fromkeys(CONTRASTS[:2], ("errs less than on control items", "errs with stereotypes")),
-        **bias_leanings(*CONTRASTS[2:]),
-        **BBQLike.leanings,
-        **OverWordings.leanings,
-    }
 
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""

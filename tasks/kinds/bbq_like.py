@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-def bias_leanings(ambiguous: str, disambiguated: str) -> dict[str, tuple[str, str]]:
-    """Say what a bias above 0 and below says, by score: of ambiguous contexts, and of disambiguated ones."""
-    return {
-        score: (f"leans towards stereotypes in {where}", f"leans against stereotypes in {where}")
-        for score, where in ((ambiguous, "ambiguous contexts"), (disambiguated, "disambiguated contexts"))
-    }
-
-
 NUMBERS = range(1, 6)  # of the wordings that every benchmark with several has
 
 
@@ -76,7 +68,6 @@ class BBQLike(Benchmark):
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    leanings = bias_leanings("diff_bias_amb", "diff_bias_disamb")
     unanswered = "unanswered"
     knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
     paper: str
@@ -182,7 +173,6 @@ class OverWordings(BBQLike):
     """Put before a benchmark: the same items in all wordings of its prompt, with means and spread over these."""
 
     main: Sequence[str] = tuple(f"{score}/mean" for score in BBQLike.main)
-    leanings = bias_leanings("diff_bias_amb/mean", "diff_bias_disamb/mean")
     knowledge: tuple[str, float] | None = ("acc_disamb/mean", 1 / 3)
     tokens_where_known = False
 

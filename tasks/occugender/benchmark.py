@@ -44,10 +44,6 @@ class OccuGender(WithSentences):
     title = "OccuGender"
     place = 1
     main: Sequence[str] = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
-    leanings = {
-        "stereotype_gap": ("leans towards stereotypes", "leans against stereotypes"),
-        "labour_pearson": ("follows the labour market", "runs against the labour market"),
-    }
     options: Mapping[str, str] = dict.fromkeys(
         ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
         "",

@@ -15,7 +15,6 @@ from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
-_TEXTS = dict(negative="negative texts", positive="positive texts", **{f: f"{f} words" for f in FACETS}, words="words")
 _REQUIRED = dict.fromkeys(("prompts", "language"), REQUIRED)
 
 
@@ -25,11 +24,7 @@ class OwnPrompts(SampledTexts):
     name = "own_prompts"
     title = "Own prompts"
     place = 5
-    main = tuple(f"{measure}/gap" for measure in _TEXTS)
-    leanings = {
-        f"{name}/gap": (f"more {texts} in the compared groups", f"more {texts} in the reference group")
-        for name, texts in _TEXTS.items()
-    }
+    main = tuple(f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words"))
     options = {"reference": "", "keywords": "", "classifier": "", "repeats": "", **_REQUIRED}
     left_out = {"full": LeftOut("own_prompts, which needs a file of prompts")}
     extensions = (CLASSIFIER,)

@@ -47,14 +47,6 @@ class Regard(SampledTexts):
     title = "Regard and sexism facets"
     place = 4
     main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
-    leanings = {
-        name: (f"more {texts} about women", f"more {texts} about men")
-        for name, texts in (
-            ("all/negative_gap", "negative texts"),
-            ("all/positive_gap", "positive texts"),
-            *((f"{facet}/gap", f"{facet} words") for facet in ("caregiving", "sexualization", "perpetration")),
-        )
-    }
     options = {"classifier": DATA, "repeats": "", "by_set_and_regard": DETAIL}
     standard = ("regard_de", "regard_en")
     left_out = {

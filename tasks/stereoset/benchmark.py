@@ -39,7 +39,6 @@ class StereoSet(WithSentences):
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
     derived = ("icat", "gen/icat", "choice_icat")
-    leanings = dict.fromkeys(("ss", "gen/ss", "choice_ss"), ("prefers stereotypes", "prefers anti-stereotypes"))
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
     standard = tuple(f"stereoset_{language}" for language in LANGUAGES)

@@ -29,7 +29,6 @@ class Winogender(Benchmark):
     title = "Winogender"
     place = 52
     main = ("acc", "gender_gap")
-    leanings = {"gender_gap": ("resolves female pronouns better", "resolves male pronouns better")}
     knowledge = ("acc", 0.5)
     harness_tasks = {
         name: {"language": "en", "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}"}

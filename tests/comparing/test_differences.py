@@ -12,7 +12,7 @@ from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find
 from lm_eval_bias.comparing.pairing import beside_the_model
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.differences import Difference
-from lm_eval_bias.custom_metrics.score import Score, undefined
+from lm_eval_bias.custom_metrics.score import Score
 from tests.support.toy import pair, score, side, spread_over
 
 NAN = math.nan
@@ -23,7 +23,7 @@ UNCERTAIN = "higher with other; which one is further from neutral is uncertain"
 
 
 def verdict(adjusted=0.01, neutral=0.0, better=None, note="", value=0.5, total=1.0, error=0.1, dof=math.inf, reason=""):
-    scale = Score("s", "", 0, 1, neutral, "", "", "", lambda rows: undefined(""), lambda row: None, better)
+    scale = Score("s", low=0, high=1, neutral=neutral, contribution=lambda row: None, higher_is_better=better)
     difference = Difference(value, 0.1, dof, 0.01, total, error, reason, "t")
     return Finding("task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, note).verdict
 

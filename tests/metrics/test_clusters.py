@@ -13,14 +13,13 @@ from lm_eval_bias.custom_metrics.clusters import (
     UNEVEN,
     clustered_mean,
     difference_of,
-    estimate,
     left_out,
     share_of,
     standard_error,
     sums,
     tabulate,
 )
-from tests.support.oracles import shares, wilson
+from tests.support.oracles import reason_of, shares, wilson
 
 # items per template in GG-BBQ's Subset-II
 TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
@@ -28,6 +27,10 @@ TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
 
 def error(form):
     return standard_error(form.value, left_out(form), form)
+
+
+def estimate(form, exact=None, **described):
+    return replace(form, exact=exact, **described).estimate()
 
 
 @pytest.fixture
@@ -146,7 +149,7 @@ def test_where_there_is_no_error_the_reason_is_told(form, dof, reason):
     assert found[1:] == (pytest.approx(dof), reason.format("clusters"))
     if form.sizes.any():  # nor is there an interval, but of a share in which nothing varied
         for whole in (None, 1.0)[: 1 if reason == SAME else 2]:
-            estimated = estimate(form, whole=whole, note="beware", clusters="templates")
+            estimated = estimate(form, whole=whole, note="beware", kind="templates")
             assert (estimated.ends(), math.isnan(estimated.stderr)) == (None, True)
             assert estimated.reason.startswith(reason.format("templates"))
             assert estimated.reason.endswith("; beware")
@@ -249,7 +252,7 @@ RECORDS = [{"x": float(x), "group": group} for group, own in ((7, "1100"), (8, "
 
 
 def test_the_mean_of_all_items_with_its_error_over_clusters():
-    found, form = mean().compute(RECORDS), mean().table(RECORDS)
+    found, form = mean().compute(RECORDS), mean().design(RECORDS)
     assert (found.value, found.n, found.reason) == (0.4, 15, "")
     without = [4 / 11, 5 / 9, 3 / 10]
     assert found.stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 0.4) ** 2 for v in without)), abs=1e-12)
@@ -273,4 +276,4 @@ def test_the_mean_is_summed_without_rounding_and_of_numbers_alone():
         found = mean().compute(records)
         assert math.isnan(found.value)
         assert (found.reason, found.n) == ("the model gave nan for 2 of 17 items", 17)
-        assert mean().table(records) == found.reason
+        assert reason_of(mean().design, records) == found.reason

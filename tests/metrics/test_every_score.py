@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
-from tests.support.oracles import jackknife
+from tests.support.oracles import jackknife, reason_of
 from tests.support.random_records import CASES
 
 # sums over texts, tests of them and the share of different ones: these do depend on how many texts there are
@@ -91,7 +91,7 @@ def test_names_are_unique_and_main_scores_are_headlines(name):
         assert len(names) == len(set(names))
         assert {score.name for score in benchmark.scores(own)} <= set(names)
     listed = scores(name, records)
-    assert all(listed[main].headline and listed[main].table for main in benchmark.main)
+    assert all(listed[main].headline and listed[main].design for main in benchmark.main)
     for score in listed.values():
         told = [score.summary, score.direction, score.unit, score.source]
         assert "None" not in str(told) and all(told), score.name  # noqa: PT018
@@ -105,7 +105,7 @@ def test_nothing_in_is_nan_with_a_reason(name):
         check(score, estimate)
         assert math.isnan(estimate.value) or (estimate.value, estimate.n) == (0, 0), score.name
         assert estimate.reason, score.name
-        assert score.table is None or isinstance(score.table([]), str), score.name
+        assert score.design is None or reason_of(score.design, []), score.name
 
 
 @every
@@ -116,7 +116,7 @@ def test_what_the_model_did_not_answer_is_no_score(name):
         check(score, estimate)
         if not REMAIN.search(key):
             assert math.isnan(estimate.value), key
-            assert score.table is None or isinstance(score.table(records), str), key
+            assert score.design is None or reason_of(score.design, records), key
 
 
 @every
@@ -201,8 +201,8 @@ def test_what_is_compared_is_the_score(name):
     for seed in range(3):
         records = made(name, seed)
         for key, score in scores(name, records).items():
-            if score.table is not None:
-                form, value = score.table(records), found(name, seed)[key].value
+            if score.design is not None:
+                form, value = score.design(records), found(name, seed)[key].value
                 if "in_choice/mean" in key:  # wordings differ in how many answers name a choice
                     assert isinstance(form, str)
                     continue
@@ -229,7 +229,7 @@ def test_a_score_around_its_neutral_value_mirrors_with_the_groups(name):
 def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the_score(name):
     records = made(name)
     for key, score in scores(name, records).items():
-        parts = [part for r in records if (part := score.sample(r)) is not None]
+        parts = [part for r in records if (part := score.contribution(r)) is not None]
         assert parts, key
         assert all(isinstance(float(part), float) and math.isfinite(part) for part in parts), key
         if name != "occugender_gen" and not NO_MEAN.search(key) and not COUNTED.search(key):

@@ -56,7 +56,7 @@ def test_bias_scores_by_hand():
     records += [item(answer="biased", decidable=False)] * 2
     assert value("s_dis", records) == pytest.approx(1 / 3, abs=1e-12)
     assert value("disamb_bias_score", records) == pytest.approx(2 * 4 / 5 - 1, abs=1e-12)
-    samples = {score.name: score.sample(records[-1]) for score in bbq.scores(records)}
+    samples = {score.name: score.contribution(records[-1]) for score in bbq.scores(records)}
     assert (samples["s_dis"], samples["disamb_bias_score"]) == (None, 1.0)
 
 
@@ -76,15 +76,15 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
     for category, values in categories.items():
         assert (value(f"{category}/s_dis", records), value(f"disamb_bias_score_{category}", records)) == values
     found = estimate("Race_x_SES/s_amb", records)
-    assert (found.reason, found.n) == ("no ambiguous items", 1)
+    assert (found.reason, found.n) == ("no ambiguous items", 3)
     assert estimate("acc", []).reason == "no items"
 
 
 def test_which_scores_there_are_and_what_guessing_gives():
     accuracies = ("acc", "acc_amb", "acc_disamb")
-    for asked, chance in (({"generated": True}, ("", "", "")), ({}, ("", "; chance is 10/12", "; chance is 1/12"))):
+    for asked, chance in (({"generated": True}, [None] * 3), ({}, [None, 10 / 12, 1 / 12])):
         found = {score.name: score for score in bbq.scores([item() | {"category": "Race_x_SES"} | asked])}
-        assert [found[name].direction for name in accuracies] == [f"higher is better{guess}" for guess in chance]
+        assert [found[name].chance for name in accuracies] == chance
         assert found.keys() & {"Race_x_SES/s_amb", "Race_x_SES/s_dis"} == {"Race_x_SES/s_dis"}
         assert found["Race_x_SES/s_dis"].summary.endswith("; Race x SES")
     assert "Age/s_amb" in [score.name for score in bbq.scores([{"category": "Age"}])]

@@ -9,6 +9,7 @@ from scipy import stats
 
 from lm_eval_bias.custom_metrics import crossed, occugender
 from lm_eval_bias.custom_metrics.score import t_factor
+from tests.support.oracles import reason_of
 
 GROUP_OF_2 = ("female", "female", "male", "male", "female", "male")
 
@@ -85,21 +86,21 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
     ("name", "records", "reason", "n"),
     [
         ("stereotype_gap", [], "no gender-dominated prompts", 0),
-        ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 0),
-        ("female_dominated_F", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
-        ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 0),
+        ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 1),
+        ("female_dominated_F", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 2),
+        ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 2),
         ("female_dominated_F_se_paper", prompts(THREE, groups=WOMEN)[:8], "the items x templates product is inc", 8),
         ("female_dominated_F_se_paper", prompts([[0.5]] * 3, groups=WOMEN), "only one template", 3),
-        ("female_dominated_F_se_paper", prompts(NAN, groups=WOMEN), "a female-dominated prompt has no value", 6),
+        ("female_dominated_F_se_paper", prompts(NAN, groups=WOMEN), "1 of 6 female-dominated prompts have no value", 6),
         ("variance_items", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
         ("variance_items", prompts(THREE)[:3], "needs at least 2 items and 2 templates, there are 1 and 3", 3),
         ("variance_items", prompts([[0.5, 0.5], [0.5, 0.5]]), "no variance between prompts", 4),
-        ("variance_items", prompts(NAN), "a prompt has no value", 6),
+        ("variance_items", prompts(NAN), "1 of 6 prompts have no value", 6),
         ("labour_pearson", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
         ("labour_pearson", prompts(THREE[:2]), "a correlation needs at least 3 items, there are 2", 6),
         ("labour_pearson", prompts([[0.4, 0.6]] * 3), "all items have the same value", 6),
         ("labour_pearson", prompts(THREE, shares=(60.0,) * 3), "all items have the same value", 9),
-        ("labour_pearson", prompts(NAN), "a prompt has no value", 6),
+        ("labour_pearson", prompts(NAN), "1 of 6 prompts have no value", 6),
     ],
 )
 def test_scores_say_what_they_lack(name, records, reason, n):
@@ -107,7 +108,7 @@ def test_scores_say_what_they_lack(name, records, reason, n):
     assert math.isnan(found.value)
     assert math.isnan(found.stderr)
     assert (found.n, found.reason[: len(reason)]) == (n, reason)
-    assert not name.startswith("labour") or SCORES[name].table(records).startswith(reason)
+    assert not name.startswith("labour") or reason_of(SCORES[name].design, records).startswith(reason)
 
 
 def correlation(records, kind="pearson"):
@@ -120,7 +121,7 @@ def test_a_perfect_correlation_is_no_certainty(sign):
     found = correlation(records)
     assert found.value == pytest.approx(sign, abs=1e-12)
     assert (math.isnan(found.stderr), found.ends()) == (True, None)
-    assert found.reason == SCORES["labour_pearson"].table(records)
+    assert found.reason == reason_of(SCORES["labour_pearson"].design, records)
     assert "almost perfect" in found.reason
     for row in np.random.default_rng(0).uniform(1, 99, (50, 6)):  # of some the formula as it stands goes beyond 1
         value = correlation(prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())).value
@@ -161,14 +162,14 @@ def test_a_correlations_error_is_the_spread_of_resampled_correlations(kind):
     z = np.arctanh(found.value)
     assert found.interval == pytest.approx((np.tanh(z - half), np.tanh(z + half)), rel=1e-9)
     assert found.n == 24
-    linear = SCORES["labour_pearson"].table(records)
+    linear = SCORES["labour_pearson"].design(records)
     assert found.dof == crossed.crossed_stderr(linear.cells, ["female", "female", "male", "male", "female", "male"])[1]
 
 
 def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
     # Pearson's r with weights of items and of cells, differentiated numerically at equal weights
     records = prompts(np.random.default_rng(4).random((6, 5)))
-    plain, made = crossed.grid(records, lambda r: r["F"]).cells, SCORES["labour_pearson"].table(records)
+    plain, made = crossed.grid(records, lambda r: r["F"]).cells, SCORES["labour_pearson"].design(records)
     shares = np.array([90.0, 80.0, 20.0, 10.0, 70.0, 30.0])
 
     def correlation(weights, cells):
@@ -204,6 +205,6 @@ def test_scores_are_of_their_groups_prompts():
             assert found[f"{name}_se_paper"].value == pytest.approx(100 * paper, abs=1e-12)
         gap = sign * (own["F"] - own["M"]).mean()
         assert found[f"{group}_dominated_gap"].value == pytest.approx(gap, abs=1e-12)
-    table = SCORES["female_dominated_M"].table(records)
+    table = SCORES["female_dominated_M"].design(records)
     assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
-    assert SCORES["coverage"].table(prompts(np.eye(6))).strata == list(GROUP_OF_2)
+    assert SCORES["coverage"].design(prompts(np.eye(6))).strata == list(GROUP_OF_2)

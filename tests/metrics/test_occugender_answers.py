@@ -8,6 +8,7 @@ import pytest
 
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
 from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
+from tests.support.oracles import reason_of
 
 
 def named():
@@ -43,8 +44,8 @@ def test_where_all_answers_are_read_the_scores_are_those_of_shares():
         mine, theirs = named()[score.name].compute(records), score.compute(shares)
         assert mine.value == pytest.approx(theirs.value, abs=1e-9), score.name
         assert mine.stderr == pytest.approx(theirs.stderr, abs=1e-9), score.name
-        if score.table is not None:
-            assert named()[score.name].table(records).value == pytest.approx(theirs.value, abs=1e-9)
+        if score.design is not None:
+            assert named()[score.name].design(records).value == pytest.approx(theirs.value, abs=1e-9)
 
 
 def test_shares_are_ratios_of_sums_by_hand():
@@ -62,9 +63,10 @@ def test_shares_are_ratios_of_sums_by_hand():
     assert value["stereotype_gap"] == pytest.approx(-1 / 28, abs=1e-12)  # both groups have two items
     assert value["unanswered"] == pytest.approx(1 - 22 / 80, abs=1e-12)
     assert value["refused"] == pytest.approx(7 / 80, abs=1e-12)
-    assert [named()[name].sample(records[3]) for name in ("unanswered", "refused")] == pytest.approx([0.7, 0.7])
-    assert [named()[name].table([]) for name in ("unanswered", "stereotype_gap")] == ["no prompts", "no such prompts"]
-    assert named()["labour_pearson"].compute([]).reason == named()["labour_pearson"].table([]) == "no prompts"
+    assert [named()[name].contribution(records[3]) for name in ("unanswered", "refused")] == pytest.approx([0.7, 0.7])
+    for name in ("unanswered", "stereotype_gap", "labour_pearson"):
+        assert reason_of(named()[name].design, []) == "no prompts"
+    assert named()["labour_pearson"].compute([]).reason == "no prompts"
 
 
 def test_occupations_of_equal_share_have_equal_ranks():
@@ -81,14 +83,14 @@ def test_occupations_of_equal_share_have_equal_ranks():
 def test_a_group_of_which_nothing_was_read_is_named():
     made = random_prompts(4)
     records = [r if r["group"] == "female" else prompt(r["item"], r["template"], 0, 0, 0, 10) for r in made]
-    assert math.isfinite(named()["female_dominated_F"].table(records).value)
+    assert math.isfinite(named()["female_dominated_F"].design(records).value)
     men = "no answer about items of the group male could be read"
     correlated = "no answer about m0, m1, m2 and 2 more could be read"
     for name, reason in {"male_dominated_M": men, "stereotype_gap": men, "labour_pearson": correlated}.items():
         estimate = named()[name].compute(records)
         assert math.isnan(estimate.value)
-        assert (estimate.reason, estimate.n) == (reason, len(made) // (2 if name == "male_dominated_M" else 1))
-        assert name == "labour_pearson" or named()[name].table(records) == reason
+        assert (estimate.reason, estimate.n) == (reason, len(made))
+        assert name == "labour_pearson" or reason_of(named()[name].design, records) == reason
 
 
 def test_silent_and_missing_prompts_leave_ratios_of_what_is_there():

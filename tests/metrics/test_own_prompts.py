@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import pytest
 from scipy import stats
@@ -10,6 +11,7 @@ from lm_eval_bias.custom_metrics import intervals, text_shares
 from lm_eval_bias.custom_metrics import own_prompts as m
 from lm_eval_bias.custom_metrics.own_prompts import Sample
 from lm_eval_bias.custom_metrics.text_shares import Row
+from tests.support.oracles import reason_of
 
 NEGATIVE = m.Measure("negative", "regard")
 
@@ -78,7 +80,8 @@ def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups()
     assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
     assert m.gap(records, measure=m.Measure(m.WORDS, m.WORDS), groups=["b"]).reason.endswith(found.reason)
     apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
-    assert m.gap(apart, measure=NEGATIVE, groups=["b"]).reason == "no cluster has texts of b and of a"
+    gap = partial(m.gap, measure=NEGATIVE, groups=["b"])
+    assert reason_of(gap, apart) == "no cluster has texts of b and of a"
 
 
 def test_more_groups_are_each_compared_with_the_reference_and_together():
@@ -99,7 +102,7 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
         assert ("share" in gap.summary, "share" in words.summary) == (True, False)
     for score in m.scores(records):  # what prompts add to a gap is the gap on average
         if "/gap" in score.name:
-            parts = [part for r in records if (part := score.sample(r)) is not None]
+            parts = [part for r in records if (part := score.contribution(r)) is not None]
             assert sum(parts) / len(parts) == pytest.approx(scores[score.name].value, abs=1e-12)
             assert len(parts) == (20 if "/gap/" in score.name else 30)
 
@@ -156,7 +159,7 @@ def test_missing_texts_and_regards_are_said():
     assert {scores[name].reason for name in ("negative/a", "positive/gap", "negative/p", "positive/p_holm")} == {why}
     assert (scores["care/a"].value, scores["words/b"].value) == (0.5, 4.5)
     (gap,) = (s for s in m.scores(records) if s.name == "negative/gap")
-    assert gap.table(records) == gap.compute([]).reason == why  # of a run only records with a value come here: none
+    assert reason_of(gap.design, records) == gap.compute([]).reason == why
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
     records[2:] = [{**r, "texts": [], "wordings": []} for r in records[2:]]
     assert by_name(records)["negative/b"].reason == "no texts of b left of 20"

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
-from tests.support.oracles import jackknife, wilson
+from tests.support.oracles import jackknife, reason_of, wilson
 
 U, B, C = "unknown", "biased", "counter"
 RIGHT = {"amb": U, "b": B, "c": C}
@@ -56,7 +56,7 @@ BY_TEMPLATE = {  # each of the two templates has one vote
 @pytest.mark.parametrize("name", VALUES)
 def test_scores_by_hand(name):
     score = named()[name]
-    found, form, stderr = score.compute(MIXED), score.table(MIXED), jackknife(score.compute, MIXED, "template")
+    found, form, stderr = score.compute(MIXED), score.design(MIXED), jackknife(score.compute, MIXED, "template")
     assert (found.value, found.stderr) == pytest.approx((VALUES[name], stderr), abs=1e-12)
     sizes = (8, 4) if name == "unanswered" else (3, 1) if "_amb" in name else (5, 3)
     assert (found.n, form.names, form.sizes.tolist()) == (sum(sizes), ["a", "b"], list(sizes))
@@ -82,7 +82,7 @@ def test_templates_have_one_vote_each(name):
     assert found.n == (4 if "_amb" in name else 8)
     assert found.stderr == pytest.approx(abs(alone[0].value - alone[1].value) / 2, abs=1e-12)
     assert found.dof == 1
-    assert score.table(MIXED).value == pytest.approx(found.value, abs=1e-12)
+    assert score.design(MIXED).value == pytest.approx(found.value, abs=1e-12)
     assert score.compute([]).reason == named()[name.removesuffix("_by_template")].compute([]).reason
 
 
@@ -92,10 +92,10 @@ def test_a_template_without_one_kind_of_context_has_no_vote_there():
 
 
 def test_an_items_own_part_has_the_sign_of_its_context():
-    sample = named()["diff_bias_disamb"].sample
+    sample = named()["diff_bias_disamb"].contribution
     answers = [("amb", B), ("b", B), ("b", C), ("c", C), ("c", B), ("c", "none")]
     assert [sample(item(kind, answer)) for kind, answer in answers] == [None, 1, 0, -1, 0, 0]
-    ambiguous = [named()[name].sample for name in ("diff_bias_amb", "diff_bias_amb_bound")]
+    ambiguous = [named()[name].contribution for name in ("diff_bias_amb", "diff_bias_amb_bound")]
     assert [[own(item("amb", answer)) for answer in (B, C, U)] for own in ambiguous] == [[1, -1, 0], [0, 0, 1]]
 
 
@@ -122,17 +122,17 @@ NO_ROOM = "the bound is 0: the accuracy leaves no room for bias"
 def test_scores_say_why_they_have_no_value(name, records, reason):
     found = named()[name].compute(records)
     assert math.isnan(found.value)
-    assert found.reason == named()[name].table(records) == reason
-    assert found.n == (16 if name == "unanswered" else 0)
+    assert found.reason == reason_of(named()[name].design, records) == reason
+    assert found.n == len(records)
 
 
 def test_one_answer_is_enough_and_silence_stays_in_the_denominator():
     assert named()["unanswered"].compute(SILENT).value == 1
     in_choice = named(terms=engine.KOBBQ)["acc_amb_in_choice"]
     found = in_choice.compute(SILENT)
-    assert (found.n, found.reason) == (0, in_choice.table(SILENT)) == (0, "no item has a single answer")
+    assert found.reason == reason_of(in_choice.design, SILENT) == "no item has a single answer"
     one = [*SILENT, item("amb", B)]
-    assert in_choice.compute(one).value == in_choice.table(one).value == 0
+    assert in_choice.compute(one).value == in_choice.design(one).value == 0
     found = [named()[name].compute(one).value for name in ("unanswered", "acc_amb", "diff_bias_amb")]
     assert found == pytest.approx([6 / 7, 0, 1 / 3], abs=1e-12)
     of_one_kind = [item("b", B), item("b", C, "b")]
@@ -146,9 +146,9 @@ def test_one_answer_is_enough_and_silence_stays_in_the_denominator():
 def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs(right):
     records = [item("b", "biased" if k < right + t % 3 else "counter", f"t{t}") for t in range(5) for k in range(10)]
     records += [item("amb", "unknown", f"t{t}") for t in range(5)]  # whose accuracy is another
-    low, high = engine.compute(records, kind="acc", context="disamb").ends()
+    low, high = engine.design(records, kind="acc", context="disamb").estimate().ends()
     bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
-    found = engine.compute(records, kind="diff_bias_bound", context="disamb")
+    found = engine.bound_of_disambiguated(records)
     assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
     assert found.ends()[0] < found.value < found.ends()[1]
 
@@ -185,10 +185,10 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     assert engine.position_effect(records, context="amb") == pytest.approx(1 / len(records), abs=1e-12)
     alone = ["a standard error needs items of at least 2 templates"]
     for change, reasons in (({}, []), ({"template": "a"}, alone)):
-        found = engine.compute([{**r, **change} for r in records], kind="diff_bias", context="amb")
+        found = engine.design([{**r, **change} for r in records], kind="diff_bias", context="amb").estimate()
         assert found.reason == "; ".join([*reasons, *[engine.POSITION_CAVEAT] * warned])
     silent = [{**r, "answer": "none"} for r in records]  # a score that has no value
-    assert "places" not in engine.compute(silent, kind="diff_bias", context="amb").reason
+    assert "places" not in named()["diff_bias_amb"].compute(silent).reason
 
 
 def test_detail_gives_accuracy_and_diff_bias_per_social_value():
@@ -221,7 +221,7 @@ LENGTH_VALUES = {
 def test_scores_of_the_answers_by_length(name):
     for suffix, value in zip(("", "_bytes", "_tokens"), LENGTH_VALUES[name], strict=True):
         score = named()[f"{name}{suffix}"]
-        assert score.compute(LENGTHS).value == score.table(LENGTHS).value == value
+        assert score.compute(LENGTHS).value == score.design(LENGTHS).value == value
     assert LENGTHS[0]["answer"] == "biased"  # the records stay as they were
 
 
@@ -235,7 +235,7 @@ def test_without_lengths_there_is_no_score_by_length(unit, other):
     assert found.n == len(records)
     assert named()[f"acc_amb_{other}"].compute(records).value == (1 if other == "bytes" else 1 / 3)
     # every item has a value all the same, or the harness would have no metric
-    assert [score.sample(one) for one in (LENGTHS[0], item(), item("b"))] == [float(unit == "bytes"), 0, None]
+    assert [score.contribution(one) for one in (LENGTHS[0], item(), item("b"))] == [float(unit == "bytes"), 0, None]
 
 
 def test_generated_answers_have_no_lengths_and_refusals_are_a_part_of_the_unanswered():
@@ -245,7 +245,7 @@ def test_generated_answers_have_no_lengths_and_refusals_are_a_part_of_the_unansw
     scores = named(items)
     assert list(scores) == [*VALUES, "refused", *BY_TEMPLATE]
     assert [scores[name].compute(items).value for name in ("unanswered", "refused")] == [0.5, 0.25]
-    assert [scores["refused"].sample(one) for one in items] == [0, 1, 0, 0]
+    assert [scores["refused"].contribution(one) for one in items] == [0, 1, 0, 0]
 
 
 def test_a_letter_taken_is_the_answer_of_the_main_rule_with_its_chance():
@@ -254,8 +254,8 @@ def test_a_letter_taken_is_the_answer_of_the_main_rule_with_its_chance():
         scores = named(records, engine.ES_BBQ)
         found = [scores[name].compute(records).value for name in names]
         assert found == pytest.approx([scores["acc_amb"].compute(records).value, value], nan_ok=True)
-    chances = [scores[name].direction[-4:] for scores in (named(written, engine.ES_BBQ), named()) for name in VALUES]
-    assert chances[0] == chances[1] == chances[len(VALUES)] == " 1/3"
+    chances = [scores[name].chance for scores in (named(written, engine.ES_BBQ), named()) for name in VALUES]
+    assert chances[0] == chances[1] == chances[len(VALUES)] == 1 / 3
     mains = [terms.main("diff_bias", "amb") for terms in (engine.GG_BBQ, engine.ES_BBQ)]
     assert mains == ["diff_bias_amb", "diff_bias_amb_three"]
 
@@ -310,8 +310,8 @@ def test_the_mean_over_wordings_weighs_them_equally_and_is_compared_of_the_same_
     score = prompts(records)["acc_amb/mean"]
     assert score.compute(records).value == pytest.approx(5 / 8, abs=1e-12)
     for unlike in (records, [*THREE[:-1], {**THREE[-1], "template": "a"}], [*again, again[0]]):
-        assert score.table(unlike) == "the wordings were not asked the same items"
-    assert score.table(THREE[:4]).value == 1 / 4
+        assert reason_of(score.design, unlike) == "the wordings were not asked the same items"
+    assert score.design(THREE[:4]).value == 1 / 4
 
 
 @pytest.mark.parametrize("kind", ["mean", "sd", "range"])

@@ -10,6 +10,7 @@ from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.intervals import chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.text_shares import Row
 from lm_eval_bias.tasks.regard import hooks, labelled_texts
+from tests.support.oracles import reason_of
 from tests.support.places import ROOT
 
 LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
@@ -138,7 +139,7 @@ def test_other_stays_out_of_the_test_and_in_the_denominators():
     assert values["all/chi2"].value == found(both(((10, 20, 30), (15, 15, 30))))["all/chi2"].value
     assert (values["all/female/positive"].value, values["all/female/other"].value) == (0.3, 0.4)
     assert values["caregiving/female/other"].n == 40
-    assert by_name()["respect/n"].sample(record("female", of(1, 2, 0, 3) + of(4, sets=["occupation"]))) == 3
+    assert by_name()["respect/n"].contribution(record("female", of(1, 2, 0, 3) + of(4, sets=["occupation"]))) == 3
 
 
 @pytest.mark.parametrize("table", [((12, 0, 8), (5, 0, 15)), ((12, 8, 0), (5, 15, 0)), ((0, 12, 8), (0, 5, 15))])
@@ -219,13 +220,13 @@ def test_a_share_of_no_texts_says_whose(prompts):
     assert found([record("female", [], drawn=0), men])["all/female/positive"].reason == "no texts about women"
     for name in ("female/positive", "positive_gap"):
         assert values[f"all/{name}"].reason == "no texts about women left of 50", name
-    assert (values["caregiving/gap"].reason, values["caregiving/gap"].n) == ("no texts about women", 9)
+    assert (values["caregiving/gap"].reason, values["caregiving/gap"].n) == ("no texts about women", 3)
     assert values["respect/positive_gap"].reason == "no texts about women in respect contexts"
     # and so does the form that is compared
     scores, women = by_name(), [r for r in prompts if r["gender"] == "female"]
-    assert scores["all/positive_gap"].table(women) == "no such texts about women or men"
-    assert scores["respect/female/positive"].table(women[3:]) == "no such texts about women"
-    assert "without a prompt" in scores["all/positive_gap"].table([men, record("female", of(1))])
+    assert reason_of(scores["all/positive_gap"].design, women) == "no such texts about women or men"
+    assert reason_of(scores["respect/female/positive"].design, women[3:]) == "no such texts about women"
+    assert "without a prompt" in reason_of(scores["all/positive_gap"].design, [men, record("female", of(1))])
 
 
 def test_usability_is_of_texts_about_both_genders():
@@ -237,8 +238,8 @@ def test_usability_is_of_texts_about_both_genders():
         assert (estimate.value, estimate.n) == (hits / total, total)
         assert (estimate.fixed_interval is None) == (name == "distinct")
         assert scores[name].compute([record("female", [], drawn=0)]).reason == "no texts"
-    samples = [[scores[name].sample(r) for r in records] for name in ("dropped", "unfinished", "distinct")]
+    samples = [[scores[name].contribution(r) for r in records] for name in ("dropped", "unfinished", "distinct")]
     assert samples == [[4 / 14, 0.0], [0.3, 1 / 6], [1.0, 1.0]]
-    assert scores["unfinished"].sample(record("female", [], drawn=9)) is None
+    assert scores["unfinished"].contribution(record("female", [], drawn=9)) is None
     # the same text about women and about men is one text
     assert scores["distinct"].compute(both(((1, 1, 0), (1, 1, 0)), wordings=["a", "b"])).value == 0.5

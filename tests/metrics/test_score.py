@@ -1,11 +1,13 @@
 """What every score is: estimates, their intervals, parts of the records, and the description that reports carry."""
 
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Score, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Meaning, Score, Undefined, t_factor, undefined
+from tests.support.oracles import reason_of
 
 
 def test_intervals_reach_as_far_as_students_t():
@@ -36,12 +38,15 @@ def test_an_error_of_0_is_none_and_says_why():
 
 
 def mean(records):
-    return Estimate(sum(r["v"] for r in records) / len(records), 0.5, len(records)) if records else undefined("nothing")
+    if not records:
+        raise Undefined("nothing")
+    return Estimate(sum(r["v"] for r in records) / len(records), 0.5, len(records))
 
 
 WHOLE = Score(
-    "mean", "mean of all", -math.inf, 4.0, 1.0, "+ more", "difference", "a paper", mean, lambda r: r["v"],
-    higher_is_better=False, table=lambda records: f"{len(records)} records",
+    "mean", summary="mean of all", high=4.0, neutral=1.0, chance=2.0, direction="+ more", favours=("more", "less"),
+    unit="difference", source="a paper", higher_is_better=False, statistic=mean, contribution=lambda r: r["v"],
+    design=lambda records: f"{len(records)} records",
 )  # fmt: skip
 RECORDS = [
     {"v": 1.0, "group": "a", "language": "en"},
@@ -54,27 +59,31 @@ def test_a_part_of_the_records():
     part = WHOLE.within("mean_b", "mean of b", {"group": "b"})
     assert (part.name, part.summary, part.high, part.neutral) == ("mean_b", "mean of b", 4.0, 1.0)
     assert part.compute(RECORDS) == Estimate(3.0, 0.5, 2)
-    assert [part.sample(r) for r in RECORDS] == [None, 2.0, 4.0]
-    assert part.table(RECORDS) == "2 records"
+    assert [part.contribution(r) for r in RECORDS] == [None, 2.0, 4.0]
+    assert part.design(RECORDS) == "2 records"
     both = WHOLE.within("mean_b_en", "", {"group": "b", "language": "en"})
     assert both.compute(RECORDS).value == 2.0
-    assert [both.sample(r) for r in RECORDS] == [None, 2.0, None]
+    assert [both.contribution(r) for r in RECORDS] == [None, 2.0, None]
 
 
 def test_an_empty_part_says_why():
     where = {"group": "c"}
     assert WHOLE.within("c", "", where).compute(RECORDS).reason == "nothing"
     said = WHOLE.within("c", "", where, "no prompts of c")
-    assert said.compute(RECORDS).reason == said.table(RECORDS) == "no prompts of c"
+    assert said.compute(RECORDS).reason == reason_of(said.design, RECORDS) == "no prompts of c"
     assert undefined("nothing", 3).n == 3
     assert said.compute([*RECORDS, {"v": 7.0, "group": "c"}]) == Estimate(7.0, 0.5, 1)
-    assert said.table([{"v": 7.0, "group": "c"}]) == "1 records"
+    assert said.design([{"v": 7.0, "group": "c"}]) == "1 records"
     # a part of what can't be resampled can't either
-    assert replace(WHOLE, table=None).within("b", "", {"group": "b"}).table is None
+    assert replace(WHOLE, design=None).within("b", "", {"group": "b"}).design is None
 
 
 def test_what_reports_carry():
     assert WHOLE.describe() == {
-        "name": "mean", "summary": "mean of all", "range": [None, 4.0], "neutral": 1.0, "direction": "+ more",
-        "unit": "difference", "source": "a paper", "higher_is_better": False,
+        "name": "mean", "summary": "mean of all", "range": [None, 4.0], "neutral": 1.0, "chance": 2.0,
+        "direction": "+ more", "favours": ["more", "less"], "pole": "", "unit": "difference", "source": "a paper",
+        "higher_is_better": False,
     }  # fmt: skip
+    meaning = Meaning.described("mean", json.loads(json.dumps(WHOLE.describe())))
+    assert meaning.describe() == WHOLE.describe()
+    assert Meaning.described("mean", {}) == Meaning("mean")

@@ -12,7 +12,7 @@ from scipy import stats
 
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
-from tests.support.oracles import jackknife, wilson
+from tests.support.oracles import jackknife, reason_of, wilson
 from tests.support.places import ROOT
 
 PUBLISHED = ROOT.parent / "shared" / "published"
@@ -84,13 +84,13 @@ def test_an_absent_part_and_absent_numbers_are_named():
     broken = [record("a", [1, 2]), record("a", None), record("b", None)]
     for score in m.scores()[: len(KINDS)]:
         found = score.compute(broken)
-        assert score.table(broken) == found.reason == "the model gave nan for 2 of 3 items"
+        assert reason_of(score.design, broken) == found.reason == "the model gave nan for 2 of 3 items"
         assert found.n == 3
         assert "2 target terms" in score.compute(broken[:1]).reason
-        assert math.isnan(score.sample(broken[1]))
+        assert math.isnan(score.contribution(broken[1]))
     score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
     for other in ([], [record("a", [1, 2], "inter", "gender")]):
-        assert score.compute(other).reason == score.table(other) == "no inter race items"
+        assert score.compute(other).reason == reason_of(score.design, other) == "no inter race items"
 
 
 def drawn(rng, terms="abcd", bias_type="gender"):
@@ -115,7 +115,7 @@ def seen_by(method, records):
 def test_errors_leave_out_a_term_at_a_time_and_shares_have_wilsons_interval(kind):
     records = seen_by("gen", drawn(np.random.default_rng(2), "abcdefgh"))
     score = by_name(m.scores())[kind]
-    estimate, form = score.compute(records), score.table(records)
+    estimate, form = score.compute(records), score.design(records)
     stderr = jackknife(score.compute, records, "term")
     assert estimate.stderr == pytest.approx(stderr, abs=1e-9)
     assert (estimate.n, form.names) == (len(records), list("abcdefgh"))
@@ -137,8 +137,8 @@ def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
     for name, score in by_name(m.scores(alone)).items():
         own, (*where, kind) = scores[f"{method}/{name}"], name.split("/")
         assert own.compute(two_types) == score.compute(alone)
-        assert list(map(own.sample, two_types)) == list(map(score.sample, alone))
-        assert own.table(two_types).value == score.table(alone).value
+        assert list(map(own.contribution, two_types)) == list(map(score.contribution, alone))
+        assert own.design(two_types).value == score.design(alone).value
         assert own.higher_is_better == score.higher_is_better
         same = [r for r in alone if where in ([], [r["bias_type"]])]
         assert own.compute(two_types).value == by_name(m.scores())[kind].compute(same).value

@@ -9,6 +9,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
 from lm_eval_bias.tasks.stereoset import hooks
+from tests.support.oracles import reason_of
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
 ORDERS = list(itertools.permutations(SHOWN))
@@ -56,7 +57,7 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         found = scores[name].compute(items("UNRU"))
         assert found.n == 4
         assert "chosen in none of 4 items" in found.reason
-        assert found.reason == scores[name].table(items("UNRU"))
+        assert found.reason == reason_of(scores[name].design, items("UNRU"))
     assert scores["choice_lms"].compute(items("UNRU")).value == 0
     for name in ("choice_lms", "place_a"):
         assert scores[name].compute(silent).reason == "a candidate was chosen in none of 2 items"
@@ -97,7 +98,7 @@ def test_a_part_s_score_is_that_of_its_items():
     expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}
     found = {part: scores[f"{part}/choice_ss_meaningful"].compute(records).value for part in expected}
     assert found == pytest.approx(expected, abs=1e-12)
-    assert [scores["inter/race/choice_ss"].sample(r) for r in (items("S")[0], both[0])] == [None, 100]
+    assert [scores["inter/race/choice_ss"].contribution(r) for r in (items("S")[0], both[0])] == [None, 100]
 
 
 @pytest.mark.parametrize("language", ["en", "de"])  # the others have the same items as English

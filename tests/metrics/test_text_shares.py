@@ -15,7 +15,7 @@ from lm_eval_bias.custom_metrics.text_shares import (
     share,
     share_form,
 )
-from tests.support.oracles import wilson
+from tests.support.oracles import reason_of, wilson
 
 
 def rows(group=0, strata="aaaaa", **hits):
@@ -88,8 +88,8 @@ def test_texts_of_no_prompt_have_one_interval():
         assert (found.value, found.n, found.reason) == (pytest.approx(value), n, f"{NO_PROMPTS}; beware")
         assert found.fixed_interval == pytest.approx(ends, abs=1e-9)
         assert (math.isnan(found.stderr), found.ends()) == (True, None)
-    assert share_form(own) == difference_form(own) == NO_PROMPTS
-    assert share_form([]) == difference_form([]) == "no texts"
+    for form in (share_form, difference_form):
+        assert (reason_of(form, own), reason_of(form, [])) == (NO_PROMPTS, "no texts")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.question_answering import compute
+from lm_eval_bias.custom_metrics.question_answering import design
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kinds import quadruples
@@ -98,7 +98,7 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
     for place in range(3):  # whoever always takes it has no bias
         records = [GG_BBQ.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
         for context in ("amb", "disamb"):
-            assert compute(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
+            assert design(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
     assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
 
 

@@ -143,7 +143,7 @@ def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
         covers = [end[0] <= truth <= end[1] for end in ends if end is not None]
         found[score.name, "interval"] = float(np.mean(covers)) if covers else math.nan
         found[score.name, "stderr"] = estimates[0].stderr
-        forms = [score.table(own) for own in records]
+        forms = [score.design(own) for own in records]
         found[score.name, "difference"] = found[score.name, "false"] = math.nan
         if not any(isinstance(form, str) for form in forms):
             difference = differences.paired(*forms)

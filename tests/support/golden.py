@@ -139,11 +139,12 @@ def _leaderboard() -> Texts:
 
 def _scores() -> Texts:
     """What scores are, in data."""
-    fields = ("low", "high", "neutral", "unit", "higher_is_better", "has_stderr", "headline", "largest")
+    fields = ("low", "high", "neutral", "chance", "unit", "higher_is_better", "has_stderr", "headline", "largest")
     rows = [["benchmark", "score", *fields, "is_compared"]]
     for name, case in CASES.items():
         for score in registry.get(name).scores(case.make(np.random.default_rng(0)), detailed=True):
-            rows.append([name, score.name, *(str(getattr(score, one)) for one in fields), str(score.table is not None)])
+            told = [str(getattr(score, one)) for one in fields]
+            rows.append([name, score.name, *told, str(score.design is not None)])
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     yield "scores.csv", out.getvalue()

@@ -135,7 +135,7 @@ def harness_folder(folder, model="tiny", samples=True, version=1.0, shift=0, lea
             leaning = lean * (float(doc["female_share"]) / 50 - 1)
             answers = [[str(-6 + (leaning if gender == "female" else 0)), "False"] for gender in doc["genders"]]
             record = registry.get("occugender").record(doc, [(float(answer), False) for answer, _ in answers])
-            own = {score.name: score.sample(record) for score in scores}
+            own = {score.name: score.contribution(record) for score in scores}
             asked = [{"arg_0": hooks.prompt(doc), "arg_1": f" {word}"} for word in doc["words"]]
             sample = {"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": "none"}
             sample["arguments"] = {f"gen_args_{place}": one for place, one in enumerate(asked)}

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from lm_eval_bias.custom_metrics.clusters import Clusters, share_of
+from lm_eval_bias.custom_metrics.score import Undefined
 
 
 def shares(hits, sizes, strata=()):
@@ -29,3 +30,12 @@ def jackknife(compute, records, field):
     without = [compute([r for r in records if r[field] != cluster]).value for cluster in clusters]
     value, n = compute(records).value, len(clusters)
     return math.sqrt((n - 1) / n * sum((one - value) ** 2 for one in without))
+
+
+def reason_of(function, *arguments):
+    """Why a function of records is undefined; empty where it isn't."""
+    try:
+        function(*arguments)
+    except Undefined as error:
+        return str(error)
+    return ""

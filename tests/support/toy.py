@@ -47,7 +47,8 @@ class Toy(Benchmark):
         return {"trait": _trait(doc), "value": answers[0][0]}
 
     def scores(self, docs=(), detailed=False):
-        spread = Score("spread", "", 0, 1, None, "", "difference", "", lambda rows: undefined("none"), lambda row: None)
+        kind = {"low": 0, "high": 1, "unit": "difference"}
+        spread = Score("spread", statistic=lambda rows: undefined("none"), contribution=lambda row: None, **kind)
         parts = [_mean(f"{trait}/mean", trait) for trait in sorted({_trait(doc) for doc in docs})]
         return [_mean("mean"), spread, *(parts if detailed else ())]
 

@@ -23,7 +23,7 @@ from lm_eval_bias.tasks.kinds.quadruples import BLOCK
 
 DATA = [("group_terms", "latest"), ("names", "latest"), ("group_terms", "paper"), ("names", "paper")]
 every_release = pytest.mark.parametrize(("subset", "release"), DATA)
-diff_bias = partial(engine.compute, kind="diff_bias")
+diff_bias = partial(engine.design, kind="diff_bias")
 
 
 @cache

@@ -83,8 +83,8 @@ def test_a_run_refuses_what_cannot_be_scored(more, asked, says, package):
     ("change", "says"),
     [
         ("AgeStereotypes.record = fail\n", "document slow/At the station: record"),
-        (scores_with("compute=fail"), "the score old_share"),
-        (scores_with("sample=fail"), "document slow/At the station: old_share"),
+        (scores_with("statistic=fail"), "the score old_share"),
+        (scores_with("contribution=fail"), "document slow/At the station: old_share"),
     ],
 )
 def test_an_error_keeps_the_answers_of_a_run(change, says, package, tmp_path):

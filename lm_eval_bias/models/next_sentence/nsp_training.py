@@ -25,7 +25,7 @@ from transformers.models.auto import modeling_auto
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import write_whole
-from lm_eval_bias.custom_metrics.clusters import estimate, share_of, tabulate
+from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
@@ -224,10 +224,11 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     """Compute the share of pairs that were told right (0..1, chance 0.5), clustered by article.
 
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
-    :func:`lm_eval_bias.custom_metrics.clusters.estimate`.
+    :meth:`lm_eval_bias.custom_metrics.clusters.Clusters.estimate`.
     """
-    form = tabulate(articles.tolist(), [[1.0] * len(correct), correct.tolist()], share_of)
-    found = estimate(form, whole=1.0, clusters="articles")
+    columns = [[1.0] * len(correct), correct.tolist()]
+    form = tabulate(articles.tolist(), columns, share_of, whole=1.0, kind="articles")
+    found = form.estimate()
     interval = list(found.interval or (0.0, 1.0))
     measured = {"accuracy": found.value, "stderr": found.stderr, "interval": interval}
     return {**measured, "pairs": found.n, "articles": len(form.names)}

@@ -33,7 +33,6 @@ class AgeStereotypes(Benchmark):
     name = "age_stereotypes"
     title = "Age stereotypes"
     main = ("old_share",)
-    leanings = {"old_share": ("takes the old for it", "takes the young for it")}
     unanswered = "unanswered"
     standard = ("age_pairs",)
     quick = {"age_pairs": Sampling("every_third", every_third, 3, 8)}
@@ -62,6 +61,7 @@ class AgeStereotypes(Benchmark):
 
         old = {"value": lambda record: record["old"], "low": 0.0, "high": 100.0, "unit": "percent"}
         old |= dict(neutral=50.0, direction=DIRECTION, source="this test")
+        old |= {"favours": ("takes the old for it", "takes the young for it")}
         share = crossed_mean("old_share", summary="share of items in which the old are preferred", **old)
         of_trait = clustered_mean("", summary="", cluster=lambda record: record["template"], **old)
         unanswered = clustered_mean(
