@@ -27,9 +27,9 @@ class Inputs(TypedDict, total=False):
     """``inputs`` in a task's metadata.
 
     Attributes:
-        documents: One SHA-256 of all documents of the data set and what is asked of each, in whatever order they come
-            and whatever ``--limit`` says; without examples, chat template and system instruction.
-        scored: The same of the documents that were run; only where they are a part.
+        documents: One SHA-256 of all documents of the data set and what is asked of each, in whatever order they come,
+            without examples, chat template and system instruction; only where all were run.
+        scored: The same of the documents that were run, where they are a part.
         files: SHA-256 of each file of the user's that was read, by the name that an option gives it, and of the pinned
             files.
         package_content: One SHA-256 of what the YAMLs and data files in the benchmark's folder hold.

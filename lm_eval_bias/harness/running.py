@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
+import math
 import os
 import random
 import sqlite3
@@ -134,11 +135,22 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
 
 
 def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Sort samples by document (the harness orders them by rank) and drop idle ranks' stand-ins."""
+    """Sort samples by document (the harness orders them by rank), without idle ranks' stand-ins.
+
+    Standard errors have no value of a document, nor has a score to which it contributes nothing.
+    """
+
+    def is_nan(value: object) -> bool:
+        return isinstance(value, float) and math.isnan(value)
+
     by_task = {}
     for task, logged in samples.items():
         filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in logged))}
-        scored = (sample for sample in logged if distributed.IDLE not in sample["doc"])
+        scored = [
+            {name: None if is_nan(value) else value for name, value in sample.items() if not name.endswith("_stderr")}
+            for sample in logged
+            if distributed.IDLE not in sample["doc"]
+        ]
         by_task[task] = sorted(scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
     return by_task
 

@@ -25,26 +25,44 @@ def unlogged() -> Iterator[None]:
         logger.disabled = False
 
 
-class Scored(float):
-    """A document's own contribution to a score, which carries the whole record to the aggregation.
+class CarriedRecord(float):
+    """A document's record on its way to the aggregation, on the back of its contribution to the first score.
 
-    It is a plain number in sample logs; it survives pickling, so that the harness can gather it from several ranks,
-    and knows its document's place, since the harness puts one rank's documents behind another's. Of a document that
-    can't be scored it has, in place of the record, the reason as text.
+    It survives pickling, so that the harness can gather it from several ranks, and knows its document's place, since
+    the harness puts one rank's documents behind another's. Of a document that can't be scored it has, in place of the
+    record, the reason as text.
     """
 
-    __slots__ = ("record", "place")  # a run has one of these per document and score
+    __slots__ = ("record", "place")
     record: Record | str
     place: int
 
-    def __new__(cls, value: float, record: Record | str, place: int = 0) -> Scored:
-        """A float with a record."""
-        number = super().__new__(cls, value)
+    def __new__(cls, contribution: float | None, record: Record | str, place: int = 0) -> CarriedRecord:
+        """Make a float with a record; ``nan`` where there is no contribution."""
+        number = super().__new__(cls, math.nan if contribution is None else contribution)
         number.record, number.place = record, place
         return number
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scored, (float(self), self.record, self.place)
+        return CarriedRecord, (float(self), self.record, self.place)
+
+
+class TaskRecords:
+    """The records of all documents of a task, which its scores share."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.sound: list[Record] = []
+        self.failed: list[str] = []
+
+    def take(self, values: Sequence[Any]) -> None:
+        """Take the records from the values of the metric that carries them, in the documents' order."""
+        carried = sorted((v for v in values if isinstance(v, CarriedRecord)), key=operator.attrgetter("place"))
+        if not carried:
+            return
+        records = [value.record for value in carried]
+        self.sound = [record for record in records if not isinstance(record, str)]
+        self.failed = [record for record in records if isinstance(record, str)]
 
 
 class Notes:
@@ -85,40 +103,42 @@ class Notes:
 
 
 class Aggregation:
-    """A score's value and standard error over all documents, as two functions for the harness."""
+    """A score's value and standard error over all documents, as two functions for the harness.
 
-    def __init__(self, score: Score, notes: Notes, entry: dict[str, Any]) -> None:
+    The harness gives each the values of a metric of its own; the records come with the first metric of all.
+    """
+
+    def __init__(self, score: Score, records: TaskRecords, notes: Notes, entry: dict[str, Any]) -> None:
         """Aggregate ``score``; leave its reasons in ``notes``, its degrees of freedom in the result file's entry."""
         self._score = score
+        self._records = records
         self._notes = notes
         self._entry = entry
-        self._records: list[Record | str] = []
-        self._estimate: Estimate | None = None
+        self._known: tuple[object, Estimate] | None = None
 
-    def _compute(self, values: Sequence[Any]) -> Estimate:
-        scored = sorted((v for v in values if isinstance(v, Scored)), key=operator.attrgetter("place"))
-        records = [v.record for v in scored]
-        unchanged = len(records) == len(self._records) and all(map(operator.is_, records, self._records))
-        if self._estimate is None or not unchanged:
-            self._estimate, self._records = self._estimated(records), records
-        return self._estimate
+    def _estimate(self, values: Sequence[Any]) -> Estimate:
+        """Estimate the score once for the same records."""
+        self._records.take(values)
+        if self._known is None or self._known[0] is not self._records.sound:
+            self._known = self._records.sound, self._computed()
+        return self._known[1]
 
-    def _estimated(self, records: Sequence[Record | str]) -> Estimate:
-        """The score of the records; ``nan`` where a document has none, or the score fails on them."""
-        sound = [record for record in records if not isinstance(record, str)]
-        if failed := [record for record in records if isinstance(record, str)]:
+    def _computed(self) -> Estimate:
+        """Estimate the score; ``nan`` where a document has no record, or the score fails on them."""
+        sound, failed = self._records.sound, self._records.failed
+        if failed:
             more = f", and {len(failed) - 1} more documents" if failed[1:] else ""
-            return undefined(f"{failed[0]}{more}", len(records))
+            return undefined(f"{failed[0]}{more}", len(sound) + len(failed))
         try:
             return self._score.compute(sound)
         except Exception as error:  # other people's code must not lose the run's answers
             text = f"the score {self._score.name} failed ({kind_of(error)})"
             fault(f"{self._notes.task}: {text}")
-            return undefined(text, len(records))
+            return undefined(text, len(sound))
 
     def value(self, values: Sequence[Any]) -> float:
-        """The score; why it or its standard error is ``nan`` goes to the log."""
-        estimate = self._compute(values)
+        """Return the score; why it or its standard error is ``nan`` goes to the log."""
+        estimate = self._estimate(values)
         self._notes.add(self._score, estimate)
         self._entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
         for name in ("interval", "fixed_interval"):
@@ -126,15 +146,8 @@ class Aggregation:
                 self._entry[name] = list(ends)
         if estimate.reason:
             self._entry["note"] = estimate.reason
-        if not self._score.has_stderr:
-            self._forget()
         return estimate.value
 
     def stderr(self, values: Sequence[Any]) -> float:
-        """Its standard error; the harness asks for it after the value, and once."""
-        estimate = self._compute(values)
-        self._forget()
-        return estimate.stderr
-
-    def _forget(self) -> None:
-        self._estimate, self._records = None, []
+        """Return its standard error."""
+        return self._estimate(values).stderr

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import itertools
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.questions import EXACT, GENERATED, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
-from lm_eval_bias.harness.score_aggregation import Aggregation, Notes, Scored
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, Notes, TaskRecords
 
 UNITS = ("percent", "proportion", "difference", "correlation", "percent (SE)", "count", "nats")
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
@@ -133,14 +132,14 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        notes = Notes(str(self.config.task), len(self.scores))
+        notes, records = Notes(str(self.config.task), len(self.scores)), TaskRecords()
         self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
         self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
         for score in self.scores:
             entry = {"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}}
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, notes, entry)
+            aggregation = Aggregation(score, records, notes, entry)
             self._aggregations[score.name] = aggregation.value
             self._directions[score.name] = score.higher_is_better
             if score.has_stderr:  # what the harness shows in its Stderr column
@@ -244,13 +243,12 @@ class BiasTask(ConfigurableTask):
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
         """Record which documents are run, what is asked of them, and what is put around that."""
-        hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in self.eval_docs]
-        scored = sorted(set(samples)) if samples else range(min(int(limit or len(hashes)), len(hashes)))
-        inputs: run_inputs.Inputs = self.config.metadata["inputs"]
-        inputs["documents"] = content_hashes.of_all(hashes)
-        inputs.pop("scored", None)
-        if len(scored) < len(hashes):
-            inputs["scored"] = content_hashes.of_all(hashes[place] for place in scored)
+        docs, inputs = self.eval_docs, self.config.metadata["inputs"]
+        scored = sorted(set(samples)) if samples else range(min(int(limit or len(docs)), len(docs)))
+        asked = (content_hashes.of_document(docs[place], self._asked(docs[place])) for place in scored)
+        for name in ("documents", "scored"):
+            inputs.pop(name, None)
+        inputs["scored" if len(scored) < len(docs) else "documents"] = content_hashes.of_all(asked)
         if self.config.num_fewshot:
             inputs["num_fewshot"] = self.config.num_fewshot
         if chat_template:
@@ -339,17 +337,17 @@ class BiasTask(ConfigurableTask):
         return requests
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        """One number per score for the log, each with the record that the aggregation needs."""
+        """Return each score's contribution for the log, and with one metric the record that the aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
-        record = None if distributed.IDLE in doc else self._record(doc, results)
-        place = self._places.get(id(doc), 0)
-        metrics: dict[str, Any] = {}
-        for score in self.scores:
-            value = None if record is None else self._scored(score, record, doc, place)
-            metrics[score.name] = value
-            if score.has_stderr:
-                metrics[f"{score.name}_stderr"] = value
+        metrics: dict[str, Any] = dict.fromkeys(self._aggregations)
+        if distributed.IDLE in doc:
+            return metrics
+        record = self._record(doc, results)
+        if not isinstance(record, str):
+            metrics |= {score.name: self._contribution(score, record, doc) for score in self.scores}
+        carrier = self.scores[0].name  # which the harness aggregates first
+        metrics[carrier] = CarriedRecord(metrics[carrier], record, self._places.get(id(doc), 0))
         return metrics
 
     def _record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record | str:
@@ -359,15 +357,13 @@ class BiasTask(ConfigurableTask):
         except Exception as error:  # other people's code can fail in any way
             return self._failed(doc, "record", error)
 
-    def _scored(self, score: Score, record: Record | str, doc: Mapping[str, Any], place: int) -> Scored | None:
-        """A document's part in a score."""
-        if isinstance(record, str):
-            return Scored(math.nan, record, place)
+    def _contribution(self, score: Score, record: Record, doc: Mapping[str, Any]) -> float | None:
+        """Return a document's part in a score, for the log."""
         try:
-            contribution = score.contribution(record)
-            return None if contribution is None else Scored(contribution, record, place)
+            return score.contribution(record)
         except Exception as error:  # other people's code can fail in any way
-            return Scored(math.nan, self._failed(doc, score.name, error), place)
+            self._failed(doc, score.name, error)
+            return None
 
     def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
         """Note what failed on a document, once for each thing that fails."""

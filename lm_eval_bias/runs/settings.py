@@ -124,7 +124,7 @@ def unknown_part(task: TaskRun) -> str:
 
 def part(task: TaskRun) -> str:
     """The part of the items that was run, in words; empty for all."""
-    told = "documents" in task.inputs  # then a part is told as well; a data set of one's own has its own size
+    told = "documents" in task.inputs  # all of them; a data set of one's own has its own size
     if "scored" not in task.inputs and (told or task.documents == (task.items or task.documents)):
         return ""
     return f"{task.documents:,} of {task.items:,} items" if task.items else f"{task.documents:,} items, not all"

@@ -28,11 +28,11 @@ def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=Fal
     return built.config.metadata["inputs"]
 
 
-def test_the_whole_data_set_counts_whatever_is_run_of_it():
+def test_what_is_run_counts_whole_or_as_a_part():
     whole, part, other = inputs(), inputs(limit=40), inputs(samples=[0, 1, 2])
-    assert len({one["documents"] for one in (whole, part, other)}) == 1
+    assert ["documents" in one for one in (whole, part, other)] == [True, False, False]
     assert "scored" not in whole
-    assert "scored" not in inputs(limit=1000)
+    assert inputs(limit=1000) == whole
     assert len({whole["documents"], part["scored"], other["scored"]}) == 3
     assert inputs(samples=list(range(40)))["scored"] == part["scored"]
     assert inputs(limit=40) == part

@@ -53,6 +53,6 @@ def test_what_the_guide_does_not_show_knows_it(installed, said, tmp_path):  # th
     arguments = ["--model", "bias-chance", "--limit", 12, "--output_path", part, "--log_samples"]
     said("run", "--tasks", "age_pairs", *arguments)
     inputs = [inputs_of(run) for run in (one, two, part)]
-    assert inputs[0] == inputs[1] == {**inputs[2], "scored": None}
+    assert inputs[0] == inputs[1] == {**inputs[2], "scored": None, "documents": inputs[0]["documents"]}
     assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
     assert "limit=12" in said("check", part, "--policy", policy, status=1)
