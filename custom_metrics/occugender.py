@@ -283,6 +283,7 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             source=f"{PAPER}, the ± of Tables 3-4",
             statistic=partial(se_paper, **of),
             has_stderr=False,
+            headline=False,
             design=None,
         )
         found += [mean, paper]

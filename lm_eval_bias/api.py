@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import io
 import os
-import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +22,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
 from lm_eval_bias.core import files, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
-from lm_eval_bias.core.errors import BiasError, did_you_mean, printable
+from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
 
 if TYPE_CHECKING:
@@ -94,45 +92,26 @@ class Runs(Sequence[Run]):
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
-    """Errors are one line, as on a terminal, and name parameters as Python does."""
-    signature = inspect.signature(function)
+    """Decorate a public function: its errors are one line, as on a terminal, and name parameters as Python does."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
+        except BadOption as error:
+            error.args = (printable(error.in_python),)
+            raise
         except BiasError as error:
-            given = {**signature.bind(*args, **kwargs).arguments, **kwargs}
-            error.args = (printable(_in_python(str(error), given, {*signature.parameters, *given})),)
+            error.args = (printable(error),)
             raise
 
     return call
 
 
-def _in_python(message: str, given: Mapping[str, object], names: Iterable[str]) -> str:
-    """A message about a command's options, as one about parameters.
-
-    Args:
-        message: The message.
-        given: Values of parameters.
-        names: Names of all parameters.
-
-    >>> _in_python("--base x: unknown; --items 5, or --no-items", {"base": "x"}, ["base", "items", "no_items"])
-    "base='x': unknown; items=5, or no_items"
-    """
-    for name in names:
-        flag = rf"--{name.replace('_', '[-_]')}\b"
-        if name in given:
-            value = repr(given[name]).replace("\\", r"\\")
-            message = re.sub(rf"{flag} {re.escape(str(given[name]))}(?!\w)", f"{name}={value}", message)
-        message = re.sub(flag, name, re.sub(rf"{flag} (?=-?\d)", f"{name}=", message))
-    return message
-
-
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
     if value is not None and value not in known:
         hint = did_you_mean(str(value), known)
-        raise BiasError(f"{name}={value!r}: unknown.{hint} Known: {', '.join(known)}")
+        raise BadOption(name, value, f"unknown.{hint} Known: {', '.join(known)}")
 
 
 def _several(runs: Run | Iterable[Run]) -> Runs:

@@ -68,6 +68,7 @@ class BoardRow:
         group: What it shares with the rows that it may be ranked with; empty for published ones.
         caveat: What has to be read before its scores.
         unmaking: The kinds of the remarks that it says.
+        paper: That prints its scores; empty for runs.
     """
 
     model: str
@@ -79,6 +80,7 @@ class BoardRow:
     group: tuple[str, ...] = ()
     caveat: str = ""
     unmaking: tuple[str, ...] = ()
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,27 +124,34 @@ UNRANKED = ("chance_level", "unanswered")  # kinds of remarks: what knows or say
 ALONE = "no other run was scored by the same conventions"
 
 
-def _point(value: Value | None, column: Value, form: Design | None = None) -> rank_intervals.Point | str:
-    """What a run is ranked by, or why it can't be.
+class Unranked(Exception):
+    """Raised where a run can't be ranked by a score; its text says why."""
+
+
+def _point(value: Value | None, column: Value, form: Design | None = None) -> rank_intervals.Point:
+    """Return what a run is ranked by.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
     range, where the error may even be 0) counts for more. An error of 0 would settle every comparison: it says that
     nothing varied between the items, not that nothing could have.
+
+    Raises:
+        Unranked: There is no value, or no error that could be used.
     """
     if value is None:
-        return ABSENT
+        raise Unranked(ABSENT)
     if not math.isfinite(value.value):
-        return value.note or "no value"
+        raise Unranked(value.note or "no value")
     meaning = ("neutral", "higher_is_better", "unit", "low", "high")
     if any(getattr(value, name) != getattr(column, name) for name in meaning):
-        return "its file states another range, unit or neutral value for the score"
+        raise Unranked("its file states another range, unit or neutral value for the score")
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
     half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
     error = half if math.isnan(value.stderr) else max(half, value.stderr)
     if ROUNDING * max(1.0, abs(value.value)) < error <= column.high - column.low:
         same = form is not None and math.isclose(form.value, value.value, abs_tol=ROUNDING)
         return rank_intervals.Point(value.value, error, dof, form if same else None)
-    return value.note if math.isnan(value.stderr) and value.note else "no usable standard error"
+    raise Unranked(value.note if math.isnan(value.stderr) and value.note else "no usable standard error")
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
@@ -212,13 +221,15 @@ def _with_ranks(
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, task, form) in enumerate(zip(rows, tasks, forms, strict=True)):
         knows_nothing = next((kind for kind in UNRANKED if kind in row.unmaking), "").replace("_", " ")
-        value, part = task.scores.get(column.name), settings.part(task)
-        point = settings.unknown_part(task) or knows_nothing or _point(value, column, form.get(column.name))
-        if isinstance(point, str):
-            ranks.append(point)
+        part = settings.part(task)
+        try:
+            if problem := settings.unknown_part(task) or knows_nothing:
+                raise Unranked(problem)
+            groups[row.group][place] = _point(task.scores.get(column.name), column, form.get(column.name))
+        except Unranked as reason:
+            ranks.append(str(reason))
         else:
             ranks.append(f"{part}: no other run on the same items" if part else ALONE)
-            groups[row.group][place] = point
     for members in groups.values():
         if len(members) > 1:
             intervals = rank_intervals.intervals(list(members.values()), column.neutral, column.higher_is_better)
@@ -277,7 +288,8 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         rows = _with_ranks(rows, [result for _, result in task_runs], column, forms)
     for one in sorted(printed, key=lambda row: row.model.casefold()):
         cells = {c.name: _published_cell(one.cells.get(c.name), c in ranked) for c in (*columns, *others)}
-        rows.append(BoardRow(one.model, PUBLISHED, f"{one.paper}, {one.tables}", one.conventions, one.remarks, cells))
+        source = f"{one.paper}, {one.tables}"
+        rows.append(BoardRow(one.model, PUBLISHED, source, one.conventions, one.remarks, cells, paper=one.paper))
     if entry:
         language, measures = entry.language, entry.measures
     else:  # a task over a data set of one's own says what it measures

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, conditions, why_not_paired
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
@@ -234,7 +234,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         )
     if name := next((name for name in choice.scores if name in unknown), None):
         hint = did_you_mean(name, sorted(known))
-        raise BiasError(f"--scores {name}: no task in these runs has this score.{hint}")
+        raise BadOption("scores", name, f"no task in these runs has this score.{hint}")
     if not findings:
         raise BiasError("no score to compare")
     tests = sum(not math.isnan(f.difference.p) for f in findings)

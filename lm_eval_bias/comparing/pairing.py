@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval_bias.core import content_hashes, registry
 from lm_eval_bias.core.answers import SavedSample, blamed
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.runs import sample_logs, settings
@@ -116,7 +116,7 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
 
 def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> str:
     if name is not None and name not in levels:
-        raise BiasError(f"--base {name}: no such {kind} among {', '.join(levels)}.{did_you_mean(name, levels)}")
+        raise BadOption("base", name, f"no such {kind} among {', '.join(levels)}.{did_you_mean(name, levels)}")
     return name or (default if default in levels else levels[0])
 
 
@@ -162,7 +162,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
                 pairs.append(Pair(prefix + group, reference, Side(f"{by} {name}", run, levels[name])))
     if not pairs:
         example = "--tasks stereoset_en,stereoset_de" if by == LANGUAGE else conditions()[by].example
-        raise BiasError(f"--by {by}: no task was run in two or more {by}s ({example})")
+        raise BadOption("by", by, f"no task was run in two or more {by}s ({example})")
     return pairs
 
 

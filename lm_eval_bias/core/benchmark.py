@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
@@ -45,6 +46,7 @@ class Card(NamedTuple):
         differs: Where this implementation departs from the paper.
         paper: Citation.
         link: Where the paper is; empty where it has no stable address.
+        citation: The paper's fields in BibTeX; empty where it has none.
         population: Whom the items are about, and where they come from.
         languages: Of the items, and how they came into them.
         size: How many items there are, and of what.
@@ -60,6 +62,7 @@ class Card(NamedTuple):
     differs: str
     paper: str
     link: str = ""
+    citation: Mapping[str, str] = MappingProxyType({})
     population: str = ""
     languages: str = ""
     size: str = ""

@@ -169,7 +169,7 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
 
 def usual_repeats(task: str) -> int | None:
     """How many texts of each prompt a task takes; ``None`` where it isn't known or samples none."""
-    entry = entries().get(task.partition(" ")[0])
+    entry = entries().get(task)
     return entry.repeats if entry and not entry.members else None
 
 
@@ -207,7 +207,7 @@ def headline(benchmark: str) -> list[Score]:
     """The scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
     own = registry.get(benchmark)
     scores: Sequence[Score] = ask((), own, own.scores, [])
-    return [s for s in scores if s.headline and not s.name.endswith("_se_paper")]
+    return [s for s in scores if s.headline]
 
 
 def listing() -> list[dict[str, Any]]:

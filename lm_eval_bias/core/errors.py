@@ -1,4 +1,16 @@
-"""Errors that are reported in one line with exit status 2."""
+"""Errors that are reported in one line with exit status 2.
+
+- ``BiasError``: bad usage, bad input, or data that can't be had
+
+  - ``BadOption``: an option's value
+  - ``answers.NotOurs``: a sample log of a task that this package doesn't have
+
+    - ``answers.NotConcerned``: one of a benchmark that the given flags aren't about
+
+- ``BenchmarkFault``, a warning: something of a benchmark failed and was left out, while the rest went on
+
+A score that has no value raises ``custom_metrics.score.Undefined``, which becomes ``nan`` with the reason.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +29,20 @@ FAULTS: dict[str, None] = {}  # what failed in a benchmark and was left out, whi
 
 class BiasError(ValueError):
     """Bad usage, bad input or data that cannot be had: one line that says what, where and what to do."""
+
+
+class BadOption(BiasError):
+    """Bad usage of an option: named as a flag on the command line, and as a parameter in Python."""
+
+    def __init__(self, option: str, value: object, problem: str) -> None:
+        """Say what is wrong with an option's value.
+
+        >>> str(BadOption("base", "x", "no such run")), BadOption("base", "x", "no such run").in_python
+        ('--base x: no such run', "base='x': no such run")
+        """
+        super().__init__(f"--{option} {value}: {problem}")
+        self.option = option
+        self.in_python = f"{option}={value!r}: {problem}"
 
 
 class BenchmarkFault(UserWarning):

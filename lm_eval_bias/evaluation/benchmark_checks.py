@@ -43,6 +43,7 @@ class Examination:
         self.family = family
         self.members = {own.name: own for own in (family, *family.variants)}
         self.mistakes: dict[str, None] = {}
+        self._of_scores: set[tuple[str, str]] = set()
         self.notes: list[str] = []
         self.entries: dict[str, catalog.Entry] = {}
         self.scores: dict[str, dict[str, Score]] = {}  # by task
@@ -63,7 +64,8 @@ class Examination:
 
     def of_score(self, task: str, score: str, text: str) -> None:
         """Note a mistake of a task's score; not again for its breakdowns."""
-        if not any(one.startswith(f"{task}: ") and one.endswith(f": {text}") for one in self.mistakes):
+        if (task, text) not in self._of_scores:
+            self._of_scores.add((task, text))
             self.add(f"{task}: {score}", text)
 
     def attempt(self, place: str, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -201,10 +203,8 @@ class Examination:
         values: dict[str, Value] = {}
         for score in (score for score in task.scores if score.name in estimates):
             value = values[score.name] = Value.of(score, estimates[score.name])
-            try:
-                soundness.check_scores(own.name, {score.name: value})
-            except BiasError as error:
-                self.of_score(name, score.name, f"{str(error).partition(': ')[2]} (of {what})")
+            if problem := soundness.problem(own.name, value):
+                self.of_score(name, score.name, f"{problem} (of {what})")
         if len(values) < len(task.scores):
             return {}
         if all(isinstance(one, tuple) and len(one) == 2 for ones in given for one in ones):  # log-likelihoods

@@ -29,22 +29,22 @@ class CarriedRecord(float):
     """A document's record on its way to the aggregation, on the back of its contribution to the first score.
 
     It survives pickling, so that the harness can gather it from several ranks, and knows its document's place, since
-    the harness puts one rank's documents behind another's. Of a document that can't be scored it has, in place of the
-    record, the reason as text.
+    the harness puts one rank's documents behind another's. Of a document that can't be scored it has the reason.
     """
 
-    __slots__ = ("record", "place")
-    record: Record | str
+    __slots__ = ("record", "place", "failure")
+    record: Record
     place: int
+    failure: str
 
-    def __new__(cls, contribution: float | None, record: Record | str, place: int = 0) -> CarriedRecord:
+    def __new__(cls, contribution: float | None, record: Record, place: int = 0, failure: str = "") -> CarriedRecord:
         """Make a float with a record; ``nan`` where there is no contribution."""
         number = super().__new__(cls, math.nan if contribution is None else contribution)
-        number.record, number.place = record, place
+        number.record, number.place, number.failure = record, place, failure
         return number
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CarriedRecord, (float(self), self.record, self.place)
+        return CarriedRecord, (float(self), self.record, self.place, self.failure)
 
 
 class TaskRecords:
@@ -60,9 +60,8 @@ class TaskRecords:
         carried = sorted((v for v in values if isinstance(v, CarriedRecord)), key=operator.attrgetter("place"))
         if not carried:
             return
-        records = [value.record for value in carried]
-        self.sound = [record for record in records if not isinstance(record, str)]
-        self.failed = [record for record in records if isinstance(record, str)]
+        self.sound = [value.record for value in carried if not value.failure]
+        self.failed = [value.failure for value in carried if value.failure]
 
 
 class Notes:

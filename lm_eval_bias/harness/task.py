@@ -343,19 +343,15 @@ class BiasTask(ConfigurableTask):
         metrics: dict[str, Any] = dict.fromkeys(self._aggregations)
         if distributed.IDLE in doc:
             return metrics
-        record = self._record(doc, results)
-        if not isinstance(record, str):
-            metrics |= {score.name: self._contribution(score, record, doc) for score in self.scores}
-        carrier = self.scores[0].name  # which the harness aggregates first
-        metrics[carrier] = CarriedRecord(metrics[carrier], record, self._places.get(id(doc), 0))
-        return metrics
-
-    def _record(self, doc: Mapping[str, Any], results: Sequence[Any]) -> Record | str:
-        """A document's record; why it has none, where the benchmark fails: the run's answers must not be lost."""
+        carrier, place = self.scores[0].name, self._places.get(id(doc), 0)  # which the harness aggregates first
         try:
-            return self.benchmark.record(doc, results)
-        except Exception as error:  # other people's code can fail in any way
-            return self._failed(doc, "record", error)
+            record = self.benchmark.record(doc, results)
+        except Exception as error:  # other people's code can fail in any way; the run's answers must not be lost
+            metrics[carrier] = CarriedRecord(None, {}, place, self._failed(doc, "record", error))
+            return metrics
+        metrics |= {score.name: self._contribution(score, record, doc) for score in self.scores}
+        metrics[carrier] = CarriedRecord(metrics[carrier], record, place)
+        return metrics
 
     def _contribution(self, score: Score, record: Record, doc: Mapping[str, Any]) -> float | None:
         """Return a document's part in a score, for the log."""

@@ -223,7 +223,7 @@ def _rows(boards: Sequence[Board]) -> list[ModelRow]:
             members[row.kind == PUBLISHED, row.model][board.task] = row
     rows = []
     for (is_published, model), own in sorted(members.items(), key=lambda member: member[0][0]):
-        papers = dict.fromkeys(row.source.partition(", Table")[0] for row in own.values() if is_published)
+        papers = dict.fromkeys(row.paper for row in own.values() if is_published)
         cells = [_cell(own.get(board.task), column) for board in boards for column in board.columns]
         rows.append(ModelRow(model, ", ".join(papers), _warnings(own), cells))
     return rows

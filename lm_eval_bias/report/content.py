@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -101,7 +100,7 @@ class Report:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
         places: dict[str, list[str]] = {}
         for item in self.tasks:
-            if part := remarks.trial(item.run, item.task).removeprefix("trial run, "):
+            if part := remarks.trial(item.task):
                 places.setdefault(part, []).append(item.task.task)
         return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
 
@@ -215,26 +214,13 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     return tables
 
 
-_CITATION = re.compile(r"(?P<authors>[^()]+) \((?P<year>\d{4})\), (?P<title>.+)")
-
-
 def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]]:
-    """The papers of some sections as BibTeX has them: key and fields.
-
-    >>> _CITATION.fullmatch("Kim & Oh (2024), KoBBQ, TACL 12")["authors"]
-    'Kim & Oh'
-    """
+    """List the papers of some sections as BibTeX has them: key and fields."""
     entries = []
     for section in sections:
-        if section.card is not None and section.card.paper:
-            found = _CITATION.fullmatch(section.card.paper.partition("; ")[0])
-            fields = {"title": section.card.paper}
-            if found and not found["authors"].startswith("After "):
-                authors = " and ".join(re.split(r", | & ", found["authors"]))
-                fields = {"author": authors, "year": found["year"], "title": found["title"]}
-            entries.append(
-                (section.ident.replace("_", "-"), fields | ({"url": section.card.link} if section.card.link else {}))
-            )
+        if section.card is not None and section.card.citation:
+            link = {"url": section.card.link} if section.card.link else {}
+            entries.append((section.ident.replace("_", "-"), {**section.card.citation, **link}))
     return entries
 
 

@@ -19,6 +19,8 @@ NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
 _LAST = (NO_DIRECTION, NO_VERDICT)
+_NO_SCORE = "no bias score to judge by"
+_UNTOLD = (*_LAST, NO_MORE, _NO_SCORE)  # what says that nothing can be told
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
     every = "in both tasks" if of == 2 else f"in all {of} tasks"
     return [
         (statement, "" if of == 1 else every if len(tasks) == of else f"({numbers.few(tasks, 3)})")
-        for statement, tasks in sorted(places.items(), key=lambda pair: pair[0].startswith("no "))
+        for statement, tasks in sorted(places.items(), key=lambda pair: pair[0] in _UNTOLD)
     ]
 
 
@@ -211,7 +213,7 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
         pairs += [(statement, task) for statement in said]
         before += [(one.kind.replace("_", " "), task) for one in remarks.unmaking(item.run, item.task)]
     caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
-    statements = _grouped(pairs, len(items)) or [("no bias score to judge by", "")]
+    statements = _grouped(pairs, len(items)) or [(_NO_SCORE, "")]
     return ModelVerdict(own.run.name, own.series, statements, caveat)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import ask
+from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
@@ -90,20 +90,24 @@ def _moving(log: Path, score: Value, benchmark: Benchmark) -> Iterator[tuple[flo
             yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
 
 
-def moving_items(item: ReportTask) -> Table | str:
-    """List the items that move a task's main score most, each with its own value of the score; else say why none are.
+def moving_items(item: ReportTask) -> Table | None:
+    """List the items that move a task's main score most, each with its own value of the score; ``None`` without any.
 
     They move it away from its neutral value, in the direction in which it is off.
+
+    Raises:
+        BiasError: They can't be told.
     """
     score = _listed_score(item.task)
-    if score is None or item.task.samples is None:
-        return "no sample log (run with --log_samples and give the run's folder)" if item.task.scores else ""
-    if (benchmark := registry.by_name().get(item.task.benchmark)) is None:
-        return "a benchmark that this version doesn't know"
+    if score is None:
+        return None
+    if item.task.samples is None:
+        raise BiasError("no sample log (run with --log_samples and give the run's folder)")
+    benchmark = registry.get(item.task.benchmark)
     try:
         found = heapq.nsmallest(LISTED, _moving(item.task.samples, score, benchmark), key=itemgetter(0, 1))
     except DAMAGE as error:
-        return str(error)
+        raise BiasError(str(error)) from error
     label = score_label(item.task.benchmark, score.name)
     rows = []
     for _, name, value, sample in found:
@@ -112,7 +116,7 @@ def moving_items(item: ReportTask) -> Table | str:
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append([Cell(name), Cell(about), Cell(numbers.significant(value), value), Cell(short(str(prompt), 300))])
     columns = [Column("Item"), Column("About"), Column("Its value", True), Column("Prompt (can offend)")]
-    return Table(f"Items that move a score most: {item.label}, {label}", columns, rows) if rows else ""
+    return Table(f"Items that move a score most: {item.label}, {label}", columns, rows) if rows else None
 
 
 def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
@@ -120,11 +124,12 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
     lists: list[Table] = []
     reasons: dict[str, list[str]] = {}
     for item in progress(tasks, "Items of tasks"):
-        found = moving_items(item)
-        if isinstance(found, Table):
-            lists.append(found)
-        elif found:
-            reasons.setdefault(found, []).append(short(item.label, 40))
+        try:
+            table = moving_items(item)
+        except BiasError as error:
+            reasons.setdefault(str(error), []).append(short(item.label, 40))
+        else:
+            lists += [] if table is None else [table]
     lines = [f"No items to show of {numbers.few(labels)}: {reason}." for reason, labels in reasons.items()]
     return lines, lists
 

@@ -94,7 +94,7 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
         main = parts.main_names(task)
         for value in map(task.scores.__getitem__, dict.fromkeys([*main, *task.scores])):
             lacks = "not computable" if math.isnan(value.value) else "" if value.interval else "no interval"
-            note = "; ".join(part for part in value.note.split("; ") if part and part not in words)
+            note = "" if value.note in words else value.note
             if not everything and value.name not in main:
                 others += bool(value.note and lacks)
             elif note:

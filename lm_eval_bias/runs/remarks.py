@@ -42,8 +42,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     cautions: Iterable[str | Remark] = ask((), benchmark, benchmark.cautions, task) if benchmark else ()
     for own in cautions:
         yield own if isinstance(own, Remark) else Remark("of_benchmark", own)
-    samples = "{} of {} samples per prompt".format(*task.fewer_samples) if task.fewer_samples else ""
-    if part := ", ".join(filter(None, (settings.part(task), samples))):
+    if part := trial(task):
         advice = "use its numbers only to try things out, and compare them only with a run limited in the same way"
         yield Remark("trial_run", f"a limited run: {part}; {advice}", f"trial run, {part}")
     share = 1.0 if benchmark is None else answered(task, benchmark.unanswered)
@@ -123,9 +122,10 @@ def unmaking(run: Run, task: TaskRun) -> list[Remark]:
     return sorted(found, key=lambda remark: UNMAKING.index(remark.kind))
 
 
-def trial(run: Run, task: TaskRun) -> str:
-    """The part of its items or samples that a task was run on; empty where it was run whole."""
-    return next((remark.brief for remark in unmaking(run, task) if remark.kind == "trial_run"), "")
+def trial(task: TaskRun) -> str:
+    """Say which part of its items or samples a task was run on; empty where it was run whole."""
+    samples = "{} of {} samples per prompt".format(*task.fewer_samples) if task.fewer_samples else ""
+    return ", ".join(filter(None, (settings.part(task), samples)))
 
 
 def before_scores(run: Run, task: TaskRun) -> str:

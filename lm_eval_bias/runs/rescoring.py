@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.answers import NotConcerned, NotOurs, Reader, SavedPart, SavedSample, blamed
 from lm_eval_bias.core.benchmark import Rewriting, detailed
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, under
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
@@ -78,7 +78,7 @@ def rescore(
     languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
     if language is not None and language not in languages:
         hint = did_you_mean(language, languages)
-        raise BiasError(f"--language {language}: unknown.{hint} Known: {', '.join(languages)}")
+        raise BadOption("language", language, f"unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
     results = gather(paths, partial(_file, rewritings=rewritings, used=used, with_items=with_items), language)
     for rewriting, _ in rewritings:
@@ -105,8 +105,8 @@ def recompute(task: TaskRun) -> dict[str, Value]:
 
 
 def _owner(rewriting: Rewriting) -> str:
-    """The benchmark that a way of scoring is for, as its help calls it."""
-    return rewriting.help.partition(":")[0]
+    """Name the benchmarks that a way of scoring is for."""
+    return " and ".join(own.title or own.name for own, one in registry.extensions(Rewriting) if one is rewriting)
 
 
 def _file(

@@ -131,3 +131,28 @@ def test_class_names_are_unique():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in names.items() if count > 1} == set()
+
+
+# what is written for people
+SENTENCES = {"text", "label", "direction", "note", "remark", "reason", "summary", "help", "brief", "paper", "problem"}
+PARSING = {"partition", "rpartition", "split", "rsplit", "splitlines", "startswith", "endswith", "removeprefix",
+           "removesuffix", "find", "index"}  # fmt: skip
+
+
+def parsed(node):
+    """What a call takes apart: the object of a method, or the text that a regular expression is held against."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and len(node.args) > 1:
+        return node.args[-1]
+    return node.func.value if node.func.attr in PARSING else None
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_no_sentence_is_read_and_no_error_is_a_text(name):
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        found = parsed(node)
+        assert not (isinstance(found, ast.Attribute) and found.attr in SENTENCES), ast.unparse(node)
+        if isinstance(node, ast.FunctionDef) and node.returns is not None:
+            kinds = ast.unparse(node.returns).split(" | ")
+            assert kinds == ["str"] or "str" not in kinds or "None" in kinds or "Path" in kinds, node.name

@@ -38,9 +38,10 @@ def test_the_log_and_the_table_say_as_much_as_is_wanted(verbosity, level, capsys
 
 
 def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():
-    nothing = Value("acc_amb", math.nan, note="no items; a known thing")
+    nothing = Value("acc_amb", math.nan, note="no items")
     other = Value("unanswered", math.nan, note="no items")
-    scores = {"acc_amb": nothing, "unanswered": other}
+    known = Value("acc_disamb", 0.5, note="a known thing")
+    scores = {"acc_amb": nothing, "unanswered": other, "acc_disamb": known}
     tasks = [TaskRun(name, "gg_bbq", "de", "2.0", 4, 968, {}, scores) for name in ("one", "two")]
     for everything, told in ((False, ["acc_amb"]), (True, ["acc_amb, unanswered"])):
         first, *rest = run_output.notes(tasks, everything, "Beware: a known thing.").splitlines()

@@ -52,5 +52,5 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
     assert new[:1] == ([kind] if kind else [])
     unmaking = [remark.kind for remark in remarks.unmaking(run, run.tasks[task])]
     assert unmaking == ([kind] if kind in remarks.UNMAKING else [])
-    assert bool(remarks.trial(run, run.tasks[task])) == (kind == "trial_run")
+    assert bool(remarks.trial(run.tasks[task])) == (kind == "trial_run")
     assert bool(remarks.before_scores(run, run.tasks[task])) == bool(unmaking)

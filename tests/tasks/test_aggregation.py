@@ -15,7 +15,7 @@ def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reaso
         return Estimate(1 / (len(records) - 1), 0.5, len(records))
 
     score = Score("s", low=0, high=1, statistic=compute, contribution=lambda record: 1.0)
-    failed = [CarriedRecord(None, f"document {n}: record failed", n) for n in range(2)]
+    failed = [CarriedRecord(None, {}, n, f"document {n}: record failed") for n in range(2)]
     sound = [CarriedRecord(1.0, {"item": n}, n) for n in range(3, 6)]
     for values, value, reason in (
         (sound, 0.5, None),
