@@ -1,1 +1,5 @@
-"""Leaderboards: one table per task, with ranks as intervals."""
+"""Leaderboards: one table a task, with ranks as intervals.
+
+In come runs and published scores; out go boards, whose rows have no order of merit but their ranks. It must not
+know how a board is shown.
+"""

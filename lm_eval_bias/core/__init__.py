@@ -1,3 +1,8 @@
-"""The floor: plain data, benchmarks and tasks, errors and files. Imports nothing that stands above it."""
+"""The floor: plain data, benchmarks and tasks, errors and files.
+
+In comes what benchmarks, YAMLs and files say; out go objects that every room above knows: ``Benchmark``, ``Entry``,
+``TaskRun``, ``Value``, ``BiasError``. It must not know the harness, a model, or any benchmark by name, and it imports
+nothing that stands above it.
+"""
 
 __version__ = "0.3.0"

@@ -159,12 +159,12 @@ def packaged() -> dict[str, Entry]:
 
 
 def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
-    """All tasks and groups that are known, beside them those in folders that ``--include_path`` names.
+    """All tasks and groups that are known; those in folders that ``--include_path`` names go before packaged ones.
 
     Raises:
         BiasError: A task of this package's kind in the folders that is no valid YAML, or lacks what must be known.
     """
-    return {**_included(folders), **packaged()}
+    return {**packaged(), **_included(folders)}
 
 
 def usual_repeats(task: str) -> int | None:

@@ -1,1 +1,5 @@
-"""From a command line to a finished run: suites, checks before the model is loaded, the run itself."""
+"""From a configuration to a finished run.
+
+In come flags; out go the files of a run, whole or not at all. Suites choose items, the preflight refuses what can be
+refused before a model is loaded. It must not know how results are told.
+"""

@@ -29,7 +29,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name)."""
     names = preflight.split_tasks(config.tasks)
     included = [config.include_path] if config.include_path else []
-    folders = [*included, *linking.missing_folders()]
+    folders = [*linking.missing_folders(), *included]  # of two tasks of one name the later is taken
     if not preflight.only_ours(names, entries):  # else the harness's thousands of YAMLs aren't read
         if problem := linking.problem():
             logger.warning("link: %s", problem)

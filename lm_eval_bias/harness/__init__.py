@@ -1,1 +1,5 @@
-"""The thin layer between the package and the harness: task class, scores as metrics, registration."""
+"""The one door to lm-evaluation-harness.
+
+In come our benchmarks and a configuration; out go the harness's tasks, requests, results and files. What touches an
+internal of the harness stands in ``internals``. It must not know reports, boards or gates, nor how a model answers.
+"""

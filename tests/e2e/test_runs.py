@@ -84,6 +84,22 @@ def test_a_task_of_the_harness_beside_ours(tmp_path):
     assert main(["rescore", str(tmp_path / "out")]) == 0
 
 
+def test_a_task_of_the_users_goes_before_the_packaged_one_of_its_name(tmp_path):
+    base = tasks_path() / "occugender" / "_occugender_base_yaml"
+    content = {"include": str(base), "task": TASK, "description": "Mine. "}
+    content["metadata"] = {
+        "version": 1.0,
+        "benchmark": "occugender",
+        "language": "en",
+        "measures": "",
+        "kind": "implicit",
+    }
+    (tmp_path / "own.yaml").write_text(json.dumps(content))
+    found = run(tmp_path / "out", TASK, "--include_path", tmp_path)
+    assert found["configs"][TASK]["description"] == "Mine. "
+    assert "description" in found["configs"][TASK]["metadata"]["inputs"]["changed"]
+
+
 def test_other_word_sets_from_the_same_log(tmp_path, capsys):
     out, task = tmp_path / "out", "occugender_debias_explicit_none"
     run(out, task)
