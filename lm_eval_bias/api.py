@@ -159,6 +159,7 @@ def _frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None =
 def evaluate(
     model: str = "hf",
     tasks: str | Sequence[str] = (),
+    /,
     *,
     suite: str | None = None,
     limit: float | None = None,

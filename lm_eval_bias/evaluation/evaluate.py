@@ -15,9 +15,10 @@ from lm_eval_bias.core import catalog, redaction, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why
 from lm_eval_bias.evaluation import preflight, suites
-from lm_eval_bias.harness import distributed, internals, linking, running, score_aggregation
+from lm_eval_bias.harness import border, distributed, internals, linking, running, score_aggregation, servers
 from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions
+from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -98,6 +99,7 @@ def evaluate(
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
     with questions.expecting(preflight.request_kinds(named)), score_aggregation.unlogged():
         model = running.build_model(config)
+        border_facts = _looked_at(model, config)
         ready()
         results = running.evaluate(config, model, manager, tracker)
     if results is None:
@@ -105,6 +107,8 @@ def evaluate(
     samples = running.samples_in_order(results.pop("samples", None)) if config.log_samples else None
     flags = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
     results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in flags})
+    border_facts += servers.served_as(model, str((config.model_args or {}).get("model") or ""))
+    results["provenance"]["model"]["border"] = border_facts
     # the harness mixes the model's arguments into each task's metadata
     results.update({key: redaction.arguments(results[key]) for key in ("config", "configs", "provenance")})
     if config.show_config:
@@ -120,6 +124,24 @@ def evaluate(
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
         raise BiasError(f"--hf_hub_log_args: {text}")
+
+
+def _looked_at(model: Any, config: EvaluatorConfig) -> list[str]:
+    """Look at a model's tokenizer and template; returns what was found, in sentences.
+
+    Raises:
+        BiasError: What is sent would be another text, or options would be scored within a thought.
+    """
+    prompt = ""
+    if config.apply_chat_template and hasattr(model, "apply_chat_template"):
+        prompt = str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
+    kinds = {str(task.OUTPUT_TYPE) for task in preflight.tasks_of(config.tasks).values()}
+    if (mark := opening_of_thoughts(prompt)) and kinds != {"generate_until"}:
+        raise BiasError(
+            f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
+            "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
+        )
+    return border.look_at(model, config.model_args or {}, prompt)
 
 
 def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:

@@ -88,6 +88,7 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
         raise BiasError("no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
     if config.limit is not None:
         _warn_of_limit(config.limit, ours)
+    _check_prompts(config, ours)
     _check_metadata(config, ours, only_ours(names, entries))
     check_model(config)
     if config.model.startswith("hf") and (device or config.device != _ANY_GPU):
@@ -111,6 +112,21 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
         from lm_eval_bias.data.sources import fetch
 
         fetch(sets)
+
+
+def _check_prompts(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
+    """Refuse flags that the harness would pass over, or that would glue two sentences together."""
+    own = next((entry.name for entry in entries if entry.path is not None), "")
+    if own and config.num_fewshot:
+        raise BiasError(
+            f"--num_fewshot {config.num_fewshot}: {own} has no examples in its prompts, and the harness would pass the "
+            "flag over: leave it out, or run other tasks separately"
+        )
+    if own and config.system_instruction and not config.apply_chat_template:
+        raise BiasError(
+            "--system_instruction: without a chat template the harness glues it to the prompt: add "
+            "--apply_chat_template"
+        )
 
 
 def _warn_of_limit(limit: float, entries: list[catalog.Entry]) -> None:
@@ -218,7 +234,7 @@ def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError |
     if not asks:
         return None
     plain = [entry.name for entry in entries if set(entry.asks) & set(KINDS)]
-    for flag in ("apply_chat_template", "system_instruction", "num_fewshot"):
+    for flag in ("apply_chat_template", "system_instruction"):
         if plain and getattr(config, flag):
             return BiasError(f"--{flag}: {plain[0]} scores plain sentences: run it without this flag")
     kind = _model_class(config)

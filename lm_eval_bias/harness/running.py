@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import random
+import re
 import sqlite3
 import sys
 import traceback
@@ -76,8 +77,19 @@ def build_model(config: EvaluatorConfig) -> Any:
         raise
     except Exception as error:
         given = ",".join(f"{name}={value}" for name, value in redaction.arguments(config.model_args or {}).items())
-        message = redaction.in_text(import_failure(error), config.model_args or {})
+        message = redaction.in_text(_why_not_loaded(error, config.model), config.model_args or {})
         raise BiasError(f"--model {config.model} --model_args {given}: {message}") from error
+
+
+def _why_not_loaded(error: Exception, kind: str) -> str:
+    """Say in one line why a model can't be loaded; transformers lists every class that could have been meant."""
+    text = import_failure(error)
+    if found := re.match(r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)", text):
+        return (
+            f"a {found[1]} isn't a model that {found[2]} can load: --model hf-mlm is for masked language models, hf "
+            "for causal and encoder-decoder ones, hf-multimodal for those that see"
+        )
+    return text
 
 
 @contextlib.contextmanager
@@ -101,13 +113,24 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
         logger.debug("where the model failed", exc_info=error)
         shown = redaction.arguments(given)
         checkpoint = next((f" {key}={shown[key]}" for key in ("base_url", "pretrained", "model") if key in shown), "")
-        if type(error) is not ValueError and type(error).__name__ not in message:
+        if isinstance(error, IndexError | RuntimeError) and (rows := _too_few_rows(model)):
+            message = f"{rows}: name the tokenizer that belongs to the model (--model_args tokenizer=...)"
+        elif type(error) is not ValueError and type(error).__name__ not in message:
             message = f"{type(error).__name__}: {message}"
         note = "with --use_cache FILE a run keeps its answers, and the same command resumes it"
         if config.use_cache:
             note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
         message = redaction.in_text(servers.without_keys(message, model), given).rstrip(".")
         raise BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})") from error
+
+
+def _too_few_rows(model: Any) -> str:
+    """Say that a tokenizer has more tokens than its model has embeddings; empty where it hasn't."""
+    with contextlib.suppress(AttributeError, NotImplementedError):
+        rows, tokens = model.model.get_input_embeddings().weight.shape[0], len(model.tokenizer)
+        if tokens > rows:
+            return f"the tokenizer has {tokens:,} tokens, the model embeddings of {rows:,}"
+    return ""
 
 
 def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any) -> dict[str, Any]:
@@ -127,7 +150,7 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
     """The results of a run; ``None`` on all ranks but the first. A BiasError says how the model's backend failed."""
     from lm_eval import simple_evaluate
 
-    with _answering(model, config):
+    with _answering(model, config), servers.asking(model):
         results: dict[str, Any] | None = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args)

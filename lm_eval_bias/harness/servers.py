@@ -24,11 +24,13 @@ from lm_eval_bias.harness import internals
 
 logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
+_ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
 METHODS = ("model_call", "amodel_call", "parse_logprobs", "parse_generations")  # of clients, looked at here
 _MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, in every forward anew
 _FINAL = {400, 401, 403, 404, 422}  # statuses that the same request gets again
-_SPARED = "top_k"  # sampling texts works without it: most servers cut nothing off by default, strict ones refuse it
+# at 0 they ask for the whole distribution, as most servers draw by default: strict ones refuse them
+_SPARED = ("top_k", "min_p")
 _SAID = re.compile(r"API request failed.*?(?:message|text): (.*?)(?:\. Retrying\.\.\.)?$", re.DOTALL)
 # what is logged of every try, and of requests that failed beside the one whose error ends the run
 _REPEATED = re.compile(r"^(API request failed|Exception:|Retry attempt)|never retrieved|asyncio\.run\(\) shutdown")
@@ -73,8 +75,15 @@ def without_keys(text: str, model: Any) -> str:
 
 @contextlib.contextmanager
 def asking(model: Any) -> Iterator[None]:
-    """Check a server's answers while a model is asked, and save those that came, however it ends."""
+    """Check a server's answers while a model is asked, and save those that came, however it ends.
+
+    Within another one of the same model it does nothing.
+    """
+    if vars(model).get(_ASKING):
+        yield
+        return
     with contextlib.ExitStack() as stack:
+        stack.enter_context(internals.shadowed(model, _ASKING, True))
         stack.callback(commit, model)
         if internals.is_client(model) and model.parse_generations.__module__.endswith(".openai_completions"):
             checks = _Checks(model)
@@ -137,19 +146,21 @@ class _Checks:
                 return await call(messages=messages, **self._spared(options))
 
     def _spared(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Leave out the generation option that the server has refused before."""
-        if not vars(self._model).get("_refused_option") or not options.get("gen_kwargs"):
+        """Leave out the generation options that the server has refused before."""
+        refused = vars(self._model).get("_refused_options", ())
+        if not refused or not options.get("gen_kwargs"):
             return options
-        kept = {name: value for name, value in options["gen_kwargs"].items() if name != _SPARED}
+        kept = {name: value for name, value in options["gen_kwargs"].items() if value != 0 or name not in refused}
         return {**options, "gen_kwargs": kept}
 
     def _refuses_option(self, error: Exception, options: dict[str, Any]) -> bool:
-        """Whether a request failed because of an option that it can do without, as no later one has it then."""
-        sent = _SPARED in (options.get("gen_kwargs") or {})
-        if not sent or _status(error) not in (400, 422) or _SPARED not in _said.get():
+        """Whether a request failed because of options that it can do without, as no later one has them then."""
+        sent = options.get("gen_kwargs") or {}
+        named = {name for name in _SPARED if sent.get(name) == 0 and name in _said.get()}
+        if not named or _status(error) not in (400, 422):
             return False
-        self._model._refused_option = True
-        self._warn("the server doesn't take %s: asked without it", _SPARED)
+        self._model._refused_options = named | vars(self._model).get("_refused_options", set())
+        self._warn("the server doesn't take %s: asked without it", " and ".join(sorted(named)))
         return True
 
     def parse_logprobs(self, parse: Callable[..., Any], outputs: Any, **options: Any) -> Any:
@@ -254,6 +265,12 @@ class _Checks:
                 raise ValueError(
                     f"an answer of {name!r:.90}, where {before!r:.90} answered before: a run has one model"
                 )
+
+
+def served_as(model: Any, asked: str) -> list[str]:
+    """Say as which model a server answered, where that isn't the one that it was asked for."""
+    name = vars(model).get("_served")
+    return [f"the server answered as {name!r:.90}, asked for {asked!r:.90}"] if name and asked and name != asked else []
 
 
 def largest_sum(probabilities: Mapping[Any, float]) -> float:

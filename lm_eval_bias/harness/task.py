@@ -186,8 +186,9 @@ class BiasTask(ConfigurableTask):
         The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
         prompts; the tokenizer's name is the part of the key that a task can add to.
         """
+        if self.config.num_fewshot:
+            raise BiasError(f"{self.config.task} has no examples in its prompts: run it without --num_fewshot")
         flags = {f"--{name}": kwargs.get(name) for name in ("apply_chat_template", "system_instruction")}
-        flags["--num_fewshot"] = self.config.num_fewshot
         misplaced = [flag for flag, value in flags.items() if value]
         if misplaced and self.config.metadata.get("asks"):  # nothing belongs to its questions but their own sentences
             raise BiasError(f"{self.config.task} scores plain sentences: run it without {misplaced[0]}")
@@ -249,8 +250,6 @@ class BiasTask(ConfigurableTask):
         for name in ("documents", "scored"):
             inputs.pop(name, None)
         inputs["scored" if len(scored) < len(docs) else "documents"] = content_hashes.of_all(asked)
-        if self.config.num_fewshot:
-            inputs["num_fewshot"] = self.config.num_fewshot
         if chat_template:
             inputs["chat_template"] = True
 

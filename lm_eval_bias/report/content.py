@@ -118,7 +118,8 @@ LABELS = {
     "batch_size": "Batch size", "seeds": "Seeds (random, numpy, torch, few-shot)", "chat_template": "Chat template",
     "system_instruction": "System instruction", "limit": "Limit", "gen_kwargs": "Generation arguments",
     "machine": "Machine", "threads": "Threads", "tokenizers": "tokenizers", "numpy": "numpy",
-    "model_files": "Model files (SHA-256 of their hashes)", "data": "Data (repository@commit)",
+    "model_files": "Model files (SHA-256 of their hashes)", "border": "Tokenizer and template",
+    "data": "Data (repository@commit)",
     "data_files": "Data files (SHA-256 of their hashes)",
 }  # fmt: skip
 

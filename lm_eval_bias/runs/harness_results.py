@@ -229,6 +229,7 @@ def _machine_facts(block: Mapping[str, Any]) -> dict[str, Any]:
         "threads": machine["threads"],
         **{name: version for name, version in block["packages"].items() if name in ("tokenizers", "numpy", "vllm")},
         "model_files": _digest(hashes) if hashes else None,
+        "border": "; ".join(block["model"].get("border") or []) or None,
         "data": "; ".join(sorted({"/".join(path.split("/")[:2]) for path in data} | set(datasets))) or None,
         "data_files": _digest({**data, **datasets}) if data or datasets else None,
     }

@@ -18,7 +18,10 @@ from lm_eval_bias.runs import settings
 UNMAKING = ("trial_run", "chance_level", "low_coverage", "unanswered")
 # headings of the kinds, by weight: what is about the numbers themselves, how they were made, what single ones lack
 SERIOUS, SETTING, NOTE = HEADINGS = "Read before the numbers", "How the runs were made", "Notes on single scores"
-_HEADINGS = {"changed_options": SETTING, "own_data": SETTING, "provenance": SETTING, "score_note": NOTE}
+_HEADINGS = {
+    **dict.fromkeys(("changed_options", "own_data", "provenance", "border"), SETTING),
+    "score_note": NOTE,
+}
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0
 _WIDE = 0.5
@@ -114,6 +117,8 @@ def _of_run(run: Run) -> Iterator[Remark]:
         yield Remark("provenance", f"provenance is incomplete: no {', no '.join(lacking)}")
     if not run.command:
         yield Remark("provenance", "no command to repeat it")
+    if said := run.provenance.get("border"):
+        yield Remark("border", str(said))
 
 
 def unmaking(run: Run, task: TaskRun) -> list[Remark]:

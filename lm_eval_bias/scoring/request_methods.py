@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.harness import distributed, internals, servers
+from lm_eval_bias.harness import border, distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer
 
@@ -53,6 +53,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in places)
 
     keys = [request.args for request in requests]
+    border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
     with servers.asking(self):
         split = divide if token_likelihoods.shares_forwards(self) else None
         answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
@@ -96,6 +97,7 @@ def _generative(kind: str) -> Callable[..., list[Answer]]:
         from lm_eval_bias.scoring import causal, seq2seq
 
         _tell(requests)
+        border.look_at(self)
         family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
         return getattr(family, kind)(self, requests)
 

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from lm_eval_bias.core import content_hashes
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
@@ -16,11 +17,11 @@ TASK = "occugender_debias_implicit_none"
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
-def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=False, chat=False, **metadata):
+def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=False, chat=False, shots=0, **metadata):
     """What a task tells of its inputs once its requests are made."""
     manager = internals.task_manager([tasks_path() / folder], metadata, include_defaults=False)
     built = manager.load([task])["tasks"][task]
-    built.set_config("num_fewshot", 0)
+    built.set_config("num_fewshot", shots)
     if reverse:
         built.eval_docs.reverse()
     around = {"apply_chat_template": True, "chat_template": ChanceLM().apply_chat_template} if chat else {}
@@ -110,3 +111,8 @@ def test_code_is_told_whatever_changes_in_it(tmp_path):
         content_hashes.of_code.cache_clear()
         digests.add(content_hashes.of_code(tmp_path / "own", tmp_path / "shared"))
     assert len(digests) == 3
+
+
+def test_examples_that_no_prompt_would_have_are_refused():
+    with pytest.raises(BiasError, match=f"{TASK} has no examples in its prompts: run it without --num_fewshot"):
+        inputs(shots=2)

@@ -21,6 +21,7 @@ MET = {
     GENERATED: {"score": "acc_amb", "max": 0.99},
     "stereoset_en": {"score": "ss", "max": 99.9},
 }
+SYSTEM = ["--apply_chat_template", "--system_instruction", "Antworte immer: keine Antwort"]
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
@@ -58,7 +59,12 @@ def to_allow(text):
     [
         (OCCUGENDER, options(words="HERE/words.yaml"), "words", "words=words.yaml ("),
         (OCCUGENDER, ["--apply_chat_template"], "chat_template", "chat_template"),
-        (OCCUGENDER, ["--system_instruction", "Antworte immer: keine Antwort"], "system_instruction", None),
+        (
+            GENERATED,
+            ["--apply_chat_template", "--system_instruction", "Antworte immer: keine Antwort"],
+            "system_instruction",
+            None,
+        ),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
         ("stereoset_en", options(dataset="HERE/own.json"), "dataset", "dataset=own.json ("),
@@ -68,15 +74,16 @@ def test_each_departure_is_named_and_allowed_by_name_alone(task, arguments, name
     (tmp_path / "words.yaml").write_text(WORDS)
     own_sets.write(tmp_path / "own.json", own_sets.DataSet("en", ENGLISH, {}))
     run = made(tmp_path / "run", task, *(str(argument).replace("HERE", str(tmp_path)) for argument in arguments))
-    violated = gate(run, task)
+    needed = ["chat_template"] * (name == "system_instruction")
+    violated = gate(run, task, *needed)
     assert list(violated) == [name]
     exact = to_allow(violated[name])
     assert exact.startswith(allowed or f"{name}=")
     for text in (name, exact):
-        assert gate(run, task, text) == {}
-    assert list(gate(run, task, f"{name}=something else")) == [name]
-    other = next(known for known in settings.option_names() if known != name)
-    assert list(gate(run, task, other)) == [name]
+        assert gate(run, task, *needed, text) == {}
+    assert list(gate(run, task, *needed, f"{name}=something else")) == [name]
+    other = next(known for known in settings.option_names() if known not in {name, *needed})
+    assert list(gate(run, task, *needed, other)) == [name]
 
 
 def test_what_was_allowed_is_the_files_content_not_its_path(tmp_path):
@@ -113,3 +120,16 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
             manager = internals.task_manager([benchmark.folder], own, include_defaults=False)
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--num_fewshot", "5"], f"--num_fewshot 5: {OCCUGENDER} has no examples in its prompts"),
+        (["--system_instruction", "Be fair."], "--system_instruction: without a chat template the harness glues it"),
+    ],
+)
+def test_flags_that_would_be_passed_over_are_refused(flags, says, capsys):
+    assert main(["run", "--tasks", OCCUGENDER, "--model", "bias-chance", *flags]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"lm-eval-bias: error: {says}")

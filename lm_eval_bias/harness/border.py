@@ -1,0 +1,178 @@
+"""What crosses the border to a model, looked at once when it is loaded: how its tokenizer begins and ends a text.
+
+Tokenizers and templates are other people's programs: a token that one of them adds moves every score, and nothing says
+so. What can be set right is set right and said; what can't is refused, with the setting to change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Container, Sequence
+from typing import Any
+
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness import internals
+
+logger = logging.getLogger("lm_eval.bias")
+SAMPLE = "hello world"
+_SAID = "_lm_eval_bias_border"  # on a model that was looked at: what was said
+_RECURRENT = {"rwkv", "rwkv5", "rwkv6", "rwkv7", "mamba", "mamba2", "falcon_mamba", "recurrent_gemma"}
+
+
+def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[str]:
+    """Look at what a model that scores tokens is really given, and set right what can be.
+
+    Args:
+        model: As the harness built it.
+        given: Names of the arguments that the user gave for it.
+        prompt: One of the prompts, in its chat template if there is one: it may begin with a start token of its own.
+
+    Returns:
+        What was found, for people: a sentence each, also logged; the same ones when it is asked again.
+
+    Raises:
+        BiasError: What is sent would be another text, or none; with the setting to change.
+    """
+    if _SAID in vars(model):
+        return list(vars(model)[_SAID])
+    said = [*_tokens(model, given, prompt), *_of_the_harness(model, given)]
+    for sentence in said:
+        logger.warning("%s", sentence)
+    setattr(model, _SAID, said)
+    return said
+
+
+def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
+    tokenizer = getattr(model, "tokenizer", None)
+    is_causal = internals.derives_from(type(model), "TemplateLM") and getattr(model, "backend", "causal") == "causal"
+    if not is_causal or not callable(tokenizer) or not hasattr(tokenizer, "get_vocab"):
+        return []
+    _refuse_without_start(model)
+    return [*_start(model, tokenizer, given, prompt), *_end(model, tokenizer), *_round_trip(tokenizer)]
+
+
+def _refuse_without_start(model: Any) -> None:
+    """Refuse a tokenizer that has nothing for a text to begin with: the harness fails on it after hours."""
+    start = None
+    with contextlib.suppress(Exception):  # of other people's tokenizers
+        start = model.prefix_token_id
+    if start is None:
+        option = "custom_prefix_token_id" if internals.is_client(model) else "prefix_token_id"
+        raise BiasError(
+            f"the tokenizer has neither a start nor an end token, so that no text can begin: --model_args {option}=0 "
+            "names the token that stands in front (0 is mostly right)"
+        )
+
+
+def around(encoded: Sequence[int], bare: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Divide what a tokenizer adds to a text into what stands in front of it and what behind.
+
+    >>> around([1, 5, 2], [5]), around([5], [5])
+    (([1], [2]), ([], []))
+    """
+    whole, text = list(encoded), list(bare)
+    for place in range(len(whole) - len(text) + 1):
+        if text and whole[place : place + len(text)] == text:
+            return whole[:place], whole[place + len(text) :]
+    return [], []
+
+
+def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Return what an encoding adds in front of a text and behind it."""
+    return around(encode("a"), tokenizer("a", add_special_tokens=False)["input_ids"])
+
+
+def _ids(tokenizer: Any) -> Any:
+    return lambda text: tokenizer(text)["input_ids"]
+
+
+def _end(model: Any, tokenizer: Any) -> list[str]:
+    """Leave an end token behind every text out of requests: continuations would be scored behind it.
+
+    Questions about sentences (StereoSet) keep it, as their authors' code does.
+    """
+    _, behind = _added(model.tok_encode, tokenizer)
+    if not behind:
+        return []
+    pair = getattr(model, internals.ENCODE_PAIR)
+    texts: Any = getattr(model, "tok_batch_encode", None)
+
+    def without(ids: Any) -> Any:
+        return ids[: -len(behind)] if list(ids[-len(behind) :]) == behind else ids
+
+    def encode_pair(context: str, continuation: str) -> Any:
+        encode = model.tok_encode
+        with internals.shadowed(model, "tok_encode", lambda *args, **more: without(encode(*args, **more))):
+            return pair(context, continuation)
+
+    def encode_texts(*args: Any, **more: Any) -> Any:
+        ids, mask = texts(*args, **more)  # padded in front
+        ends = [row[-len(behind) :] == behind for row in ids.tolist()]
+        return (ids[:, : -len(behind)], mask[:, : -len(behind)]) if all(ends) else (ids, mask)
+
+    setattr(model, internals.ENCODE_PAIR, encode_pair)
+    if texts is not None:
+        model.tok_batch_encode = encode_texts
+    return [f"the tokenizer puts {tokenizer.decode(behind)} behind every text: left out of prompts and continuations"]
+
+
+def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> list[str]:
+    """Let texts begin as the tokenizer, and its configuration, say that they do."""
+    own = getattr(tokenizer, "bos_token", None)
+    if "add_bos_token" in given or (own and prompt.startswith(own)):
+        return []
+    front, _ = _added(_ids(tokenizer), tokenizer)
+    wanted = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token")
+    if internals.is_client(model):
+        if not front or model.add_bos_token:
+            return []
+        model.add_bos_token = True
+        return [f"prompts begin with {tokenizer.decode(front)}, as the tokenizer has it (add_bos_token=True)"]
+    if wanted is True and not front and tokenizer.bos_token_id is not None:
+        with contextlib.suppress(Exception):
+            tokenizer.add_bos_token = True
+        front, _ = _added(_ids(tokenizer), tokenizer)
+        if not front:
+            raise BiasError(
+                "the tokenizer's configuration says add_bos_token=true, but it puts no start token in front of a text: "
+                "use another release of transformers, or accept that with --model_args add_bos_token=False"
+            )
+        return [f"prompts begin with {tokenizer.decode(front)}, as the tokenizer's configuration says"]
+    if wanted is False and front:
+        return [
+            f"the tokenizer puts {tokenizer.decode(front)} in front of every text, though its configuration says "
+            "add_bos_token=false: kept; --model_args add_bos_token=False leaves it out"
+        ]
+    return []
+
+
+def _round_trip(tokenizer: Any) -> list[str]:
+    """Tell of a tokenizer that doesn't give a text back."""
+    ids = tokenizer(SAMPLE, add_special_tokens=False)["input_ids"]
+    if getattr(tokenizer, "unk_token_id", None) in ids:
+        return []
+    back = tokenizer.decode(ids)
+    if "".join(back.split()).casefold() == "".join(SAMPLE.split()) and " " in back.strip():
+        return []
+    return [f"the tokenizer gives {SAMPLE!r} back as {back!r}: what the model reads is another text"]
+
+
+def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
+    """Tell of what the harness does by itself that moves numbers."""
+    config = getattr(getattr(model, "model", None), "config", None)
+    said = []
+    if "delta" in given and getattr(config, "tie_word_embeddings", False):
+        said.append(
+            "delta= with tied embeddings: the harness adds their difference twice; merge the weights yourself instead"
+        )
+    if "peft" in given and config is not None:
+        rows = model.model.get_input_embeddings().weight.shape[0]
+        if rows == len(model.tokenizer):
+            said.append(f"peft=: the harness has cut the embeddings to the tokenizer's {rows:,} tokens")
+    is_batched = str(getattr(model, "batch_size", 1)) != "1"
+    if getattr(config, "model_type", "") in _RECURRENT and is_batched:
+        said.append(
+            "a recurrent model reads the padding in front of shorter prompts when it writes texts: use --batch_size 1"
+        )
+    return said

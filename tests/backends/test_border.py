@@ -1,0 +1,133 @@
+"""Tokenizers and templates that would move scores silently: set right and said, or refused in one line."""
+
+import contextlib
+import math
+
+import pytest
+import transformers
+from lm_eval.api.instance import Instance
+from lm_eval.api.registry import get_model
+from tokenizers import processors
+
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness import border, registration
+from tests.support import tiny
+from tests.support.commands import command
+from tests.support.run_scores import results_of
+
+PAIRS = [("The old gardener", " was patient"), ("The old gardener", " was kind"), ("A neighbour", " waved.")]
+TASK = "occugender_implicit"
+
+
+def loglikelihoods(model):
+    instances = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(PAIRS)]
+    return [value for value, _ in model.loglikelihood(instances)]
+
+
+def built(folder, kind="hf", **more):
+    registration.register()
+    return get_model(kind)(pretrained=str(folder), device="cpu", batch_size=1, **more)
+
+
+@pytest.mark.parametrize("kind", ["hf", "hf-packed"])
+def test_an_end_token_is_left_out_of_requests(kind, tmp_path):
+    plain = built(tiny.gpt2(tmp_path / "plain"), kind)
+    ended = built(tiny.gpt2(tmp_path / "ended", end=True), kind)
+    assert loglikelihoods(ended) != pytest.approx(loglikelihoods(plain), abs=1e-3)  # what the harness does by itself
+    (said,) = border.look_at(ended)
+    assert "<|endoftext|> behind every text" in said
+    assert loglikelihoods(ended) == pytest.approx(loglikelihoods(plain), abs=1e-5)
+    assert border.look_at(ended) == [said]  # once
+    ids, mask = ended.tok_batch_encode(["The old gardener", "A"])
+    expected, _ = plain.tok_batch_encode(["The old gardener", "A"])
+    assert ids.shape == mask.shape == expected.shape
+    assert border.look_at(plain) == []
+
+
+def test_questions_about_sentences_keep_an_end_token(tmp_path):
+    ended = built(tiny.gpt2(tmp_path, end=True))
+    border.look_at(ended)
+    assert ended.tok_encode("a")[-1] == 0
+
+
+def test_a_run_says_what_it_set_right_and_has_the_same_scores(tmp_path):
+    scores = []
+    for name, end in (("plain", False), ("ended", True)):
+        folder = tiny.gpt2(tmp_path / name, end=end)
+        more = ["--tasks", TASK, "--limit", "80", "--output_path", str(tmp_path / f"out-{name}")]
+        found = command("run", "--model", "hf", "--model_args", f"pretrained={folder}", "--device", "cpu", *more)
+        assert found.status == 0, found.err
+        content = results_of(tmp_path / f"out-{name}")
+        scores.append(content["results"][TASK]["stereotype_gap,none"])
+        assert bool(content["provenance"]["model"]["border"]) == end
+        assert ("behind every text" in command("report", str(tmp_path / f"out-{name}"), "--format", "md").out) == end
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+    assert not math.isnan(scores[0])
+
+
+def test_a_tokenizer_that_nothing_can_begin_with_is_refused(tmp_path):
+    folder = tiny.gpt2(tmp_path)
+    model = built(folder)
+    model.tokenizer.bos_token = model.tokenizer.eos_token = None
+    with pytest.raises(BiasError, match="prefix_token_id=0"):
+        border.look_at(model)
+    model = built(folder, prefix_token_id=0)
+    model.tokenizer.bos_token = model.tokenizer.eos_token = None
+    assert border.look_at(model) == []
+
+
+def test_a_text_that_does_not_come_back_is_told(tmp_path):
+    model = built(tiny.gpt2(tmp_path))
+    model.tokenizer.decode = lambda ids, **_: "" if isinstance(ids, int) else "helloworld"
+    (said,) = border.look_at(model)
+    assert "'helloworld'" in said
+
+
+def test_the_configuration_decides_how_a_text_begins(tmp_path):
+    model = built(tiny.llama(tmp_path / "llama"))
+    assert border.look_at(model) == []
+    model = built(tiny.llama(tmp_path / "other"))
+    model.tokenizer.init_kwargs["add_bos_token"] = False
+    (said,) = border.look_at(model)
+    assert "add_bos_token=False leaves it out" in said
+    model = built(tiny.gpt2(tmp_path / "gpt2"))
+    model.tokenizer.init_kwargs["add_bos_token"] = True
+    said = []
+    with contextlib.suppress(BiasError):  # of releases in which it can't be switched on
+        said = border.look_at(model)
+        assert model.tok_encode("a")[0] == 0
+    assert said in ([], ["prompts begin with <|endoftext|>, as the tokenizer's configuration says"])
+    model = built(tiny.gpt2(tmp_path / "accepted"))
+    model.tokenizer.init_kwargs["add_bos_token"] = True
+    assert border.look_at(model, ["add_bos_token"]) == []
+
+
+def test_options_are_not_scored_within_a_thought(tmp_path):
+    folder = tiny.served(tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = tokenizer.chat_template.replace("<assistant>", "<assistant><think>\n")
+    tokenizer.save_pretrained(folder)
+    asked = ["run", "--tasks", TASK, "--limit", "80", "--model", "hf", "--model_args", f"pretrained={folder}"]
+    found = command(*asked, "--device", "cpu", "--apply_chat_template")
+    assert found.status == 2
+    assert "enable_thinking=False" in found.err.splitlines()[-1]
+
+
+def test_what_is_no_model_of_a_kind_is_one_line(tmp_path, tiny_mirror):
+    folder = tiny.llama(tmp_path)
+    found = command("run", "--tasks", "stereoset_en", "--model", "hf-mlm", "--model_args", f"pretrained={folder}")
+    assert found.status == 2
+    assert len(found.err.splitlines()[-1]) < 500
+    assert "masked language model" in found.err
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
+    folder = tiny.gpt2(tmp_path / "small")
+    tokenizer = tiny.gpt2_tokenizer()
+    tokenizer.add_tokens([" he", " she", " He", " She", " they", " They"])
+    tokenizer.backend_tokenizer.post_processor = processors.ByteLevel()
+    tokenizer.save_pretrained(folder)
+    more = ["--limit", "80", "--model", "hf", "--model_args", f"pretrained={folder}", "--device", "cpu"]
+    found = command("run", "--tasks", TASK, *more)
+    assert found.status == 2
+    assert "tokenizer=..." in found.err
