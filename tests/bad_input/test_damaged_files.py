@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 
 import pytest
 import yaml
@@ -28,7 +27,6 @@ POLICY = {
     ],
     "min_documents_share": 0.5,
 }
-RECORD = {"source": "a BLANK", "translation": "b", "engine": "en>it x", "placeholder": "XYZ"}
 YAML = {
     "templates.yaml": (TEMPLATES, lambda path: inputs.templates(str(path), "explicit")),
     "words.yaml": (WORDS, lambda path: inputs.words(str(path), "explicit")),
@@ -37,9 +35,8 @@ YAML = {
 WRITTEN = {
     **{name: (yaml.safe_dump(content).encode(), reader) for name, (content, reader) in YAML.items()},
     "items.csv": (b'item,female_share\nvet,61.5\n"nurse, night",87\n', lambda path: inputs.items(str(path))),
-    "table.csv": (b'text,translation\n"a, b",c\n', lambda path: translate.make_engine(f"file:{path}", ("en", "it"))),
-    "memory.jsonl": ("".join(json.dumps(RECORD | {"source": str(n)}) + "\n" for n in range(3)).encode(),
-                     translate.read_lines),
+    "translation.csv": (b'\xef\xbb\xbfid;context;accept\na;"b ""c"";d";x\ne;;\n',
+                        lambda path: translate.read_sheet(path, ["a", "e", "f"])),
     "texts.csv": (b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n', classify.read),
     "texts.jsonl": (b'{"text": "Die Frau lacht.", "note": 1}\n', classify.read),
 }  # fmt: skip

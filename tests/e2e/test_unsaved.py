@@ -8,9 +8,7 @@ import huggingface_hub
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import write_whole
-from lm_eval_bias.tasks.stereoset.commands import translate
 from tests.support import tiny
 from tests.support.commands import disk
 
@@ -69,24 +67,6 @@ def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
     assert f"--use_cache {tmp_path / 'cache'}: disk I/O error: the answers so far are kept" in error(capsys)
     assert not (tmp_path / "out").exists()
     assert main([*RUN, str(tmp_path / "out"), *cache]) == 0
-
-
-class Shouting:
-    """An engine."""
-
-    identity, batch = "shouting", 1
-
-    def translate(self, texts):
-        return [text.upper() for text in texts]
-
-
-def test_translations_that_find_no_room_are_made_again(tmp_path):
-    path = tmp_path / "translated.jsonl"
-    translate.translate_texts(["one"], Shouting(), path, "en>it")
-    with disk(path.stat().st_size + 10), pytest.raises(BiasError, match="cannot be written: File too large"):
-        translate.translate_texts(["one", "two"], Shouting(), path, "en>it")
-    assert [line["source"] for line in translate.read_lines(path)] == ["one"]
-    assert translate.translate_texts(["one", "two"], Shouting(), path, "en>it") == {"one": "ONE", "two": "TWO"}
 
 
 def test_training_without_room_goes_on_later(tmp_path, capsys):

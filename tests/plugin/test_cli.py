@@ -48,7 +48,7 @@ def test_ls(said):
 def test_extras_bring_what_they_are_asked_for():
     tomllib = pytest.importorskip("tomllib")
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {"regard", "train", "translate", "gguf"} == set(extras())
+    assert {"regard", "train", "gguf"} == set(extras())
     for extra, packages in extras().items():
         names = [re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]]
         assert sorted(packages) == sorted("sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names)

@@ -1,204 +1,143 @@
-"""``stereoset translate``: tables and models, what is kept of them, the whole path with a person, and kills."""
+"""``stereoset translate``: sheets from every spreadsheet program, what follows from them, and the whole path."""
 
-import codecs
-import csv
 import re
-from pathlib import Path
 
 import pytest
-import transformers
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import own_sets
-from lm_eval_bias.tasks.stereoset.commands import review, translate
-from lm_eval_bias.tasks.stereoset.commands.seq2seq_translation import Checkpoint
+from lm_eval_bias.tasks.stereoset.commands import translate
 from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
-from tests.support import tiny
 from tests.support.commands import command
-from tests.support.example_items import fill, sheet
+from tests.support.example_items import DUTCH, ENGLISH, fill, sheet
+
+EMPTY = dict.fromkeys(translate.COLUMNS, "")
+INTRA, INTER = ENGLISH[2], ENGLISH[0]
+
+
+@pytest.mark.parametrize("how", [
+    {},
+    {"delimiter": ",", "end": "\r"},
+    {"delimiter": "\t", "columns": lambda row: list(row)[::-1]},
+    {"encoding": "utf-8", "end": "\n", "columns": lambda row: ["id", "accept", "unrelated word", "context"]},
+])  # fmt: skip
+def test_sheets_of_every_spreadsheet_program(tmp_path, tiny_mirror, how):
+    out, path = tmp_path / "it", tmp_path / "it" / "translation.csv"
+    assert command("stereoset", "translate", "--to", "it", "-o", str(out)).status == 1
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,source target,")
+    assert [entry.name for entry in out.iterdir()] == ["translation.csv"]
+    rows = sheet(path)
+    assert {row["reasons"].partition(":")[0] for row in rows.values()} == {"no translation yet"}
+    ids = [item["id"] for item in read_all("en")]
+    assert list(rows) == ids
+    filled = {"context": 'Die Katze; sie, ja "sie" ist BLANK.', "unrelated word": "=ründ"}
+    fill(path, {ids[0]: {"context": 'a\n "b"'}, ids[-1]: filled, ids[1]: {"accept": "X"}}, **how)
+    found = {row["id"]: row for row in translate.read_sheet(path, ids)}
+    assert list(found) == ids
+    assert filled.items() <= found[ids[-1]].items()
+    assert (found[ids[0]]["context"], found[ids[1]]["accept"], found[ids[2]]["comment"]) == ('a "b"', "X", "")
 
 
 @pytest.mark.parametrize(
-    ("engine", "named"),
+    ("content", "named"),
     [
-        ("file:TABLE a,b\na,c\n", "row 2: 'a'"),
-        ("file:TABLE a,b\nb,c,d\n", "row 2: 3 columns"),
-        ("hf:/no/such,beam=4", "'beam'"),
-        ("hf:EMPTY", "cannot be loaded"),
-        ("hf:NLLB", "add source=eng_Latn"),
-        ("hf:NLLB,source=eng_Latn", "add target=ita_Latn"),
-        ("hf:T5", "add prefix="),
+        (b"id,contxt\ni1,a\n", "'contxt'"),
+        (b"accept,comment\nx,a\n", "row 2 (item '')"),
+        (b"id,accept\ni1,x\n\n,x\n", "row 4 (item '')"),
+        (b"id,accept\nnobody,x\n", "row 2 (item 'nobody')"),
+        (b"id,accept\ni1,perhaps\n", "row 2 (item 'i1')"),
+        (b"id,accept\ni1,\ni1,x\n", "row 3 (item 'i1')"),
+        (b"id,accept\ni1,x,y\n", "line 2"),
+        (b"id,comment\ni1,\xe4\n", "byte 14"),
+        (b'id,comment\ni1,"a\n', "row 1"),
+        (b"", "CSV"),
     ],
 )
-def test_engines_that_cannot_translate(nllb, tmp_path, engine, named):
-    (tmp_path / "empty").mkdir()
-    engine, _, content = engine.partition(" ")
-    (tmp_path / "t.csv").write_text(content)
-    t5 = tiny.t5(tmp_path / "t5") if "T5" in engine else ""
-    for name, place in (("TABLE", tmp_path / "t.csv"), ("EMPTY", tmp_path / "empty"), ("NLLB", nllb), ("T5", t5)):
-        engine = engine.replace(name, str(place))
-    with pytest.raises(BiasError, match=re.escape(named)):
-        translate.make_engine(engine, "it").translate(["a"])
+def test_sheets_that_cannot_be_understood(tmp_path, content, named):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(BiasError, match=rf"{path}.*{re.escape(named)}"):
+        translate.read_sheet(path, ["i1", "i2"])
 
 
-class Stopped(Exception):
-    """What ends an engine."""
+def test_what_follows_from_context_and_word():
+    row = EMPTY | {"target": "Gärtner", "context": "Der Gärtner war BLANK.", "stereotype word": "lieb"}
+    row |= {"anti-stereotype": "Der Gärtner war sehr grob.", "unrelated word": "rund", "unrelated": "Er war rund."}
+    item = translate.translated(INTRA, row)
+    assert [(candidate["word"], candidate["sentence"]) for candidate in item["candidates"]] == [
+        ("lieb", "Der Gärtner war lieb."), ("sehr grob", "Der Gärtner war sehr grob."), ("rund", "Er war rund.")
+    ]  # fmt: skip
+    assert {key: item[key] for key in ("id", "term", "bias_type")} == {
+        key: INTRA[key] for key in ("id", "term", "bias_type")
+    }
+    inter = translate.translated(INTER, EMPTY | {"context": "Er kam heim.", "unrelated": "Die Lampe."})
+    assert [candidate["word"] for candidate in inter["candidates"]] == [None] * 3
+    assert translate.texts_of(inter)["unrelated"] == "Die Lampe."
 
 
-class Fake(Checkpoint):
-    """An engine that does something to every text, up to a number of texts."""
-
-    def __init__(self, does, identity="fake", most=1000):
-        self.does, self.identity, self.most, self.batch, self.asked = does, identity, most, 4, []
-        self.about = {"engine": identity}
-
-    def translate(self, texts):
-        self.asked += texts
-        if len(self.asked) > self.most:
-            raise Stopped
-        return [self.does(text) for text in texts]
+@pytest.mark.parametrize("source", [*ENGLISH, *DUTCH])
+def test_an_item_goes_through_its_row(source):
+    assert translate.translated(source, EMPTY | translate.texts_of(source)) == source
 
 
-@pytest.mark.parametrize(("does", "asked", "expected"), [
-    (str, 2, "A BLANK, b."),
-    (lambda text: text.replace("BLANK", "VUOTO"), 3, "A BLANK, b."),
-    (lambda text: text.replace("BLANK", "BLANK BLANK"), 3, "A BLANK, b."),
-    (lambda text: text.replace("BLANK", "BLANKed"), 3, "A BLANK, b."),
-    (str.lower, 3, "a blank, b."),
-    (lambda text: text.replace("BLANK", "").replace("XYZ", "XYZs"), 3, "A , b."),
-])  # fmt: skip
-def test_blank_is_protected_by_what_comes_back(tmp_path, does, asked, expected):
-    engine, path = Fake(does), tmp_path / "t.jsonl"
-    found = translate.translate_texts(["A BLANK, b.", "plain"], engine, path, "en>it")
-    assert (found["A BLANK, b."], len(engine.asked)) == (expected, asked)
-    assert {line["source"]: line["translation"] for line in translate.read_lines(path)} == found
+def italian(text):
+    """A translation of a text: letters turned round, what isn't a word as it was."""
+    words = re.findall(r"BLANK|\w+|\W+", text)
+    return "".join(word if word == "BLANK" else word[::-1].lower() for word in words)
 
 
-def test_what_was_translated_is_not_asked_again(tmp_path):
-    texts, path = [f"text {number}" for number in range(10)] * 2, tmp_path / "t.jsonl"
-    translate.translate_texts(texts[:8], Fake(str.upper), path, "en>it")
-    path.write_bytes(path.read_bytes()[:-5] + b"\n{\n[1]\n7")  # torn and damaged lines
-    again = Fake(str.upper)
-    assert translate.translate_texts(texts, again, path, "en>it") == {text: text.upper() for text in texts}
-    assert again.asked == ["text 7", "text 8", "text 9"]
-    before = path.read_bytes()
-    assert translate.translate_texts(texts, Fake(str.lower, "other"), path, "en>it")["text 1"] == "text 1"
-    assert path.read_bytes().startswith(before)  # what another engine said stays
+def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
+    out, path = tmp_path / "it", tmp_path / "it" / "translation.csv"
+    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out))
+    command(*arguments)
+    sources = {item["id"]: item for item in read_all("en")}
+    texts = {}
+    for name, source in sources.items():
+        own = {part: italian(text) for part, text in translate.texts_of(source).items()}
+        labels = ("stereotype", "anti-stereotype", "unrelated")
+        texts[name] = {part: own[part] for part in own if source["test"] == "inter" or part not in labels}
+    bad, equal = list(sources)[0], next(name for name in sources if sources[name]["test"] == "intra")
+    texts[bad]["context"] = "x"
+    texts[equal]["stereotype word"] = texts[equal]["unrelated word"]
+    fill(path, texts)
 
+    done = command(*arguments)
+    assert done.status == 1
+    assert f"{len(sources) - 2} of {len(sources)} items are ready, 2 need a person" in done.out
+    rows = sheet(path)
+    assert {name for name, row in rows.items() if "problem, " in row["reasons"]} == {bad, equal}
+    assert "the same word" in rows[equal]["reasons"]
+    found = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
+    assert found.keys() == sources.keys() - {bad, equal}
+    for name, item in found.items():
+        assert texts[name].items() <= translate.texts_of(item).items()
+        for candidate in item["candidates"]:
+            if candidate["word"]:
+                assert candidate["sentence"] == item["context"].replace("BLANK", candidate["word"])
+    assert {entry.suffix for entry in out.iterdir()} == {".csv", ".json", ".md", ".yaml"}
 
-@pytest.fixture(scope="module")
-def nllb(tmp_path_factory):
-    return tiny.nllb(tmp_path_factory.mktemp("nllb"))
-
-
-def test_language_tokens(nllb):
-    german, italian = (
-        Checkpoint(f"{nllb},source=eng_Latn,target={code}", ("en", "xx"), 8) for code in ("deu_Latn", "ita_Latn")
+    # corrected, and accepted as it is
+    fill(path, {bad: {"context": italian(sources[bad]["context"]), "comment": "twice"}, equal: {"accept": "x"}})
+    assert command(*arguments).status == 0
+    about = own_sets.read(out / "stereoset_it.json").provenance
+    assert about["items"] == {"translated": len(sources) - 1, "accepted": 1, "left out": 0}
+    assert about["accepted"] == [equal]
+    assert all(
+        len(digest) == 64 and digest in (out / "stereoset_it.md").read_text() for digest in about["source"].values()
     )
-    texts = ["The gardener was BLANK.", "A neighbour", "flowers"]
-    answers = italian.translate(texts)
-    assert all(answers)
-    assert german.translate(texts) != answers
-    # what transformers itself says with these tokens set by hand
-    tokenizer = transformers.AutoTokenizer.from_pretrained(nllb, src_lang="eng_Latn")
-    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(nllb)
-    encoded = tokenizer(texts[:1], return_tensors="pt")
-    assert tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])[0] == "eng_Latn"
-    forced = tokenizer.convert_tokens_to_ids("ita_Latn")
-    found = model.generate(**encoded, forced_bos_token_id=forced, num_beams=1, do_sample=False, max_new_tokens=78)
-    assert found[0, 1] == forced
-    assert " ".join(tokenizer.decode(found[0], skip_special_tokens=True).split()) == answers[0]
-    assert italian.identity.startswith(f"hf:{Path(nllb).name} at {italian.about['revision']}, ")
-    assert italian.identity != german.identity
-    with pytest.raises(BiasError, match="the model's 80"):
-        italian.translate(["a", "a" * 100])
-
-
-def rot13(text):
-    """A translation that translates BLANK, makes one word of two (careless, careful), loses an end and adds some."""
-    words = text.replace("careless", "careful").split(" ")
-    said = " ".join(word if "XYZ" in word else codecs.encode(word, "rot13") for word in words)
-    return f"{said.capitalize()}." if len(words) == 1 else said.rstrip(".") if "Bread" in text else said
-
-
-def made(out, limit=None, **more):
-    """How many items an engine leaves to a person."""
-    return translate.translate_set(out, "it", limit, Fake(rot13, **more))[0]
-
-
-def files(folder):
-    """What a folder holds."""
-    found = {path.name: path.read_text("utf-8-sig").replace(str(folder), "FOLDER") for path in folder.iterdir()}
-    return {**found, "review.csv": sheet(folder / "review.csv")}
-
-
-def test_a_table_with_every_text_is_a_complete_set(tmp_path, tiny_mirror):
-    items, table, out = read_all("en"), tmp_path / "table.csv", tmp_path / "it"
-    every = dict.fromkeys(text for item in items for text in review.requested(item).values())
-    ends = {text: text[-1] if text[-1] in ".!?" else "" for text in every}
-    texts = {text: f"parola {n}{' e BLANK' * text.count('BLANK')}{ends[text]}" for n, text in enumerate(every)}
-    rows = [("Text", "Translation"), ("another", ""), *texts.items()]
-    for missing in (1, 0):
-        with table.open("w", newline="") as file:
-            csv.writer(file).writerows(rows[: len(rows) - missing])
-        arguments = ("--to", "it", "--engine", f"file:{table}", "-o", str(out))
-        assert command("stereoset", "translate", *arguments).status == missing
-        assert (out / "untranslated.csv").exists() == (out / "review.csv").exists() == bool(missing)
-        if missing:
-            assert (out / "untranslated.csv").read_text("utf-8-sig") == f"{rows[-1][0]},\n"
-            assert [row["reasons"][:15] for row in sheet(out / "review.csv").values()] == ["unrelated word:"]
-    found, expected = own_sets.read(out / "stereoset_it.json"), []
-    for item in items:
-        own = {part: texts[text] for part, text in review.requested(item).items()}
-        expected.append(review.with_texts(item, review.completed(item, own, {})))
-    assert found.items == expected
-    assert found.provenance["items"] == {"translated": len(items), "corrected": 0, "accepted": 0, "left out": 0}
-
-
-def test_what_needs_a_person_and_what_they_say(tmp_path, tiny_mirror):
-    out, path = tmp_path / "it", tmp_path / "it" / "review.csv"
-    assert made(out) == len(rows := sheet(path))
-    assert "the same" in rows["intra2"]["reasons"]
-    there = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
-    assert there.keys().isdisjoint(rows)
-    words = [candidate["word"] for item in there.values() for candidate in item["candidates"] if candidate["word"]]
-    assert {"xvaq", "friragrra"} <= set(words)  # in small letters, as kind and seventeen are
-    assert there.keys() | set(rows) == {item["id"] for item in read_all("en")}
-
-    fill(path, {"intra2": {"correct anti-stereotype word": "incurante"}})
-    made(out, limit=1)  # rows of items that a run is not about stay
-    assert made(out) == len(rows) - 1
-    (found,) = (item for item in own_sets.read(out / "stereoset_it.json").items if item["id"] == "intra2")
-    assert [c["word"] for c in found["candidates"] if c["label"] == "anti-stereotype"] == ["incurante"]
-
-    # as it is: it enters, and is said to
-    fill(path, dict.fromkeys(rows.keys() - {"intra2"}, {"accept": "x"}))
-    assert made(out) == 0
-    counts = own_sets.read(out / "stereoset_it.json").provenance["items"]
-    assert (counts["corrected"], counts["accepted"]) == (1, len(rows) - 1)
-    assert own_sets.digest(out / "stereoset_it.json") in (out / "README.md").read_text()
+    assert (sheet(path)[bad]["comment"], sheet(path)[bad]["reasons"]) == ("twice", "")
     assert command("stereoset", "validate", str(out / "stereoset_it.json")).status == 0  # what was accepted stays so
-    (out / "README.md").write_text("mine\n")
-    before = files(out)
-    assert made(out) == 0
-    assert files(out) == before  # nothing new: the same files, and so the same hash
-    assert made(out, identity="anew") == 0  # another engine: what was translated, corrected and accepted stays
-    assert sheet(path) == before["review.csv"]
-    # what can't be understood is said before anything is asked
-    path.write_text("id,accept\nnobody,x\n")
-    with pytest.raises(BiasError, match="review.csv row 2"):
-        made(out, identity="once more", most=0)
+    before = {entry.name: entry.read_bytes() for entry in out.iterdir()}
+    assert command(*arguments).status == 0
+    assert {entry.name: entry.read_bytes() for entry in out.iterdir()} == before
+
+    # what no task can have can't be accepted
+    fill(path, {bad: {"context": ".", "accept": "x"}, equal: {"context": "senza"}})
+    done = command(*arguments)
+    assert (done.status, equal in done.err) == (2, True)
 
 
-def test_stopped_at_any_text_and_continued(tmp_path, tiny_mirror):
-    made(tmp_path / "whole")
-    for most in range(0, 40, 12):
-        out = tmp_path / str(most)
-        with pytest.raises(Stopped):
-            made(out, most=most)
-        with pytest.raises(Stopped):  # the next batch, and no more
-            made(out, most=4)
-        kept = len(translate.read_lines(out / translate.TRANSLATED))
-        made(out)
-        assert files(out) == files(tmp_path / "whole")
-    assert kept > 30
+def test_bad_usage(tmp_path, tiny_mirror):
+    for language, named in (("en", "own language"), ("italian", "'italian'")):
+        done = command("stereoset", "translate", "--to", language, "-o", str(tmp_path / "x"))
+        assert (done.status, named in done.err, (tmp_path / "x").exists()) == (2, True, False)

@@ -35,7 +35,6 @@ NOT_RUN = {
     "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
     "nsp train *": "trains: tests/nsp/test_training.py",
     "regard train *": "trains: tests/tasks/test_regard_classifiers.py",
-    "stereoset translate *": "needs a translation: tests/stereosets/test_translate.py",
     "rescore predictions.json*": "needs a whole run's: tests/e2e/test_stereoset.py",
 }
 # commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -180,21 +179,3 @@ def sentence_encoder(folder: Path) -> str:
     words = Transformer(bert(folder / "bert", heads=False))
     SentenceTransformer(modules=[words, Pooling(32)]).save(str(folder / "st"))
     return str(folder / "st")
-
-
-def nllb(folder: Path) -> str:
-    """A translation model with language tokens, of the letters that the texts have."""
-    if int(transformers.__version__.partition(".")[0]) < 5:
-        pytest.skip("before transformers 5, NLLB's tokenizer is made from a SentencePiece file alone")
-    letters = sorted({letter for text in TEXTS for letter in text} | {"▁"} | set("BLANKXYZ<>/[]_10"))
-    vocabulary = {piece: index for index, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *letters])}
-    tokenizer = transformers.NllbTokenizer(
-        vocab=vocabulary, merges=[], extra_special_tokens=["eng_Latn", "deu_Latn", "ita_Latn"]
-    )
-    sizes = {
-        f"{part}_{name}": number
-        for part in ("encoder", "decoder")
-        for name, number in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 64))
-    }
-    positions = {"d_model": 32, "max_position_embeddings": 80}
-    return _save(folder, transformers.M2M100ForConditionalGeneration, tokenizer, **positions, **sizes)

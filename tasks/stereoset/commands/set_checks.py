@@ -18,24 +18,6 @@ from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
 
 PROBLEM, NOTE = "problem", "note"
-CODES = {
-    "missing": "an item of the source is missing",
-    "id": "ids that appear twice, or are not in the source",
-    "source": "test, bias type or group differ from the source",
-    "label": "labels that differ from the source, or don't appear exactly once",
-    "lacking": "no translation yet",
-    "empty": "an empty text",
-    "blank": f"{BLANK} is missing, translated or in another case",
-    "doubled": f"{BLANK} more than once",
-    "glued": f"{BLANK} touches letters",
-    "stray": f"{BLANK} where it doesn't belong",
-    "equal": "two candidates are the same",
-    "swapped": "a sentence that belongs to another candidate",
-    "fill": "a sentence that is not the context with the word in its blank",
-    "untranslated": "the source's text in the translation",
-    "punctuation": "final punctuation lost, often with the end",
-    "length": "much shorter or longer than the source",
-}
 # letters beside it, but for scripts that put no spaces between words
 _LETTER = "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _GLUED = re.compile(f"{_LETTER}{BLANK}|{BLANK}{_LETTER}")
@@ -45,9 +27,28 @@ _END = re.compile(r"[.!?…。！？؟।][\s\"'“”„«»’‘」』)\]]*$"
 
 @dataclass(frozen=True)
 class SetFinding:
-    """Something about an item."""
+    """Something about an item.
 
-    code: str  # a key of CODES
+    Its code is one of
+
+    - ``missing``: an item of the source is missing
+    - ``id``: ids that appear twice, or are not in the source
+    - ``source``: test, bias type or group differ from the source
+    - ``label``: labels that differ from the source, or don't appear exactly once
+    - ``empty``: an empty text
+    - ``blank``: BLANK is missing, translated or in another case
+    - ``doubled``: BLANK more than once
+    - ``glued``: BLANK touches letters
+    - ``stray``: BLANK where it doesn't belong
+    - ``equal``: two candidates are the same
+    - ``swapped``: a sentence that belongs to another candidate
+    - ``fill``: a sentence that is not the context with the word in its blank
+    - ``untranslated``: the source's text in the translation
+    - ``punctuation``: final punctuation lost, often with the end
+    - ``length``: much shorter or longer than the source
+    """
+
+    code: str
     part: str  # item, context, term or a candidate's label
     text: str  # what is wrong, for a person
     level: str = PROBLEM
@@ -79,7 +80,11 @@ def check_set(
             own.append(SetFinding("id", "item", "the source has no item of this id"))
         if own:
             findings.setdefault(item["id"], []).extend(own)
-    missing = {name: [SetFinding("missing", "item", CODES["missing"])] for name in sources if name not in counts}
+    missing = {
+        name: [SetFinding("missing", "item", "this item of the source is missing")]
+        for name in sources
+        if name not in counts
+    }
     return findings | missing
 
 
