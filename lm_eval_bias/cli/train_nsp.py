@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Callable
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
@@ -22,18 +21,8 @@ examples:
   accelerate launch --num_processes 4 -m lm_eval_bias nsp train --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """
-
-
-def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
-    """Make a parser of numbers that refuses what isn't greater than 0."""
-
-    def parse(text: str) -> float:
-        number = kind(text)
-        if not number > 0:
-            raise argparse.ArgumentTypeError(f"{text}: must be greater than 0")
-        return number
-
-    return parse
+_CORPUS = "folder of .txt files, a .jsonl, .csv or .parquet file (an article each), or a data set on the Hub"
+_TRAINER = "further transformers.TrainingArguments: max_steps=500, eval_steps=50, bf16=true, use_cpu=true, ..."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,29 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--revision", metavar="REV", help="revision of the model on the Hub")
     add("-o", "--output", required=True, metavar="DIR", help="new folder for the trained model; must not exist")
     add = parser.add_argument_group("corpora, each option once for all or once for each").add_argument
-    add(
-        "--corpus",
-        required=True,
-        action="append",
-        metavar="SOURCE",
-        help="folder of .txt files (one article per file), a .jsonl, .csv or .parquet file (one article per row), or "
-        "the name of a data set on the Hub",
-    )
+    add("--corpus", required=True, action="append", metavar="SOURCE", help=_CORPUS)
     add("--language", required=True, action="append", metavar="LANG", help="language: en, de, ...")
     add("--config", action="append", metavar="NAME", help="configuration of a data set on the Hub")
     add("--corpus_revision", metavar="REV", help="commit or tag of a data set on the Hub")
     add("--column", default="text", metavar="NAME", help="column that holds the text (default text)")
     add = parser.add_argument_group("training").add_argument
     for option in NUMBERS:
-        kind = _positive(float if "float" in str(option.type) else int)
+        kind = float if "float" in str(option.type) else int
         add(f"--{option.name}", type=kind, default=option.default, help=option.metadata["help"])
     add("--seed", type=int, default=0, help="random seed for the pairs, their order and the head (default 0)")
-    add(
-        "--trainer",
-        default="",
-        metavar="KEY=VALUE,...",
-        help="further transformers.TrainingArguments: max_steps=500, eval_steps=50, bf16=true, use_cpu=true, ...",
-    )
+    add("--trainer", default="", metavar="KEY=VALUE,...", help=_TRAINER)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,25 +62,26 @@ def run(arguments: argparse.Namespace) -> int:
         if len(values) not in (1, len(sources)):
             raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
         each.append(values * len(sources))
-    corpora = [
-        Corpus(source, language, config, column, revision)
-        for source, language, config in zip(sources, *each, strict=False)
-    ]
-    given["trainer"] = internals.key_values(arguments.trainer)
-    settings = TrainingSettings(corpora=tuple(corpora), **given)
+    corpora = [Corpus(*one, column, revision) for one in zip(sources, *each, strict=False)]
+    given |= {"corpora": tuple(corpora), "trainer": internals.key_values(arguments.trainer)}
+    settings = TrainingSettings(**given)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.models.next_sentence import nsp_training
 
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
-        record = nsp_training.train(settings, expanded(output))
+        test = nsp_training.train(settings, expanded(output))["test"]
     except Exception as error:
         if not is_full(error):
             raise
-        resume = f"free some space, then run the same command again to resume ({output}.work)"
+        resume = "free some space, then run the same command again to resume"
         raise BiasError(f"{output} cannot be written: {why(error)}: {resume}") from error
     if distributed.first():
-        print(f"Right on articles it has never seen: {nsp_training.percent(record['test'])} (chance: 50%).")
+        low, high = (100 * end for end in test["interval"])
+        print(
+            f"Right on articles it has never seen: {100 * test['accuracy']:.1f}% [{low:.1f}, {high:.1f}] of "
+            f"{test['pairs']:,} pairs (chance: 50%)."
+        )
         print(f"Saved in {output}; use it with --model hf-nsp --model_args pretrained={output}")
     return 0

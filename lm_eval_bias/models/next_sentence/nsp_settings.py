@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -31,54 +30,35 @@ class Corpus:
     revision: str | None = None  # commit or tag of a named data set
 
     def __post_init__(self) -> None:
-        """Refuse what can be seen to be wrong, without reading the source.
-
-        Raises:
-            BiasError: A path where nothing is, an empty folder, a file of another kind, or no code of a language.
-        """
+        """Refuse what is no code of a language, and a path where nothing is."""
         if not re.fullmatch("[a-z]{2,3}", self.language):
             raise BiasError(f"--language {self.language}: must be a code such as en, de, es, fr, tr")
-        path = expanded(self.source)
-        is_empty = os.path.isdir(path) and not any(path.iterdir())
-        is_other_file = os.path.isfile(path) and path.suffix not in _TABLES
-        is_gone = self.source.startswith((".", "/", "~")) and not os.path.exists(path)
-        if is_empty or is_other_file or is_gone:
-            raise BiasError(
-                f"--corpus {self.source}: must be a folder of .txt files, a file ({', '.join(_TABLES)}) or the name of "
-                "a data set"
-            )
+        if self.source.startswith((".", "/", "~")) and not os.path.exists(expanded(self.source)):
+            raise BiasError(f"--corpus {self.source}: no such file or folder")
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Name and text of every article, in a fixed order.
+        """Yield name and text of every article, in a fixed order.
 
         Raises:
             BiasError: An article can't be read.
         """
+        import datasets
+
         path = expanded(self.source)
-        files = [file for file in under(path) if file.suffix == ".txt"] if os.path.isdir(path) else []
+        files = under(path, "*.txt")
+        kind, options = self.source, {"name": self.config, "revision": self.revision}
+        if os.path.isfile(path):
+            kind, options = _TABLES.get(path.suffix, path.suffix), {"data_files": str(path)}
         try:
             for file in files:
                 yield str(file.relative_to(path)), read_text(file)
-            if not files:
-                yield from self._rows(path)
+            rows = [] if files else datasets.load_dataset(kind, split="train", streaming=True, **options)
+            for number, row in enumerate(rows):
+                if not isinstance(row.get(self.column), str):
+                    raise ValueError(f"no text in the column {self.column!r} (--column), there are {', '.join(row)}")
+                yield str(row.get("title") or row.get("id") or number), row[self.column]
         except Exception as error:  # files and data sets can be damaged in many ways, each with an error of its own
             raise BiasError(f"--corpus {self.source}: can't be read: {one_line(error)[:300]}") from error
-
-    def _rows(self, path: Path) -> Iterator[tuple[str, str]]:
-        import datasets
-
-        if os.path.isfile(path):
-            rows = datasets.load_dataset(_TABLES[path.suffix], data_files=str(path), split="train", streaming=True)
-        else:
-            rows = datasets.load_dataset(
-                self.source, self.config, revision=self.revision, split="train", streaming=True
-            )
-        for number, row in enumerate(rows):
-            text = row.get(self.column)
-            if not isinstance(text, str):
-                columns = ", ".join(row)
-                raise ValueError(f"row {number}: no text in the column {self.column!r} (--column), there are {columns}")
-            yield str(row.get("title") or row.get("id") or number), text
 
 
 def _number(default: float | None, text: str) -> Any:
@@ -104,6 +84,13 @@ class TrainingSettings:
     patience: int = _number(3, "evaluations without improvement before training stops (default 3)")
     seed: int = 0  # of the pairs, their order and the head
     trainer: dict[str, Any] = dataclasses.field(default_factory=dict)  # more of transformers.TrainingArguments
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that aren't greater than 0."""
+        for field in NUMBERS:
+            value = getattr(self, field.name)
+            if value is not None and not value > 0:
+                raise BiasError(f"--{field.name} {value}: must be greater than 0")
 
 
 NUMBERS = [field for field in dataclasses.fields(TrainingSettings) if field.metadata]

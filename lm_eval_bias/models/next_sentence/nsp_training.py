@@ -7,7 +7,7 @@ What is trained is a causal body with the paper's head, or a T5 that answers wit
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
+import hashlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -24,7 +24,6 @@ from transformers.models.auto import modeling_auto
 
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import write_whole
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_model import Tensors
@@ -35,22 +34,6 @@ PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}  # pairs at a time, learning
 _PAIRS_AN_UPDATE = 64
 _GAIN = 0.002  # the smallest improvement in held-out accuracy that counts
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
-_STATE = "trainer_state.json"  # what is written last of a checkpoint
-_PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "sentencex")
-_CARD = """---
-base_model: {base}
-language: {languages}
-tags: [next-sentence-prediction, lm-eval-bias]
----
-
-# Next-sentence training of {base}
-
-Judges whether one sentence follows another. Trained on {sources} by `lm-eval-bias nsp train`, after Öztürk et al.
-(2023), section 5.2. It tells {test} from articles that it never saw right (95% interval, clustered by article; chance
-is 50%). Losses and held-out accuracies are in `curve.csv`; data, settings and versions in `nsp_config.json`.
-
-    lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=<this folder>
-"""
 
 
 class _CausalNetwork(torch.nn.Module):
@@ -94,8 +77,7 @@ class _Classifier:
             self.config = nsp_model.NSPConfig("causal")
         else:
             raise BiasError(
-                f"--model {name}: {config.model_type} is neither a causal model nor a T5: run a model like BERT with "
-                "--model hf-mlm, which uses its next-sentence head or its mask tokens"
+                f"--model {name}: {config.model_type} is neither a causal model nor a T5: see --model hf-mlm"
             )
         if settings.train_layers is not None:
             self._freeze_all_but(settings.train_layers)
@@ -112,14 +94,11 @@ class _Classifier:
     def _choose_words(self) -> None:
         """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
         self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in nsp_model.LABELS]
-        words = [list(self.tokenizer.encode(word, add_special_tokens=False)) for word in nsp_model.LABELS]
-        step = len(words[0])
-        if len(words[1]) != step or step not in (1, 2) or words[0][:-1] != words[1][:-1]:
-            raise BiasError(
-                f"the tokenizer makes {words} of the labels {nsp_model.LABELS}: they must differ in one token"
-            )
+        words = [self.tokenizer.encode(word, add_special_tokens=False) for word in nsp_model.LABELS]
+        if len(words[0]) > 2 or words[0][:-1] != words[1][:-1]:
+            raise BiasError(f"the tokenizer makes {words} of {nsp_model.LABELS}: they must differ in one token")
         self.words = [word[-1] for word in words]
-        self.config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX, read_step=step)
+        self.config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX, read_step=len(words[0]))
 
     def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
         """Make token ids and label; longer contexts lose their beginning, longer candidates their end."""
@@ -145,8 +124,7 @@ class _Classifier:
     def optimizer(self, arguments: transformers.TrainingArguments, head_rate: float) -> torch.optim.Optimizer:
         """Make the optimizer that the arguments name, with a learning rate of its own for the head."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
-        body = [parameter for parameter in self.body.parameters() if parameter.requires_grad]
-        groups: list[dict[str, Any]] = [{"params": body}]
+        groups = [{"params": [parameter for parameter in self.body.parameters() if parameter.requires_grad]}]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
         made: torch.optim.Optimizer = kind(groups, **{"weight_decay": arguments.weight_decay, **options})
@@ -158,9 +136,7 @@ class _PairTrainer(transformers.Trainer):
 
     classifier: _Classifier
 
-    def prediction_step(
-        self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def prediction_step(self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Compute the loss, the two logits, and labels of 0 and 1."""
         loss, logits, labels = super().prediction_step(model, inputs, *args, **kwargs)
         own = self.classifier
@@ -177,10 +153,11 @@ def _right(outcome: Any) -> NDArray[np.bool_]:
     return np.equal(outcome.predictions.argmax(-1), outcome.label_ids)
 
 
-def _arguments(settings: TrainingSettings, family: str, folder: Path) -> dict[str, Any]:
+def _arguments(settings: TrainingSettings, family: str, folder: Path) -> transformers.TrainingArguments:
     """Make the arguments of the ``Trainer``, with checkpoints in a folder."""
     batch, rate = PAPER[family]
     batch = settings.batch_size or batch
+    interval = settings.trainer.get("eval_steps", 0.05)  # of all updates
     # what a share of all updates is called before transformers 5, and from then on
     warmup = "warmup_ratio" if hasattr(transformers.TrainingArguments, "warmup_ratio") else "warmup_steps"
     changeable: dict[str, Any] = {
@@ -189,16 +166,15 @@ def _arguments(settings: TrainingSettings, family: str, folder: Path) -> dict[st
         "per_device_eval_batch_size": 2 * batch,
         "lr_scheduler_type": "cosine_with_restarts",
         warmup: 0.01,
-        "max_grad_norm": 1.0,
-        "eval_steps": 0.05,  # of all updates
+        "eval_steps": interval,
+        "save_steps": interval,
+        "logging_steps": interval,
         "save_total_limit": 2,
         "disable_tqdm": False,
         "report_to": "none",
         **settings.trainer,
     }
-    interval = changeable["eval_steps"]
-    changeable = {"save_steps": interval, "logging_steps": interval, **changeable}
-    return dict(
+    return transformers.TrainingArguments(
         output_dir=str(folder),
         seed=settings.seed,
         data_seed=settings.seed,
@@ -212,12 +188,6 @@ def _arguments(settings: TrainingSettings, family: str, folder: Path) -> dict[st
         restore_callback_states_from_checkpoint=True,
         **changeable,
     )
-
-
-def _last_checkpoint(folder: Path) -> str | None:
-    """Find the last whole checkpoint in a folder."""
-    whole = [path.parent for path in folder.glob(f"checkpoint-*/{_STATE}")]
-    return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
 
 
 def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
@@ -234,31 +204,10 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     return {**measured, "pairs": found.n, "articles": len(form.names)}
 
 
-def percent(measured: dict[str, Any]) -> str:
-    """Put an :func:`accuracy` with its interval in words."""
-    low, high = (100 * end for end in measured["interval"])
-    return f"{100 * measured['accuracy']:.1f}% [{low:.1f}, {high:.1f}] of {measured['pairs']:,} pairs"
-
-
-def _prepare(settings: TrainingSettings, work: Path) -> None:
-    """Build the pairs of a training that begins, and refuse to resume one with other settings."""
-    path = work / "settings.json"
-    current = json.loads(json.dumps(dataclasses.asdict(settings)))
-    if not path.is_file():
-        write_whole(path, json.dumps(current, indent=2).encode())
-    if json.loads(path.read_text(encoding="utf-8")) != current:
-        raise BiasError(
-            f"{work}: its training was started with the settings in {path.name}: resume with the same ones, delete the "
-            "folder, or name another --output"
-        )
-    if not (work / "pairs").is_dir():
-        sentence_pairs.build(settings, work / "pairs")
-
-
 def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call goes on after a stop.
 
-    Pairs and checkpoints lie in ``<output>.work`` until the model is saved.
+    Pairs and checkpoints lie beside the folder until the model is saved, in one named after the settings.
 
     Returns:
         What is known of the model, also in the ``training`` field of its ``nsp_config.json``.
@@ -268,17 +217,18 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
     """
     if output.exists():
         raise BiasError(f"--output {output} exists already: name another folder")
-    work = output.with_name(f"{output.name}.work")
+    digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:8]
+    work = output.with_name(f"{output.name}.{digest}.work")
     checkpoints = work / "checkpoints"
     transformers.set_seed(settings.seed)
     classifier = _Classifier(settings)
     with accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False))).main_process_first():
-        _prepare(settings, work)
+        if not (work / "pairs").is_dir():
+            sentence_pairs.build(settings, work / "pairs")
     data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))
     pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
     try:
-        given = _arguments(settings, classifier.config.family, checkpoints)
-        arguments = transformers.TrainingArguments(**given)
+        arguments = _arguments(settings, classifier.config.family, checkpoints)
         trainer = _PairTrainer(
             model=classifier.network,
             args=arguments,
@@ -292,13 +242,10 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
         trainer.classifier = classifier
     except (TypeError, ValueError, ImportError, RuntimeError) as error:  # such as report_to=wandb without wandb
         raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
-    try:
-        trainer.train(resume_from_checkpoint=_last_checkpoint(checkpoints))
-    except torch.cuda.OutOfMemoryError as error:
-        raise BiasError(
-            f"out of GPU memory: give a --batch_size smaller than {arguments.per_device_train_batch_size} (the work so "
-            f"far is kept in {work})"
-        ) from error
+    # what is written last of a checkpoint: one without it was cut off
+    whole = [path.parent for path in checkpoints.glob("checkpoint-*/trainer_state.json")]
+    last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    trainer.train(resume_from_checkpoint=str(last) if last else None)
     record = {
         "base": settings.model,
         "test": accuracy(_right(trainer.predict(pairs["test"])), pairs["test"].articles()),
@@ -306,19 +253,11 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
         "best_update": trainer.state.best_global_step,
         "data": data,
         "settings": dataclasses.asdict(settings),
-        "training_arguments": {name: value for name, value in given.items() if name != "output_dir"},
-        "versions": {"lm-eval-bias": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
+        "versions": {"lm-eval-bias": __version__, "torch": torch.__version__, "transformers": transformers.__version__},
     }
     if trainer.is_world_process_zero():
-        card = _CARD.format(
-            base=settings.model,
-            languages=sorted({corpus.language for corpus in settings.corpora}),
-            sources=", ".join(f"{corpus.source} ({corpus.language})" for corpus in settings.corpora),
-            test=percent(record["test"]),
-        )
         curve = pandas.DataFrame(trainer.state.log_history).groupby("step").first().to_csv()
         config = dataclasses.replace(classifier.config, training=record)
-        texts = {"README.md": card, "curve.csv": curve}
-        nsp_model.save(output, classifier.body, classifier.tokenizer, config, classifier.head, texts)
+        nsp_model.save(output, classifier.body, classifier.tokenizer, config, classifier.head, {"curve.csv": curve})
         shutil.rmtree(work)
     return record
