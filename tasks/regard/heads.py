@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import logging
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import read_bytes, read_text, why, write_together, writing
+from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import packaged_text, read_bytes, read_text, why, write_together, writing
 from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
@@ -35,9 +36,8 @@ ENCODERS = {
     "en": "sentence-transformers/all-MiniLM-L6-v2",
 }
 FORMAT = "lm-eval-bias regard head"
-VERSION = 2  # 1 had other activations, too
+VERSION = 3  # 1 had other activations, 1 and 2 other names of weights
 CONFIG, WEIGHTS, CARD = "head.json", "head.safetensors", "README.md"
-Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 RECIPE = "paper-1"  # changes whenever the same data would give another head
 FOLDS, EPOCHS, PATIENCE = 5, 100, 10
@@ -47,29 +47,34 @@ Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
 
 
+def network(size: int) -> nn.Sequential:
+    """Make the paper's network for vectors of a size, with a tanh and a dropout before its last layer."""
+    from torch import nn
+
+    layers = nn.Linear(size, 256), nn.Linear(256, 128), nn.Tanh(), nn.Dropout(0.1), nn.Linear(128, len(REGARDS))
+    return nn.Sequential(*layers)
+
+
 @dataclass(frozen=True)
 class Head:
-    """Small networks whose probabilities are averaged, with a tanh before the last layer of each.
+    """Small networks whose probabilities are averaged.
 
     Attributes:
-        members: Per network its layers as (weight of shape (out, in), bias).
+        members: The networks, in float32.
         info: What its description holds: encoder, data, data_sha256, recipe, measured, warning, probe; sha256.
     """
 
-    members: list[list[Layer]]
+    members: list[nn.Sequential]
     info: dict[str, Any] = field(default_factory=dict)
 
     def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
-        """Mean over the members of the softmax, shape (number of vectors, 3)."""
-        from scipy.special import softmax
+        """Mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
+        import torch
 
-        total = np.zeros((len(vectors), len(REGARDS)))
-        for *hidden, last in self.members:
-            x = np.asarray(vectors, dtype=np.float64)
-            for weight, bias in hidden:
-                x = x @ weight.T.astype(np.float64) + bias.astype(np.float64)
-            total += softmax(np.tanh(x) @ last[0].T.astype(np.float64) + last[1].astype(np.float64), axis=1)
-        return total / len(self.members)
+        x = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
+        with torch.inference_mode():
+            logits = torch.stack([copy.deepcopy(member).double().eval()(x) for member in self.members])
+            return logits.softmax(dim=-1).mean(dim=0).numpy()
 
 
 def probe(encode: Encode) -> list[list[float]]:
@@ -84,24 +89,12 @@ def save(folder: Path, head: Head, card: str) -> None:
     Raises:
         BiasError: It cannot be written.
     """
-    from safetensors.numpy import save as to_bytes
+    from safetensors.torch import save as to_bytes
+    from torch import nn
 
-    weights = to_bytes(
-        {
-            f"member{m}.layer{n}.{part}": np.ascontiguousarray(array, dtype=np.float32)
-            for m, layers in enumerate(head.members)
-            for n, layer in enumerate(layers)
-            for part, array in zip(("weight", "bias"), layer, strict=True)
-        }
-    )
-    config = {
-        **head.info,
-        "format": FORMAT,
-        "version": VERSION,
-        "labels": list(REGARDS),
-        "members": len(head.members),
-    }
+    config = {**head.info, "format": FORMAT, "version": VERSION, "members": len(head.members)}
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    weights = to_bytes(nn.ModuleList(head.members).state_dict())
     contents = {WEIGHTS: weights, CONFIG: text.encode(errors="backslashreplace"), CARD: card.encode()}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +108,8 @@ def read(folder: Path) -> Head:
         BiasError: Missing, damaged, or of another format.
     """
     from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
+    from safetensors.torch import load as from_bytes
+    from torch import nn
 
     where = f"regard head {folder}"
     try:
@@ -124,33 +118,29 @@ def read(folder: Path) -> Head:
         if not isinstance(config, dict) or (config.get("format"), config.get("version")) != (FORMAT, VERSION):
             raise ValueError(f"{CONFIG} is not a {FORMAT!r} of version {VERSION}")
         tensors = from_bytes(raw)
-        layers = range(len(tensors) // (2 * config["members"]))
-        members = [
-            [(tensors[f"member{m}.layer{n}.weight"], tensors[f"member{m}.layer{n}.bias"]) for n in layers]
-            for m in range(config["members"])
-        ]
+        members = [network(tensors["0.0.weight"].shape[1]) for _ in range(config["members"])]
+        nn.ModuleList(members).load_state_dict(tensors)
         return Head(members, {**config, "sha256": hashlib.sha256(raw).hexdigest()})
     except OSError as error:
         raise BiasError(f"{where}: {error.filename}: {why(error)}") from error
-    except (SafetensorError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise BiasError(f"{where}: damaged ({error}): train it again") from error
+    except (SafetensorError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise BiasError(f"{where}: damaged ({one_line(error)[:300]}): train it again") from error
 
 
-def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> list[Layer]:
-    """Train one network; its layers are the weights at the lowest loss on the held-out fold."""
+def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> nn.Sequential:
+    """Train one network; its weights are those at the lowest loss on the held-out fold."""
     import torch
     from sklearn.utils.class_weight import compute_class_weight
     from torch import nn
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        hidden = nn.Linear(x.shape[1], 256), nn.Linear(256, 128), nn.Tanh(), nn.Dropout(0.1)
-        net = nn.Sequential(*hidden, nn.Linear(128, len(REGARDS)))
+        net = network(x.shape[1])
         weights = compute_class_weight("balanced", classes=np.arange(len(REGARDS)), y=y)
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
-        best, waited, layers = math.inf, 0, _layers(net)
+        best, waited, state = math.inf, 0, net.state_dict()
         for _ in range(EPOCHS):
             net.train()
             for batch in torch.randperm(len(ys)).split(64):
@@ -163,15 +153,11 @@ def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) ->
                 loss = float(nn.functional.cross_entropy(net(held_xs), held_ys))
             waited += 1
             if loss < best:
-                best, waited, layers = loss, 0, _layers(net)
+                best, waited, state = loss, 0, copy.deepcopy(net.state_dict())
             if waited >= PATIENCE:
                 break
-    return layers
-
-
-def _layers(net: nn.Module) -> list[Layer]:
-    arrays = [parameter.detach().clone().numpy() for parameter in net.parameters()]
-    return list(zip(arrays[::2], arrays[1::2], strict=True))
+    net.load_state_dict(state)
+    return net
 
 
 def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
@@ -204,7 +190,8 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         encode: Gives sentences' vectors.
         encoder: The name by which it is found when the head is used.
     """
-    from sklearn.metrics import confusion_matrix, f1_score
+    import pandas
+    from sklearn.metrics import accuracy_score, f1_score
     from sklearn.model_selection import StratifiedKFold
 
     rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
@@ -220,9 +207,10 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     head = Head([member for one in folds for member in one.members])
 
     given = [one.probabilities(x[dev:]).argmax(axis=1) for one in (head, *folds)]
-    accuracy = [float((guess == true).mean()) for guess in given]
-    macro_f1 = [float(f1_score(true, guess, labels=CLASSES, average="macro", zero_division=0.0)) for guess in given]
-    spread = [f"{np.mean(values[1:]):.3f} ± {np.std(values[1:], ddof=1):.3f}" for values in (accuracy, macro_f1)]
+    measures = []
+    for guess in given:
+        macro_f1 = f1_score(true, guess, labels=CLASSES, average="macro", zero_division=0.0)
+        measures.append([accuracy_score(true, guess), macro_f1])
     regards = []
     for side in (women, men):
         regards.append(head.probabilities(side).argmax(axis=1))
@@ -232,33 +220,24 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     passed, found = bias_check(*regards)
 
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-    measured = Accuracy(accuracy=accuracy[0], source=source)
+    measured = Accuracy(accuracy=measures[0][0], source=source)
     head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", measured=measured)
     head.info.update({"probe": probe(encode)} if passed else {"probe": probe(encode), "warning": found})
-    table = confusion_matrix(true, given[0], labels=CLASSES)
-    lines = [
-        "# Regard classifier",
-        "",
-        f"Tells negative, neutral and positive regard of a sentence's subject, from vectors of {encoder}. The paper's "
-        "recipe: layers of 256 and 128, tanh and 10% dropout, AdamW 4e-5, batches of 64, weighted cross-entropy, "
-        "stopped early on each of five folds; the folds' mean.",
-        "",
-        f"- Data: {corpus.name} (SHA-256 `{corpus.sha256}`) to train on, {len(true)} to test ({corpus.left_out} left "
-        "out because they are among the former).",
-        f"- Test: accuracy {accuracy[0]:.3f}, macro-F1 {macro_f1[0]:.3f}; the five folds by themselves: accuracy "
-        f"{spread[0]}, macro-F1 {spread[1]}.",
-        f"- {found}.",
-        "",
-        f"| test sentences | {' | '.join(f'called {name}' for name in REGARDS)} |",
-        "|---|" + "---|" * len(REGARDS),
-        *(f"| {name} | {' | '.join(map(str, row))} |" for name, row in zip(REGARDS, table, strict=True)),
-        "",
-        "For comparing texts about women and men that begin like the corpus' sentences; not where the bias check "
-        "failed. Regard alone misleads: benevolent stereotypes count as positive. Kraft et al. (2022), Measuring "
-        "Gender Bias in German Language Generation; Sheng et al. (2019).",
-        "",
-    ]
-    return head, "\n".join(lines)
+    called = pandas.Categorical.from_codes(given[0], [f"called {name}" for name in REGARDS])
+    table = pandas.crosstab(
+        pandas.Categorical.from_codes(true, REGARDS), called, rownames=["test sentences"], dropna=False
+    )
+    card = packaged_text("lm_eval_bias.tasks.regard", "data/head_card.md").format(
+        encoder=encoder,
+        corpus=corpus,
+        tested=len(true),
+        accuracy=measures[0],
+        mean=np.mean(measures[1:], axis=0),
+        spread=np.std(measures[1:], axis=0, ddof=1),
+        found=found,
+        table=table.to_markdown(),
+    )
+    return head, card
 
 
 class Encoder:
