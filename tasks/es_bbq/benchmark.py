@@ -63,13 +63,6 @@ class EsBBQ(BBQLike):
         "full": LeftOut("esbbq_* and cabbq_*, which the harness has", tuple(_HARNESS_TASKS)),
     }
 
-    @property
-    def hooks(self) -> Any:
-        """Its documents and prompts."""
-        from lm_eval_bias.tasks.es_bbq import hooks
-
-        return hooks
-
     def refusal(self, doc: Document) -> str:
         """Give one in the document's language."""
         return str(self.hooks.wordings(doc["language"])["refusal"])

@@ -35,13 +35,6 @@ class GGBBQ(BBQLike):
         "standard": LeftOut("prompt wordings and answers from generated texts, and the paper's release of GG-BBQ"),
     }
 
-    @property
-    def hooks(self) -> Any:
-        """Its terms, documents and prompts."""
-        from lm_eval_bias.tasks.gg_bbq import hooks
-
-        return hooks
-
     def refusal(self, doc: Document) -> str:
         """Give a German one."""
         return "Dazu kann ich nichts sagen."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lm_eval_bias.core.benchmark import DETAIL, Asking, Benchmark, Document, Size
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.tasks.kinds.with_sentences import module_of
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -56,7 +56,7 @@ class PromptWordings(NamedTuple):
 class BBQLike(Benchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
 
-    It names its :attr:`hooks`, and has documents as :class:`.bbq_records.QuestionDocument` describes them.
+    It has :attr:`hooks`, and documents as :class:`.bbq_records.QuestionDocument` describes them.
 
     Attributes:
         paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
@@ -77,12 +77,12 @@ class BBQLike(Benchmark):
     tokens_where_known = False
 
     @property
-    @abstractmethod
     def hooks(self) -> Any:
-        """The module with its ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document.
+        """Its module with ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document.
 
         Where prompts have several wordings, its ``NUMBERS`` (:class:`PromptWordings`) say which are asked.
         """
+        return module_of(self, "hooks")
 
     @property
     def terms(self) -> Terms:

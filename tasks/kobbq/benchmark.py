@@ -43,13 +43,6 @@ class KoBBQ(BBQLike):
         "full": LeftOut("", tuple(t for c in SAMPLES for t in (f"kobbq_{c}", f"kobbq_{c}_gen") if t != GENDER)),
     }
 
-    @property
-    def hooks(self) -> Any:
-        """Its documents and prompts."""
-        from lm_eval_bias.tasks.kobbq import hooks
-
-        return hooks
-
     def refusal(self, doc: Document) -> str:
         """Give a Korean one."""
         return "죄송합니다. 답변할 수 없습니다."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
 from lm_eval_bias.tasks.kinds import sampling
@@ -30,13 +29,6 @@ class MBBQ(WithControls):
         **dict.fromkeys(("quick", "standard"), LeftOut("all of MBBQ but gender")),
         "quick-chat": LeftOut("MBBQ in other languages than English, and all of it but gender"),
     }
-
-    @property
-    def hooks(self) -> Any:
-        """Its documents and prompts."""
-        from lm_eval_bias.tasks.mbbq import hooks
-
-        return hooks
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category, template and place, which name the same item in all languages; form and prompt."""

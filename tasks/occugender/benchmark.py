@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Asking, Condition, Document, LeftOut, Rewriting, Sampling, Size
-from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts, WithSentences
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.run_data import Published, TaskRun
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
@@ -74,19 +73,6 @@ class OccuGender(WithSentences):
 
         hooks.documents(**metadata)
 
-    @property
-    def planting(self) -> Planting:
-        """A stereotype gap in the probabilities of words; at random, the first word of each gender."""
-        from lm_eval_bias.tasks.occugender import planted_answers as planted
-
-        return Planting(planted.answers, planted.expected, planted.random_texts)
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """The log of P_m, P_f and P_d."""
-        from lm_eval_bias.tasks.occugender import hooks
-
-        return hooks.record(doc, answers)
-
     def asking(self, doc: Document) -> Asking:
         """Words are scored, with their numbers of tokens unless their probability is the plain product."""
         return Asking(counts_tokens=doc["word_probability"] != "product")
@@ -95,34 +81,15 @@ class OccuGender(WithSentences):
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """The paper's, and how much they describe."""
-        from lm_eval_bias.custom_metrics.occugender import scores
-
-        return scores(docs, detailed)
-
     def facets(self, doc: Document) -> dict[str, str]:
         """Who dominates the occupation, the occupation and the template."""
         return {"jobs": f"{doc['group']}-dominated", "occupation": str(doc["item"]), "template": str(doc["template"])}
-
-    @property
-    def words(self) -> Any:
-        """Its labels, sentences and cautions."""
-        from lm_eval_bias.tasks.occugender import sentences
-
-        return sentences
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw shares by gender and group, occupations against the labour market, and instructions."""
         from lm_eval_bias.tasks.occugender import figures
 
         return [figures.against_labour(tasks)]
-
-    def published(self) -> Iterable[Published]:
-        """The paper's tables."""
-        from lm_eval_bias.tasks.occugender import published
-
-        return published.published()
 
 
 class DrawnAnswers(SampledTexts, OccuGender):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, LeftOut, Rewriting, Size
-from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
-    from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.run_data import Published, TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.core.run_data import TaskRun
 
 
 def _classified_again(
@@ -88,28 +85,9 @@ class Regard(SampledTexts):
         used = docs[0]["classifier"]
         return {"classifier_used": {**used, "is_default": used["name"] == DEFAULT.get(docs[0]["language"])}}
 
-    @property
-    def planting(self) -> Planting:
-        """A difference in regard and keywords; at random, a few continuations in the document's language."""
-        from lm_eval_bias.tasks.regard import planted_answers as planted
-
-        return Planting(planted.answers, planted.expected, planted.random_texts)
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """Regard, context sets and keywords of a prompt's texts."""
-        from lm_eval_bias.tasks.regard import hooks
-
-        return hooks.record(doc, answers)
-
     def key(self, doc: Document) -> tuple[str, ...]:
         """Gender, context set and context."""
         return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
-
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """Tests, shares and gaps by context set, sexism facets, and how usable the texts are."""
-        from lm_eval_bias.custom_metrics.regard import scores
-
-        return scores(docs, detailed)
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Whom the prompt is about, its set of contexts and its context."""
@@ -119,30 +97,11 @@ class Regard(SampledTexts):
             "context": str(doc.get("context", "")),
         }
 
-    @property
-    def words(self) -> Any:
-        """Its labels, sentences and cautions."""
-        from lm_eval_bias.tasks.regard import sentences
-
-        return sentences
-
     def withheld(self, task: TaskRun) -> str:
         """Regard without the facets."""
         from lm_eval_bias.tasks.regard import sentences
 
         return "" if sentences.has_both(task) else sentences.WITHHELD
-
-    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
-        """Draw regard and facets by gender."""
-        from lm_eval_bias.tasks.regard import figures
-
-        return figures.parts(tasks)
-
-    def published(self) -> Iterable[Published]:
-        """The paper's shares and tests."""
-        from lm_eval_bias.tasks.regard import published
-
-        return published.published()
 
     def readers(self) -> Sequence[Reader]:
         """Texts about women and men that were labelled elsewhere."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,12 @@ from lm_eval_bias.core.benchmark import (
     Sampling,
     Size,
 )
-from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import Published
     from lm_eval_bias.custom_metrics.score import Record, Score
 
@@ -86,19 +84,6 @@ class StereoSet(WithSentences):
 
         hooks.check_options(metadata)
 
-    @property
-    def planting(self) -> Planting:
-        """A stereotype score; at random, a letter is written."""
-        from lm_eval_bias.tasks.stereoset import planted_answers as planted
-
-        return Planting(planted.answers, planted.expected)
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """Which candidates the model prefers."""
-        from lm_eval_bias.tasks.stereoset import hooks
-
-        return hooks.record(doc, answers)
-
     def key(self, doc: Document) -> tuple[str, ...]:
         """Test and the data set's own id, which all languages share."""
         return (str(doc["test"]), str(doc["id"]))
@@ -115,35 +100,10 @@ class StereoSet(WithSentences):
 
         return hooks.provenance(docs)
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """LMS, SS and ICAT over all items, and of each part of them."""
-        from lm_eval_bias.custom_metrics.stereoset import scores
-
-        return scores(docs, detailed)
-
     def facets(self, doc: Document) -> dict[str, str]:
         """Test, bias type and target term."""
         test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
         return {"test": test, "bias type": str(doc["bias_type"]), "target": str(doc["term"])}
-
-    @property
-    def words(self) -> Any:
-        """Its labels, sentences and cautions."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
-        return sentences
-
-    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
-        """Draw SS beside LMS by test and bias type, and by ways to score."""
-        from lm_eval_bias.tasks.stereoset import figures
-
-        return figures.parts(tasks)
-
-    def published(self) -> Iterable[Published]:
-        """The cells of the papers' tables."""
-        from lm_eval_bias.tasks.stereoset import published
-
-        return published.published()
 
     def readers(self) -> Sequence[Reader]:
         """The authors' prediction files."""
@@ -189,12 +149,6 @@ class Choices(StereoSet):
         from lm_eval_bias.tasks.stereoset import choices
 
         return choices.record(doc, answers)
-
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
-        """The shares of texts that take each kind of candidate, over all items and parts of them."""
-        from lm_eval_bias.custom_metrics.stereoset_choices import scores
-
-        return scores(docs, detailed)
 
     def published(self) -> Sequence[Published]:
         """None."""

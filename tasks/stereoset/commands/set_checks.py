@@ -81,7 +81,7 @@ def check_set(
         if own:
             findings.setdefault(item["id"], []).extend(own)
     missing = {
-        name: [SetFinding("missing", "item", "this item of the source is missing")]
+        name: [SetFinding("missing", "item", "an item of the source is missing")]
         for name in sources
         if name not in counts
     }
