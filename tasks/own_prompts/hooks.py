@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, parse_yaml, read_text, why
+from lm_eval_bias.core.files import expanded, parse_yaml, read_text, schema_validator, why
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
@@ -41,49 +41,48 @@ def _prompts(text: str) -> list[dict[str, str]]:
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or []]
     if missing := [name for name in COLUMNS if name not in reader.fieldnames]:
         raise ValueError(f"no column {missing[0]}: there are {', '.join(reader.fieldnames)} (commas separate columns)")
-    rows: dict[str, dict[str, str]] = {}
+    rows: list[dict[str, str]] = []
     groups = defaultdict(set)
     for row in reader:
         line = f"line {reader.line_num}"
         if None in row:
             raise ValueError(f"{line}: more fields than columns: quote prompts with a comma")
         cells = {column: (row[column] or "").strip() for column in COLUMNS}
-        prompt, group, cluster = cells.values()
-        if empty := [column for column, cell in cells.items() if not cell]:
-            raise ValueError(f"{line}: no {empty[0]}")
-        if prompt != " ".join(prompt.split()):
+        for column, cell in cells.items():
+            if not cell:
+                raise ValueError(f"{line}: no {column}")
+        if cells["prompt"] != " ".join(cells["prompt"].split()):
             raise ValueError(f"{line}: a line break, a tab or two spaces in a row: use one space")
-        if prompt in rows:
-            raise ValueError(f"{line}: this prompt appears twice: {prompt!r}")
-        _check_name(group, f"{line}, group")
-        groups[cluster].add(group)
-        rows[prompt] = cells
+        if any(cells["prompt"] == other["prompt"] for other in rows):
+            raise ValueError(f"{line}: this prompt appears twice: {cells['prompt']!r}")
+        _check_name(cells["group"], f"{line}, group")
+        groups[cells["cluster"]].add(cells["group"])
+        rows.append(cells)
     if not rows:
         raise ValueError("no prompts")
-    if alone := [cluster for cluster, own in groups.items() if len(own) < 2]:
-        raise ValueError(f"cluster {alone[0]!r}: all its prompts are of one group, every cluster needs two")
-    return list(rows.values())
+    for cluster, own in groups.items():
+        if len(own) < 2:
+            raise ValueError(f"cluster {cluster!r}: all its prompts are of one group, every cluster needs two")
+    return rows
 
 
-def _rule(raw: Any) -> dict[str, Any]:
+def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
     """Complete a keyword to the form of regard's own files; a plain one is a whole word."""
-    rule: Any = {"keyword": raw, "match": [raw], "whole": True} if isinstance(raw, str) else raw
-    known = isinstance(rule, dict) and {*rule} <= {"keyword", "match", "except", "start", "whole", "case"}
-    lists = [rule.get("match"), rule.get("except", ["-"])] if known else [None]
-    if not all(isinstance(own, list) and own and all(isinstance(t, str) and t for t in own) for own in lists):
-        raise ValueError(f"{raw!r} must be a word, or have texts under match and perhaps except")
+    rule = {"match": [raw], "whole": True} if isinstance(raw, str) else raw
     match = rule["match"] if rule.get("case") else [text.lower() for text in rule["match"]]
     return {"keyword": match[0], **rule, "match": match}
 
 
 def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
     content = parse_yaml(text, "the text")
-    facets = content.get("facets") if isinstance(content, dict) else None
-    if not isinstance(facets, dict) or not facets or not all(isinstance(own, list) and own for own in facets.values()):
-        raise ValueError("must map facets to lists of words under 'facets'")
-    for facet in facets:
+    error = next(
+        schema_validator("lm_eval_bias.tasks.own_prompts", "data/keywords_schema.json").iter_errors(content), None
+    )
+    if error is not None:
+        raise ValueError(f"{str(error.instance)[:200]} {error.schema.get('description') or error.message[:200]}")
+    for facet in content["facets"]:
         _check_name(facet, "facet")
-    return {facet: [_rule(raw) for raw in listed] for facet, listed in facets.items()}
+    return {facet: [_rule(raw) for raw in listed] for facet, listed in content["facets"].items()}
 
 
 def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
