@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
 
 
@@ -214,12 +212,13 @@ class Published:
     cells: Mapping[str, PublishedCell] = field(default_factory=dict)
 
 
-def printed_lines(name: str) -> list[dict[str, str]]:
-    """The lines of ``results/published/<name>.csv``."""
-    return list(csv.DictReader(io.StringIO(packaged_text("lm_eval_bias.results", "published", f"{name}.csv"))))
-
-
-def table_names(numbers: set[str]) -> str:
-    """``Tables 2, 3 and 5``."""
-    ordered = sorted(numbers, key=int)
-    return f"Table {ordered[0]}" if len(ordered) == 1 else f"Tables {', '.join(ordered[:-1])} and {ordered[-1]}"
+def published(name: str) -> Iterator[Published]:
+    """Read what papers print of a benchmark: ``results/published/<name>.jsonl``, if there is one."""
+    file = resources.files("lm_eval_bias.results").joinpath("published", f"{name}.jsonl")
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        row = json.loads(line)
+        cells = {}
+        for score, cell in row["cells"].items():
+            value = cell.get("value", cell["printed"])  # none of a bound, such as <.01
+            cells[score] = PublishedCell(**{**cell, "value": math.nan if value is None else float(value)})
+        yield Published(**{**row, "remarks": tuple(row["remarks"]), "cells": cells})

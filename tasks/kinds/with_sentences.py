@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from lm_eval_bias.core import run_data
 from lm_eval_bias.core.benchmark import Benchmark, Document, Size
 from lm_eval_bias.core.planting import Planting, choices
 
@@ -24,7 +25,7 @@ class WithSentences(Benchmark):
     """A benchmark whose folder has a module for each of its parts.
 
     These are ``hooks`` (``record``), ``sentences`` (``score_label``, ``sentences``, ``cautions``), ``planted_answers``
-    (``answers``, ``expected``, perhaps ``random_texts``), ``figures`` (``parts``) and ``published`` (``published``).
+    (``answers``, ``expected``, perhaps ``random_texts``), and ``figures`` (``parts``).
     Its scores are those of the module of :mod:`lm_eval_bias.custom_metrics` with its name.
     """
 
@@ -65,9 +66,8 @@ class WithSentences(Benchmark):
         return parts
 
     def published(self) -> Iterable[Published]:
-        """Return what the paper's tables print."""
-        cells: Iterable[Published] = module_of(self, "published").published()
-        return cells
+        """Return what the paper's tables print (``results/published``)."""
+        return run_data.published(self.name)
 
 
 class SampledTexts(WithSentences):

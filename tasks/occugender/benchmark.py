@@ -119,9 +119,5 @@ class DrawnAnswers(SampledTexts, OccuGender):
 
         return scores(docs, detailed)
 
-    def published(self) -> tuple[()]:
-        """None: the paper scores probabilities."""
-        return ()
-
 
 BENCHMARK = OccuGender([DrawnAnswers()])

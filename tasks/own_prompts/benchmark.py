@@ -48,9 +48,5 @@ class OwnPrompts(SampledTexts):
         """None."""
         return []
 
-    def published(self) -> tuple[()]:
-        """None: no paper has these prompts."""
-        return ()
-
 
 BENCHMARK = OwnPrompts()

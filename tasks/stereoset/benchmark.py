@@ -22,7 +22,6 @@ from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
-    from lm_eval_bias.core.run_data import Published
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
@@ -149,10 +148,6 @@ class Choices(StereoSet):
         from lm_eval_bias.tasks.stereoset import choices
 
         return choices.record(doc, answers)
-
-    def published(self) -> Sequence[Published]:
-        """None."""
-        return ()
 
     def readers(self) -> Sequence[Reader]:
         """None: the authors' prediction files have no choices."""
