@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         if len(values) not in (1, len(sources)):
             raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
         each.append(values * len(sources))
-    corpora = [Corpus(*one, column, revision) for one in zip(sources, *each, strict=False)]
+    corpora = [Corpus(source, code, name, column, revision) for source, code, name in zip(sources, *each, strict=False)]
     given |= {"corpora": tuple(corpora), "trainer": internals.key_values(arguments.trainer)}
     settings = TrainingSettings(**given)
     require_extra("train")

@@ -68,7 +68,7 @@ def _prompts(text: str) -> list[dict[str, str]]:
 
 def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
     """Complete a keyword to the form of regard's own files; a plain one is a whole word."""
-    rule = {"match": [raw], "whole": True} if isinstance(raw, str) else raw
+    rule: dict[str, Any] = {"match": [raw], "whole": True} if isinstance(raw, str) else raw
     match = rule["match"] if rule.get("case") else [text.lower() for text in rule["match"]]
     return {"keyword": match[0], **rule, "match": match}
 

@@ -124,7 +124,9 @@ class _Classifier:
     def optimizer(self, arguments: transformers.TrainingArguments, head_rate: float) -> torch.optim.Optimizer:
         """Make the optimizer that the arguments name, with a learning rate of its own for the head."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
-        groups = [{"params": [parameter for parameter in self.body.parameters() if parameter.requires_grad]}]
+        groups: list[dict[str, Any]] = [
+            {"params": [parameter for parameter in self.body.parameters() if parameter.requires_grad]}
+        ]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
         made: torch.optim.Optimizer = kind(groups, **{"weight_decay": arguments.weight_decay, **options})
