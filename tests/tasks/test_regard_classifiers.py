@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
@@ -17,14 +18,9 @@ from tests.support.places import ROOT
 VECTORS = ROOT.parent / "shared" / "published" / "regard_sbert_embeddings.npz"
 
 
-def random_head(members=2, sizes=(6, 4, 3)):
-    rng = np.random.default_rng(3)
-    shapes = list(zip(sizes, sizes[1:], strict=False))
-    nets = [
-        [(rng.normal(size=(b, a)).astype(np.float32), rng.normal(size=b).astype(np.float32)) for a, b in shapes]
-        for _ in range(members)
-    ]
-    return heads.Head(nets, {"encoder": "x", "probe": [[0.0] * 6] * 2})
+def random_head(members=2, size=6):
+    torch.manual_seed(3)
+    return heads.Head([heads.network(size) for _ in range(members)], {"encoder": "x", "probe": [[0.0] * size] * 2})
 
 
 def changed(path, **changes):
@@ -121,19 +117,19 @@ def test_head_round_trip_and_ensemble(tmp_path):
     again = heads.read(tmp_path / "head")
     x = np.random.default_rng(0).normal(size=(5, 6))
     assert (again.probabilities(x) == head.probabilities(x)).all()
-    single = [heads.Head([layers]).probabilities(x) for layers in head.members]
+    single = [heads.Head([member]).probabilities(x) for member in head.members]
     assert {**head.info, "sha256": again.info["sha256"]}.items() <= again.info.items()
     assert head.probabilities(x) == pytest.approx(np.mean(single, axis=0), abs=1e-12)
-    (w0, b0), (w1, b1) = head.members[0]
-    logits = np.tanh(x @ w0.T + b0) @ w1.T + b1
-    assert single[0] == pytest.approx(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), abs=1e-9)
+    w0, b0, w1, b1, w2, b2 = (parameter.detach().numpy() for parameter in head.members[0].parameters())
+    logits = np.tanh((x @ w0.T + b0) @ w1.T + b1) @ w2.T + b2
+    assert single[0] == pytest.approx(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), abs=1e-7)
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda f: (f / heads.CONFIG).write_text("[]"), "regard head"),
-        (lambda f: changed(f / heads.CONFIG, members=3), "member2.layer0.weight"),
+        (lambda f: changed(f / heads.CONFIG, members=3), "2.0.weight"),
         (lambda f: (f / heads.WEIGHTS).write_bytes(b"0" * 100), "damaged.*train it again"),
         (lambda f: (f / heads.WEIGHTS).unlink(), "No such file"),
     ],
