@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ _REGARDS = {spelling: name for i, name in enumerate(LABELS) for spelling in (nam
 _LONGEST = 1 << 20
 
 
-def rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield where each row of a file stands, and its values by column; a line of a ``.txt`` is its ``text``.
+def rows(path: Path) -> list[tuple[str, Row]]:
+    """Return where each row of a file stands, and its values by column; a line of a ``.txt`` is its ``text``.
 
     Raises:
         BiasError: Not readable, not UTF-8, or not of the format that its ending says.
@@ -41,30 +41,22 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
     kind, number = path.suffix.lower(), 0
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
+    found: list[tuple[str, Row]] = []
     try:
         check_plain(path)
         lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        if kind == ".csv":
-            table = csv.DictReader(lines, strict=True)
-            for row in table:
-                number = table.line_num
-                if None in row:
-                    raise ValueError("more fields than the header has")
-                yield f"{path} line {number}", row
-            return
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                row = {"text": line} if kind == ".txt" else json.loads(line)
-                if not isinstance(row, dict):
-                    raise ValueError("not an object with a field for the text")
-                json.dumps(row, ensure_ascii=False).encode()  # half a character can't be written
-                yield f"{path} line {number}", row
+        table = csv.DictReader(lines, strict=True) if kind == ".csv" else filter(str.strip, lines)
+        for number, line in enumerate(table, start=2 if kind == ".csv" else 1):
+            row: Any = {"text": line} if kind == ".txt" else json.loads(line) if kind == ".jsonl" else line
+            if not isinstance(row, dict) or None in row:
+                raise ValueError("not a row with a field for each column")
+            json.dumps(row, ensure_ascii=False).encode()  # half a character can't be written
+            found.append((f"{path} line {number}", row))
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {why(error)}") from error
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: byte {error.start} is not UTF-8: truncated or damaged") from error
     except (ValueError, RecursionError, csv.Error) as error:
         raise BiasError(f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})") from error
+    return found
 
 
 def matches(path: Path) -> bool:
@@ -92,7 +84,8 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         BiasError: A damaged file, a gender or regard that is none or contradicts the text or another row, no text, no
             language, or texts of another one.
     """
-    texts: dict[str, tuple[str, str, str]] = {}  # text, gender and regard, by where they stand
+    texts: dict[str, str] = {}  # by where they stand
+    labelled: list[tuple[str, str]] = []  # gender and regard
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, cells in rows(path):
         row = {name.strip().lower(): value for name, value in cells.items()}
@@ -102,33 +95,32 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
             raise BiasError(f"{where}: no text")
         if gender is None:
             raise NotOurs(
-                f"{where}: gender {row.get('gender')!r}: must be female or male (or FEMALE_SINGLE, MALE_SINGLE, f, m)"
+                f"{where}: gender {row.get('gender')!r}: must be female or male (or f, m, FEMALE_SINGLE, ...)"
             )
         if regard is None:
             raise BiasError(
-                f"{where}: regard {row.get('regard')!r}: must be 0 (negative), 1 (neutral), 2 (positive) or 3 (other)"
+                f"{where}: regard {row.get('regard')!r}: must be a number from 0 to 3, or {', '.join(LABELS)}"
             )
-        texts[where] = (text.strip(), gender, regard)
+        texts[where] = text.strip()
+        labelled.append((gender, regard))
         for key, names in sources.items():
             names.add(str(row.get(key) or ""))
     if not texts:
         raise BiasError(f"{path}: the file is empty")
-    language = regard_texts.language_of({where: text for where, (text, _, _) in texts.items()}, language, str(path))
+    language = regard_texts.language_of(texts, language, str(path))
     regards: dict[tuple[str, str], str] = {}
-    for where, (text, gender, regard) in texts.items():
+    for (where, text), (gender, regard) in zip(texts.items(), labelled, strict=True):
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
             raise BiasError(f"{where}: gender {gender}, but the text is about a {subject} subject: {text[:40]!r}")
-        if regard and regards.setdefault((text, gender), regard) != regard:
-            raise BiasError(
-                f"{where}: regard {regard}, but the same text is {regards[text, gender]} above: {text[:40]!r}: give "
-                "each text one label, the majority's where several people labelled it"
-            )
+        above = regards.setdefault((text, gender), regard) if regard else ""
+        if above != regard:
+            raise BiasError(f"{where}: regard {regard}, but the same text is {above} above: {text[:40]!r}")
     named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
-    labels = LABELS if any(regard == OTHER for _, _, regard in texts.values()) else REGARDS
+    labels = LABELS if any(regard == OTHER for _, regard in labelled) else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs = [regard_document(language, identity, {"gender": gender}) for _, gender, _ in texts.values()]
-    results = [[[[text, regard]]] for text, _, regard in texts.values()]
+    docs = [regard_document(language, identity, {"gender": gender}) for gender, _ in labelled]
+    results = [[[[text, regard]]] for text, (_, regard) in zip(texts.values(), labelled, strict=True)]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
 
 

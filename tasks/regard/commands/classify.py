@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, write_whole, writing
+from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS
 
@@ -59,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
     """
-    target = None if arguments.output is None else expanded(arguments.output)
-    if target is not None and target.suffix != ".jsonl":
-        raise BiasError(f"--output {arguments.output}: must end in .jsonl")
-    files.check_place(arguments.output, [arguments.file])
+    output, name, language = arguments.output, arguments.classifier, arguments.language
+    if output is not None and not output.endswith(".jsonl"):
+        raise BiasError(f"--output {output}: must end in .jsonl")
+    files.check_place(output, [arguments.file])
     found = read(expanded(arguments.file), arguments.column)
-    texts, name, language = [row["text"] for row in found], arguments.classifier, arguments.language
+    texts = [row["text"] for row in found]
     if language is not None or not (name or "").startswith(("hub:", "head:")):  # such a classifier has its own
         places = {f"text {number}": text for number, text in enumerate(texts, start=1)}
         language = regard_texts.language_of(places, language, arguments.file)
@@ -75,11 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
         row |= {f"p_{label}": p for label, p in zip(used.labels, probabilities, strict=True)}
         row |= {"classifier": used.name, **({"warning": used.warning} if used.warning else {})}
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
-    if target is None:
+    if output is None:
         sys.stdout.write(lines)
     else:
-        with writing(f"--output {arguments.output}"):
-            write_whole(target, lines.encode())
+        files.write(lines, output)
     print(f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail})", file=sys.stderr)
     if used.warning:
         print(f"lm-eval-bias: warning: {used.warning}", file=sys.stderr)
