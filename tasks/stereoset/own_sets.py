@@ -17,6 +17,7 @@ import yaml
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, packaged_text, read_bytes, schema_validator, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
+from lm_eval_bias.tasks.stereoset.commands.set_checks import check_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LANGUAGES,
     TEST_KEYS,
@@ -24,7 +25,6 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TESTS,
     Candidate,
     Item,
-    check_items,
     count_items,
     read_all,
 )

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.stereoset import LANGUAGES as LANGUAGES
 from lm_eval_bias.tasks.stereoset import TESTS
@@ -90,30 +89,6 @@ def read(language: str, test: str) -> list[Item]:
 def read_all(language: str, tests: Sequence[str] = TESTS) -> list[Item]:
     """Read the published items of several tests; raises what :func:`read` raises."""
     return [item for test in tests for item in read(language, test)]
-
-
-def check_items(items: Sequence[Item], where: str) -> None:
-    """Refuse items that cannot be scored: doubled ids, other than the three labels, a missing blank or text.
-
-    Raises:
-        BiasError: The first thing that is wrong, with the item's id behind ``where``.
-    """
-    ids: set[str] = set()
-    for item in items:
-        at = f"{where}, item {item['id']}"
-        labels = [candidate["label"] for candidate in item["candidates"]]
-        if sorted(labels) != sorted(LABELS):
-            raise BiasError(f"{at}: labels {', '.join(labels)}: each of {', '.join(LABELS)} is needed once")
-        for name in (item["id"], *(candidate["id"] for candidate in item["candidates"])):
-            if name in ids:
-                raise BiasError(f"{at}: the id {name} appears twice")
-            ids.add(name)
-        if item["test"] == "intra" and BLANK not in item["context"]:
-            raise BiasError(f"{at}: the context holds no {BLANK}")
-        texts = [item["context"], item["term"], *(candidate["sentence"] for candidate in item["candidates"])]
-        texts += [candidate["word"] or "" for candidate in item["candidates"] if item["test"] == "intra"]
-        if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise BiasError(f"{at}: an empty context, target, word or sentence")
 
 
 def count_items(items: Iterable[Item]) -> Counter[tuple[str, str]]:

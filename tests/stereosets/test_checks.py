@@ -43,7 +43,7 @@ def test_the_blank():
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"word0": "ongedurig", "word1": "geduldig"}, {("swapped", "problem")}),
+        ({"word0": "ongedurig", "word1": "geduldig"}, {("fill", "problem")}),
         ({"word0": "rustig"}, {("fill", "problem")}),
         ({"sentence0": "De tuinman was vandaag echt heel geduldig."}, {("fill", "problem")}),
         ({"sentence0": "De tuinman is vandaag heel geduldig."}, {("fill", "note")}),

@@ -197,7 +197,7 @@ def test_validate_a_translation(tiny_mirror, tmp_path):
     assert "glued" in problems
     _, source, problems, lines = validated(path, "--source", "none")
     assert (source, "missing" in problems) == ("none", False)
-    assert validated(path, "--source", "es")[1] == "the published set in 'es'"
+    assert validated(path, "--source", "es")[1] == "es"
 
 
 def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):

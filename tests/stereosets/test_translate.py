@@ -134,7 +134,7 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     # what no task can have can't be accepted
     fill(path, {bad: {"context": ".", "accept": "x"}, equal: {"context": "senza"}})
     done = command(*arguments)
-    assert (done.status, equal in done.err) == (2, True)
+    assert (done.status, bad in done.err) == (2, True)
 
 
 def test_bad_usage(tmp_path, tiny_mirror):

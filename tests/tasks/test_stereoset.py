@@ -11,6 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks, stereoset_items
+from lm_eval_bias.tasks.stereoset.commands import set_checks
 
 
 def documents(language="en", tests=("inter", "intra"), **more):
@@ -21,7 +22,7 @@ def documents(language="en", tests=("inter", "intra"), **more):
 def test_released_sizes(mirror, language):
     intra, inter = stereoset_items.read(language, "intra"), stereoset_items.read(language, "inter")
     assert (len(inter), len(intra)) == (2123, 2103 if language == "de" else 2106)
-    stereoset_items.check_items([*inter, *intra], language)
+    set_checks.check_items([*inter, *intra], language)
     types = Counter(item["bias_type"] for item in inter)
     assert types == {"race": 976, "profession": 827, "gender": 242, "religion": 78}
     # in all languages the same 79 terms, each within one bias type
@@ -43,19 +44,19 @@ def test_any_beginning_is_spread(mirror):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda first, second: second["candidates"][0].update(label="related"), "item intra1: labels "),
-        (lambda first, second: second.update(id="intra0"), "the id intra0 appears twice"),
-        (lambda first, second: second.update(context="no hole"), "item intra1: the context"),
-        (lambda first, second: second["candidates"][2].update(word=" "), "item intra1: an empty"),
-        (lambda first, second: second.update(term=None), "item intra1: an empty"),
+        (lambda first, second: second["candidates"][0].update(label="related"), "item intra1: item: labels "),
+        (lambda first, second: second.update(id="intra0"), "the id intra0 appears 2 times"),
+        (lambda first, second: second.update(context="no hole"), "item intra1: context: BLANK"),
+        (lambda first, second: second["candidates"][2].update(word=" "), "item intra1: .*the word is empty"),
+        (lambda first, second: second.update(term=" "), "item intra1: term: the group is empty"),
     ],
 )
 def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, named):
     items = copy.deepcopy(stereoset_items.read("de", "intra"))
-    stereoset_items.check_items(items, "mine")
+    set_checks.check_items(items, "mine")
     change(*items)
     with pytest.raises(BiasError, match=f"mine, .*{named}"):
-        stereoset_items.check_items(items, "mine")
+        set_checks.check_items(items, "mine")
 
 
 def test_questions_carry_a_text_as_it_is_and_answers_are_as_many(tiny_mirror):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
 
@@ -41,7 +42,6 @@ class SetFinding:
     - ``glued``: BLANK touches letters
     - ``stray``: BLANK where it doesn't belong
     - ``equal``: two candidates are the same
-    - ``swapped``: a sentence that belongs to another candidate
     - ``fill``: a sentence that is not the context with the word in its blank
     - ``untranslated``: the source's text in the translation
     - ``punctuation``: final punctuation lost, often with the end
@@ -86,6 +86,18 @@ def check_set(
         if name not in counts
     }
     return findings | missing
+
+
+def check_items(items: Sequence[Item], where: str) -> None:
+    """Refuse items that cannot be scored: doubled ids, other than the three labels, a missing blank or text.
+
+    Raises:
+        BiasError: The first thing that is wrong, with the item's id behind ``where``.
+    """
+    for name, findings in check_set(items).items():
+        for finding in findings:
+            if finding.code in ("id", "label", "blank", "empty"):
+                raise BiasError(f"{where}, item {name}: {finding.part}: {finding.text}")
 
 
 def check_item(item: Item, source: Item | None = None, language: str = "") -> list[SetFinding]:
@@ -160,11 +172,7 @@ def _check_candidates(item: Item) -> Iterator[SetFinding]:
         present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
         if not words_of(word) or not present or expected == present:
             continue
-        others = [c for c in candidates if c is not candidate and words_of(c["word"] or "")]
-        owner = next((c for c in others if words_of(context.replace(BLANK, c["word"] or "")) == present), None)
-        if owner is not None:
-            yield SetFinding("swapped", label, f"its sentence has the word of the {owner['label']}: {sentence}")
-        elif " ".join(words_of(word)) not in " ".join(present):
+        if " ".join(words_of(word)) not in " ".join(present):
             yield SetFinding("fill", label, f"the word {word!r} isn't in its sentence: {sentence}")
         else:  # as many words can be other forms of them
             level = NOTE if len(present) == len(expected) else PROBLEM

@@ -18,8 +18,8 @@ from lm_eval_bias.core.files import expanded, packaged_text, write
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.stereoset import own_sets
-from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, check_item
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, check_items, read_all
+from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, check_item, check_items
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, read_all
 
 _EPILOG = """exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
 

@@ -36,7 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES
     from lm_eval_bias.tasks.stereoset import own_sets
     from lm_eval_bias.tasks.stereoset.commands import set_checks
     from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, count_items
@@ -45,16 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     data_set = own_sets.load(file, arguments.language)
     if arguments.tasks is not None and file in LANGUAGES:
         raise BiasError(f"--tasks: {file} is published and already has tasks: see 'lm-eval-bias ls'")
-    source, source_name = None, "none"
+    source = None
     if given != "none" and (given, file) != (None, "en"):
         try:
             items = [item for item in own_sets.load(given or "en").items if item["test"] in data_set.tests]
         except BiasError as error:
             raise BiasError(f"{error} (it is the source; --source none checks the set without one)") from error
-        ids = {item["id"] for item in data_set.items}
-        if any(item["id"] in ids for item in items):
+        if {item["id"] for item in data_set.items} & {item["id"] for item in items}:
             source = items
-            source_name = f"the published set in {given or 'en'!r}" if given in (None, *LANGUAGES) else given
         elif given is not None:
             raise BiasError(f"--source {given}: has no item of the same id: name the set's source, or --source none")
     findings = set_checks.check_set(data_set.items, source, data_set.language)
@@ -62,11 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         findings.pop(name, None)
     written = [] if arguments.tasks is None else own_sets.write_tasks(arguments.tasks, file, data_set)
 
+    source_name = "none" if source is None else given or "the published set in 'en'"
     print(f"{printable(file)}: {len(data_set.items):,} items in {data_set.language!r}, source: {source_name}")
-    here, there = count_items(data_set.items), count_items(source or [])
-    for test in data_set.tests:
-        of = [f"{kind} {here[test, kind]:,}" + (f" of {there[test, kind]:,}" if source else "") for kind in BIAS_TYPES]
-        print(f"{test}: {', '.join(of)}")
+    for (test, kind), count in count_items(data_set.items).items():
+        print(f"{test}, {kind}: {count:,}")
     every = [(name, finding) for name, own in findings.items() for finding in own]
     for name, finding in sorted(every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)):
         print(f"{finding.level} {finding.code}: {printable(name)} {finding.part}: {printable(finding.text)}")
