@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import pen
-from lm_eval_bias.core.page_parts import MOST_FIGURES, Cell, Column, Drawing, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import MOST_FIGURES, Drawing, Part, ReportTask
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
@@ -99,7 +99,7 @@ def bars(result: ReportTask) -> Drawing:
     return Drawing(
         f"{result.ident}-regard",
         f"Regard and sexism facets: {result.label}",
-        "Percent of texts; the table has the numbers.",
+        "Percent of texts; the table of every score has the numbers.",
         f"{result.label}, regard by classifier {classifier}; lines are 95% intervals for "
         f"{sentences.scope(result.task.scores)}, keywords are raw matches. Regard alone misleads: read the bars with "
         "the keywords beside them.",
@@ -108,24 +108,10 @@ def bars(result: ReportTask) -> Drawing:
     )
 
 
-def _table(result: ReportTask) -> Table:
-    shares, about = [*sentences.shown_regards(result.task.scores), *FACETS], sentences.scope(result.task.scores)
-    rows = []
-    for name, gender in ROWS:
-        rows.append([Cell(_row(name, gender))])
-        for column in shares:
-            value = _share(result, column, name, gender)
-            text, _, interval = sentences.percent(value, about).partition(" ")
-            rows[-1].append(Cell(text, None if value is None else value.value, interval))
-    columns = [Column("Texts"), *(Column(column, True) for column in shares)]
-    caption = f"Regard and facets of {result.label}, percent of texts with 95% intervals for {about} in brackets"
-    return Table(caption, columns, rows)
-
-
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     drawn = [
-        Part(f"Regard and facets: {result.label}", [], [bars(result)], [_table(result)])
+        Part(f"Regard and facets: {result.label}", [], [bars(result)])
         if sentences.has_both(result.task)
         else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
         for result in tasks[:MOST_FIGURES]
