@@ -63,31 +63,33 @@ def collect(
     languages = sorted({str(part.docs[0].get("language")) for part in samples})
     if len(languages) > 1:
         raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
-    scores: dict[str, dict[str, float]] = {}
+    scores: dict[str, float] = {}
     for part in samples:
-        own: dict[str, dict[str, float]] = {}
         with blamed(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
                 scored = hooks.candidate_scores(cast(Document, doc), answers)
-                if part.benchmark == "stereoset_variants" and variant not in scored:
-                    raise BiasError(f"five scores per candidate: choose with --variant ({', '.join(scored)})")
-                if part.benchmark == "stereoset" and variant is not None:
-                    raise BiasError("has one score per candidate, --variant is for the _variants tasks")
+                if (variant or METHOD) not in scored:
+                    raise BiasError(
+                        f"--variant {variant}: must be one of the scores {', '.join(scored)}"
+                    )
                 for candidate, score in zip(doc["candidates"], scored[variant or METHOD], strict=True):
+                    name = candidate["id"]
                     if math.isnan(score):
-                        raise BiasError(f"item {doc['id']}: the score of candidate {candidate['id']} is nan")
-                    own.setdefault(doc["test"], {})[candidate["id"]] = score
-        if twice := scores.keys() & own.keys():
-            raise BiasError(f"{part.path}: {TEST_KEYS[min(twice)]} was scored by several runs: name one of them")
-        scores |= own
+                        raise BiasError(f"item {doc['id']}: the score of candidate {name} is nan")
+                    if name in scores:
+                        raise BiasError(f"candidate {name} was scored by several runs: name one of them")
+                    scores[name] = score
     predictions: dict[str, list[dict[str, str | float]]] = {}
-    for test in sorted(scores, reverse=True):  # as the authors' files have them: within sentences first
+    for test in ("intra", "inter"):  # as the authors' files have them
         items = read(languages[0], test)
         order = [candidate["id"] for item in items for candidate in item["candidates"]]
-        if lacking := sum(name not in scores[test] for name in order):
+        found = [{"id": name, "score": scores[name]} for name in order if name in scores]
+        if found and len(found) < len(order):
+            lacking = len(items) - len(found) // 3
             raise BiasError(
-                f"{TEST_KEYS[test]}: {lacking // 3} of {len(items)} items were not run (--limit?), and the authors' "
-                "script needs all"
+                f"{TEST_KEYS[test]}: {lacking} of {len(items)} items were not run (--limit?), and the authors' script "
+                "needs all"
             )
-        predictions[TEST_KEYS[test]] = [{"id": name, "score": scores[test][name]} for name in order]
+        if found:
+            predictions[TEST_KEYS[test]] = found
     return predictions
