@@ -64,7 +64,7 @@ def test_predictions_of_several_runs(tmp_path, tiny_mirror):
         ("stereoset_en", "2", "", "items were not run"),
         ("stereoset_en_intra,stereoset_de_intra", "99", "", "--language"),
         ("stereoset_en_intra,stereoset_en", "99", "", "several runs"),
-        ("stereoset_en_inter_variants", "99", "", "--variant (gen, gen_full"),
+        ("stereoset_en_inter_variants", "99", "", "one of the scores gen, gen_full"),
         ("stereoset_en_inter", "99", "--variant gen", "--variant"),
         ("stereoset_en_inter", "99", "--language fr", "'fr'"),
         ("occugender_debias_implicit_none,stereoset_en_gen", "2", "", "no samples of StereoSet"),
