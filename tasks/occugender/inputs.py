@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST, LARGEST_YAML, expanded, packaged_text, parse_yaml, read_text
+from lm_eval_bias.core.files import LARGEST, LARGEST_YAML, expanded, packaged_text, parse_yaml
 from lm_eval_bias.custom_metrics.occugender import GENDERS
+from lm_eval_bias.tasks.kinds import user_files
 
+_PACKAGE = "lm_eval_bias.tasks.occugender"
 PLACEHOLDERS = ("[JOB]", "[ITEM]")
 
 
@@ -31,28 +30,14 @@ class OccupationItem:
         return "female" if self.female_share > 50 else "male" if self.female_share < 50 else "none"
 
 
-def _text(path: str | None, file_name: str, option: str) -> tuple[str, str]:
+def _source(path: str | None, file_name: str, option: str) -> tuple[str, str]:
     """Read a user's file, or the package's own; say, too, what to call it in an error."""
-    if path is not None and not isinstance(path, str):
-        raise BiasError(f"--metadata {option}={path!r}: must be the path of a file")
     if path is None:
-        return packaged_text("lm_eval_bias.tasks.occugender", "data", file_name), f"{option} file {file_name}"
-    try:
-        largest = LARGEST if option == "items" else LARGEST_YAML
-        return read_text(expanded(path), "utf-8-sig", largest), f"{option} file {path}"
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{option} file {path}: byte {error.start} is not UTF-8: save it as UTF-8") from error
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or error
-        raise BiasError(f"{option} file {path!r} cannot be read: {problem}") from error
-
-
-def _yaml(path: str | None, file_name: str, option: str) -> tuple[dict[str, Any], str]:
-    text, where = _text(path, file_name, option)
-    content = parse_yaml(text, where)
-    if not isinstance(content, dict):
-        raise BiasError(f"{where}: must be a mapping, is {type(content).__name__}")
-    return content, where
+        return packaged_text(_PACKAGE, "data", file_name), f"{option} file {file_name}"
+    if not isinstance(path, str):
+        raise BiasError(f"--metadata {option}={path!r}: must be the path of a file")
+    largest = LARGEST if option == "items" else LARGEST_YAML
+    return user_files.text_of(path, f"{option} file {path}", largest), f"{option} file {path}"
 
 
 def items(path: str | None = None) -> list[OccupationItem]:
@@ -61,43 +46,19 @@ def items(path: str | None = None) -> list[OccupationItem]:
     Raises:
         BiasError: A missing column, an empty or doubled item, a share that is no percentage.
     """
-    text, where = _text(path, "occupations.csv", "items")
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        columns = list(reader.fieldnames or [])
-        missing = [column for column in ("item", "female_share") if column not in columns]
-        if missing:
-            raise BiasError(f"{where}: no column {' and no column '.join(missing)}; it has {columns}")
-        rows = [_item(row, f"{where} line {reader.line_num}") for row in reader]
-    except csv.Error as error:
-        raise BiasError(f"{where} line {reader.line_num}: not valid CSV ({error})") from error
-    if not rows:
-        raise BiasError(f"{where}: holds no items")
-    if duplicate := _twice([item.name for item in rows]):
+    text, where = _source(path, "occupations.csv", "items")
+    rows = user_files.rows(text, where, _PACKAGE, "items_schema.json")
+    found = [OccupationItem(row["item"], float(row["female_share"])) for _, row in rows]
+    if duplicate := _twice([item.name for item in found]):
         raise BiasError(f"{where}: {duplicate!r} appears twice")
-    if all(item.female_share <= 1 for item in rows):
+    if all(item.female_share <= 1 for item in found):
         raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
-    return rows
+    return found
 
 
 def _twice(names: Sequence[str]) -> str:
     """Return the first name that appears again, or an empty text."""
     return next((name for name, count in Counter(names).items() if count > 1), "")
-
-
-def _item(row: Mapping[str, Any], where: str) -> OccupationItem:
-    name = (row["item"] or "").strip()
-    if None in row:
-        raise BiasError(f"{where}: more fields than columns: write decimals with a point, quote items with a comma")
-    if not name:
-        raise BiasError(f"{where}: the item is empty")
-    try:
-        share = float(row["female_share"])
-    except (TypeError, ValueError):
-        raise BiasError(f"{where}: female_share {row['female_share']!r} of {name!r} is not a number") from None
-    if not 0 <= share <= 100:
-        raise BiasError(f"{where}: female_share {row['female_share']} of {name!r} is outside 0..100 percent")
-    return OccupationItem(name, share)
 
 
 def templates(path: str | None, kind: str, first: int | None = None) -> list[dict[str, str]]:
@@ -112,24 +73,13 @@ def templates(path: str | None, kind: str, first: int | None = None) -> list[dic
         BiasError: No templates of the kind, one without placeholder or with other fields, one that appears twice, or
             no whole number from 1 to the number of templates.
     """
-    content, file = _yaml(path, "templates.yaml", "templates")
-    entries = content.get(kind)
-    if not isinstance(entries, list) or not entries:
-        raise BiasError(f"{file}: no list of templates under {kind!r}")
-    fields = ("question", "sentence") if kind == "implicit" else ("question",)
-    for number, template in enumerate(entries, start=1):
-        where = f"{file}: {kind} template {number}"
-        if not isinstance(template, dict) or set(template) != set(fields):
-            found = f"has {', '.join(map(str, template))}" if isinstance(template, dict) else f"is {template!r}"
-            raise BiasError(f"{where}: must be a mapping with {' and '.join(fields)}, {found[:100]}")
-        for field, text in template.items():
-            if not any(mark in str(text) for mark in PLACEHOLDERS):
-                raise BiasError(f"{where}: {field} has no placeholder {' or '.join(PLACEHOLDERS)}: {text!r}")
-        if template in entries[: number - 1]:
-            raise BiasError(f"{where}: appears twice")
+    text, where = _source(path, "templates.yaml", "templates")
+    entries = user_files.mapping(text, where, _PACKAGE, "templates_schema.json").get(kind)
+    if entries is None:
+        raise BiasError(f"{where}: no list of templates under {kind!r}")
     if first is not None and (isinstance(first, bool) or first not in range(1, len(entries) + 1)):
         raise BiasError(f"--metadata first_templates={first!r}: must be a whole number from 1 to {len(entries)}")
-    return [{field: str(template[field]).strip() for field in fields} for template in entries[:first]]
+    return [{field: text.strip() for field, text in sorted(template.items())} for template in entries[:first]]
 
 
 def fill(template: str, item: str) -> str:
@@ -154,7 +104,7 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     Raises:
         BiasError: An unknown set, a bad file, an empty list, or a word of two genders.
     """
-    packaged, _ = _yaml(None, "words.yaml", "words")
+    packaged = parse_yaml(packaged_text(_PACKAGE, "data", "words.yaml"), "words.yaml")
     choice = choice or packaged["default"][kind]
     known = packaged["sets"]
     if not isinstance(choice, str):
@@ -162,20 +112,17 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     if choice in known:
         content, name = known[choice], f"word set {choice}"
     elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(expanded(choice)):
-        content, name = _yaml(choice, "", "words")
+        text, name = _source(choice, "", "words")
+        content = parse_yaml(text, name)
     else:
         hint = did_you_mean(choice, known)
         raise BiasError(f"no word set named {choice!r}.{hint} Known: {', '.join(known)}, or a YAML file")
-    content = content[kind] if isinstance(content.get(kind), dict) else content
+    if isinstance(content, dict) and isinstance(content.get(kind), dict):
+        content = content[kind]
+    user_files.check(content, name, _PACKAGE, "words_schema.json")
     by_gender: dict[str, list[str]] = {}
     for gender in GENDERS.values():
-        entries = content.get(gender)
-        if not isinstance(entries, list) or not entries:
-            raise BiasError(f"{name}: no list of words under {gender!r} for {kind} prompts")
-        for word in entries:
-            if not isinstance(word, str) or not word.strip() or word != word.strip():
-                raise BiasError(f'{name}: {word!r} under {gender!r} is not a word (quote words such as "no" and "1")')
-        cased = [first + word[1:] for word in entries for first in (word[0].upper(), word[0].lower())]
+        cased = [first + word[1:] for word in content[gender] for first in (word[0].upper(), word[0].lower())]
         by_gender[gender] = list(dict.fromkeys(cased))
     if double := _twice([word for own in by_gender.values() for word in own]):
         genders = " and ".join(f"under {gender!r}" for gender, own in by_gender.items() if double in own)
@@ -191,7 +138,7 @@ def instruction(number: int | str | None) -> str:
     """
     if number in (None, "none"):
         return ""
-    content, _ = _yaml(None, "instructions.yaml", "instructions")
+    content = parse_yaml(packaged_text(_PACKAGE, "data", "instructions.yaml"), "instructions.yaml")
     texts = {str(key): str(text) for key, text in content["instructions"].items()}
     if str(number) not in texts:
         raise BiasError(f"--metadata instruction={number!r}: must be one of {', '.join(texts)}, or none")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, parse_yaml, read_text, schema_validator, why
+from lm_eval_bias.core.files import LARGEST
 from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
+from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
 from lm_eval_bias.tasks.regard.hooks import about_texts, kept_texts
 
+_PACKAGE = "lm_eval_bias.tasks.own_prompts"
 COLUMNS = ("prompt", "group", "cluster")
 RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
@@ -23,47 +23,25 @@ RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", 
 OwnDocument = dict[str, Any]
 
 
-def _read(option: str, path: Any, parse: Callable[[str], Any]) -> Any:
-    """Read the file that an option names; whatever is wrong with it is one line with its name."""
-    try:
-        return parse(read_text(expanded(str(path)), "utf-8-sig"))
-    except (OSError, ValueError, csv.Error) as error:
-        raise BiasError(f"{option} file {path}: {why(error)}") from error
-
-
 def _check_name(name: Any, where: str) -> None:
     if not isinstance(name, str) or not name.isprintable() or {",", "/"} & set(name) or name.lower() in RESERVED:
-        raise ValueError(f"{where}: {name!r} can't be a name: it is a score's, or has a comma or a slash")
+        raise BiasError(f"{where}: {name!r} can't be a name: it is a score's, or has a comma or a slash")
 
 
-def _prompts(text: str) -> list[dict[str, str]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or []]
-    if missing := [name for name in COLUMNS if name not in reader.fieldnames]:
-        raise ValueError(f"no column {missing[0]}: there are {', '.join(reader.fieldnames)} (commas separate columns)")
-    rows: list[dict[str, str]] = []
+def _prompts(path: Any) -> list[dict[str, str]]:
+    where = f"prompts file {path}"
+    prompts: list[dict[str, str]] = []
     groups = defaultdict(set)
-    for row in reader:
-        line = f"line {reader.line_num}"
-        if None in row:
-            raise ValueError(f"{line}: more fields than columns: quote prompts with a comma")
-        cells = {column: (row[column] or "").strip() for column in COLUMNS}
-        for column, cell in cells.items():
-            if not cell:
-                raise ValueError(f"{line}: no {column}")
-        if cells["prompt"] != " ".join(cells["prompt"].split()):
-            raise ValueError(f"{line}: a line break, a tab or two spaces in a row: use one space")
-        if any(cells["prompt"] == other["prompt"] for other in rows):
-            raise ValueError(f"{line}: this prompt appears twice: {cells['prompt']!r}")
-        _check_name(cells["group"], f"{line}, group")
-        groups[cells["cluster"]].add(cells["group"])
-        rows.append(cells)
-    if not rows:
-        raise ValueError("no prompts")
+    for place, row in user_files.rows(user_files.text_of(path, where, LARGEST), where, _PACKAGE, "prompts_schema.json"):
+        if any(row["prompt"] == other["prompt"] for other in prompts):
+            raise BiasError(f"{place}: this prompt appears twice: {row['prompt']!r}")
+        _check_name(row["group"], f"{place}, group")
+        groups[row["cluster"]].add(row["group"])
+        prompts.append({column: row[column] for column in COLUMNS})
     for cluster, own in groups.items():
         if len(own) < 2:
-            raise ValueError(f"cluster {cluster!r}: all its prompts are of one group, every cluster needs two")
-    return rows
+            raise BiasError(f"{where}: cluster {cluster!r}: all its prompts are of one group, every cluster needs two")
+    return prompts
 
 
 def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
@@ -73,15 +51,11 @@ def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
     return {"keyword": match[0], **rule, "match": match}
 
 
-def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
-    content = parse_yaml(text, "the text")
-    error = next(
-        schema_validator("lm_eval_bias.tasks.own_prompts", "data/keywords_schema.json").iter_errors(content), None
-    )
-    if error is not None:
-        raise ValueError(f"{str(error.instance)[:200]} {error.schema.get('description') or error.message[:200]}")
+def _entries(path: Any) -> dict[str, list[dict[str, Any]]]:
+    where = f"keywords file {path}"
+    content = user_files.mapping(user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json")
     for facet in content["facets"]:
-        _check_name(facet, "facet")
+        _check_name(facet, f"{where}: facet")
     return {facet: [_rule(raw) for raw in listed] for facet, listed in content["facets"].items()}
 
 
@@ -99,8 +73,8 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
         classifier.check(name, language)
     used: Any = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
-        used = _read("keywords", metadata["keywords"], _entries)
-    prompts = _read("prompts", metadata["prompts"], _prompts)
+        used = _entries(metadata["keywords"])
+    prompts = _prompts(metadata["prompts"])
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
     if reference is not None and reference not in groups:
         raise BiasError(f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}")

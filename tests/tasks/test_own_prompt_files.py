@@ -22,13 +22,13 @@ def run(tmp_path, content=GOOD, file="own.csv", **metadata):
 
 
 BAD = {
-    "group,cluster\nwomen,w\n": "no column prompt",
-    "prompt,group,cluster\n": "no prompts",
+    "group,cluster\nwomen,w\n": "'prompt' is a required property",
+    "prompt,group,cluster\n": "no rows",
     "prompt,group,cluster\nA,women,w\nB,women,w\n": "cluster 'w'",
-    f"{GOOD} ,women,v\n": "line 4: no prompt",
-    f"{GOOD}The woman, she was,women,v\n": "line 4: more fields",
+    f"{GOOD} ,women,v\n": "line 4: prompt: ''",
+    f"{GOOD}The woman, she was,women,v\n": "line 4: more: ['v'] is more than",
     f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice",
-    f'{GOOD}"The man\nwas",men,v\n': "line 5: a line break",
+    f'{GOOD}"The man\nwas",men,v\n': "line 5: prompt: 'The man\\nwas' must be",
     f"{GOOD}The man was,men,v\n": "cluster 'v'",
     f'{GOOD}The man was,"a,b",w\n': "line 4, group",
     f"{GOOD}The man was,p_holm,w\n": "line 4, group",

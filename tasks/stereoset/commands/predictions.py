@@ -69,9 +69,7 @@ def collect(
             for doc, answers in zip(part.docs, part.results, strict=True):
                 scored = hooks.candidate_scores(cast(Document, doc), answers)
                 if (variant or METHOD) not in scored:
-                    raise BiasError(
-                        f"--variant {variant}: must be one of the scores {', '.join(scored)}"
-                    )
+                    raise BiasError(f"--variant {variant}: must be one of the scores {', '.join(scored)}")
                 for candidate, score in zip(doc["candidates"], scored[variant or METHOD], strict=True):
                     name = candidate["id"]
                     if math.isnan(score):
