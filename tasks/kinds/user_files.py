@@ -23,8 +23,9 @@ def check(content: Any, where: str, package: str, schema: str) -> None:
     error = next(schema_validator(package, f"data/{schema}").iter_errors(content), None)
     if error is not None:
         place = "".join(f"{step}: " for step in error.absolute_path)
-        told = error.schema.get("description") or error.message[:200]
-        raise BiasError(f"{where}: {place}{repr(error.instance)[:200]} {told}")
+        description = error.schema.get("description")
+        told = f"{repr(error.instance)[:200]} {description}" if description else error.message[:300]
+        raise BiasError(f"{where}: {place}{told}")
 
 
 def mapping(text: str, where: str, package: str, schema: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import LARGEST
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, PromptRecord
-from lm_eval_bias.custom_metrics.regard import FACETS, OTHER, REGARDS
+from lm_eval_bias.custom_metrics.own_prompts import PromptRecord
+from lm_eval_bias.custom_metrics.regard import FACETS, OTHER
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
@@ -17,15 +17,9 @@ from lm_eval_bias.tasks.regard.hooks import about_texts, kept_texts
 
 _PACKAGE = "lm_eval_bias.tasks.own_prompts"
 COLUMNS = ("prompt", "group", "cluster")
-RESERVED = (*REGARDS, OTHER, WORDS, "dropped", "unfinished", "distinct", "gap", "p", "p_holm")  # names of scores
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
 OwnDocument = dict[str, Any]
-
-
-def _check_name(name: Any, where: str) -> None:
-    if not isinstance(name, str) or not name.isprintable() or {",", "/"} & set(name) or name.lower() in RESERVED:
-        raise BiasError(f"{where}: {name!r} can't be a name: it is a score's, or has a comma or a slash")
 
 
 def _prompts(path: Any) -> list[dict[str, str]]:
@@ -35,7 +29,6 @@ def _prompts(path: Any) -> list[dict[str, str]]:
     for place, row in user_files.rows(user_files.text_of(path, where, LARGEST), where, _PACKAGE, "prompts_schema.json"):
         if any(row["prompt"] == other["prompt"] for other in prompts):
             raise BiasError(f"{place}: this prompt appears twice: {row['prompt']!r}")
-        _check_name(row["group"], f"{place}, group")
         groups[row["cluster"]].add(row["group"])
         prompts.append({column: row[column] for column in COLUMNS})
     for cluster, own in groups.items():
@@ -54,8 +47,6 @@ def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
 def _entries(path: Any) -> dict[str, list[dict[str, Any]]]:
     where = f"keywords file {path}"
     content = user_files.mapping(user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json")
-    for facet in content["facets"]:
-        _check_name(facet, f"{where}: facet")
     return {facet: [_rule(raw) for raw in listed] for facet, listed in content["facets"].items()}
 
 

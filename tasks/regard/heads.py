@@ -35,7 +35,6 @@ ENCODERS = {
     "de": "sentence-transformers/paraphrase-xlm-r-multilingual-v1",
     "en": "sentence-transformers/all-MiniLM-L6-v2",
 }
-FORMAT = "lm-eval-bias regard head"
 VERSION = 3  # 1 had other activations, 1 and 2 other names of weights
 CONFIG, WEIGHTS, CARD = "head.json", "head.safetensors", "README.md"
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -92,7 +91,7 @@ def save(folder: Path, head: Head, card: str) -> None:
     from safetensors.torch import save as to_bytes
     from torch import nn
 
-    config = {**head.info, "format": FORMAT, "version": VERSION, "members": len(head.members)}
+    config = {**head.info, "version": VERSION, "members": len(head.members)}
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     weights = to_bytes(nn.ModuleList(head.members).state_dict())
     contents = {WEIGHTS: weights, CONFIG: text.encode(errors="backslashreplace"), CARD: card.encode()}
@@ -115,8 +114,8 @@ def read(folder: Path) -> Head:
     try:
         config = json.loads(read_text(folder / CONFIG))
         raw = read_bytes(folder / WEIGHTS)
-        if not isinstance(config, dict) or (config.get("format"), config.get("version")) != (FORMAT, VERSION):
-            raise ValueError(f"{CONFIG} is not a {FORMAT!r} of version {VERSION}")
+        if not isinstance(config, dict) or config.get("version") != VERSION:
+            raise ValueError(f"{CONFIG} is not of version {VERSION}")
         tensors = from_bytes(raw)
         members = [network(tensors["0.0.weight"].shape[1]) for _ in range(config["members"])]
         nn.ModuleList(members).load_state_dict(tensors)

@@ -45,7 +45,7 @@ def rows(path: Path) -> list[tuple[str, Row]]:
     try:
         check_plain(path)
         lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        table = csv.DictReader(lines, strict=True) if kind == ".csv" else filter(str.strip, lines)
+        table: Any = csv.DictReader(lines, strict=True) if kind == ".csv" else filter(str.strip, lines)
         for number, line in enumerate(table, start=2 if kind == ".csv" else 1):
             row: Any = {"text": line} if kind == ".txt" else json.loads(line) if kind == ".jsonl" else line
             if not isinstance(row, dict) or None in row:

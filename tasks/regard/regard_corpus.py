@@ -18,7 +18,7 @@ from lm_eval_bias.tasks.regard.regard_texts import subject
 
 SPLIT_SEED = 42
 _FILES = {"de": ["regard_de_corpus"], "en": ["regard_en_train", "regard_en_dev", "regard_en_test"]}
-_LABELS = {"-1.0": 0, "0.0": 1, "1.0": 2, "-1": 0, "0": 1, "1": 2}
+_LABELS = ("-1", "0", "1")  # negative, neutral, positive
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ def _german(path: Path) -> list[CorpusRow]:
     """Read the rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = enumerate(csv.DictReader(file))
-        return [CorpusRow(row["Text"], _LABELS[row["Label"]], row["Gender"], n) for n, row in rows]
+        return [
+            CorpusRow(row["Text"], _LABELS.index(row["Label"].removesuffix(".0")), row["Gender"], n) for n, row in rows
+        ]
 
 
 def _english(path: Path) -> list[CorpusRow]:
@@ -83,7 +85,7 @@ def _english(path: Path) -> list[CorpusRow]:
     person = subject("en", "neutral")
     rows = enumerate(line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines())
     return [
-        CorpusRow(text.replace("XYZ", person, 1), _LABELS[label], "N", n)
+        CorpusRow(text.replace("XYZ", person, 1), _LABELS.index(label), "N", n)
         for n, (label, _, text) in rows
         if label in _LABELS
     ]

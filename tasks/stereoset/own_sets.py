@@ -15,8 +15,9 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded, packaged_text, read_bytes, schema_validator, write_whole, writing
+from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, read_bytes, write_whole, writing
 from lm_eval_bias.core.questions import BLANK
+from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.stereoset.commands.set_checks import check_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LANGUAGES,
@@ -46,25 +47,12 @@ class DataSet:
         return [test for test in TESTS if any(item["test"] == test for item in self.items)]
 
 
-def content_of(path: str | Path) -> bytes:
-    """Read a user's file; a :class:`BiasError` if it cannot be read."""
-    try:
-        return read_bytes(expanded(path))
-    except OSError as error:
-        raise BiasError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def text_of(path: str | Path) -> str:
-    """Read a user's file of UTF-8 text; a :class:`BiasError` if it is none."""
-    try:
-        return content_of(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-
-
 def digest(path: Path) -> str:
     """Return the SHA-256 of a data set's file; a :class:`BiasError` if it cannot be read."""
-    return hashlib.sha256(content_of(path)).hexdigest()
+    try:
+        return hashlib.sha256(read_bytes(expanded(path))).hexdigest()
+    except OSError as error:
+        raise BiasError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def check_language(language: Any, where: str) -> str:
@@ -82,13 +70,13 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     Raises:
         BiasError: It cannot be read, isn't in that form, or doesn't say its language; names the file and item.
     """
-    text = text_of(path)
+    text = user_files.text_of(path, str(path), LARGEST)
     try:
         content = json.loads(text)
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # half characters, NaN
     except (ValueError, RecursionError) as error:
         raise BiasError(f"{path}: not valid JSON ({one_line(error)})") from error
-    _check_form(content, path)
+    user_files.check(content, str(path), "lm_eval_bias.tasks.stereoset", "set_schema.json")
     items = []
     for test, key in TEST_KEYS.items():
         items += [_item_of(entry, test) for entry in content["data"].get(key, [])]
@@ -101,20 +89,6 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     if not items:
         raise BiasError(f"{path}: holds no items")
     return DataSet(language, items, content.get("provenance", {}))
-
-
-def _check_form(content: Any, path: str | Path) -> None:
-    """Refuse what isn't in StereoSet's form; names the item."""
-    errors = schema_validator("lm_eval_bias.tasks.stereoset", "data/set_schema.json").iter_errors(content)
-    error = next(errors, None)
-    if error is None:
-        return
-    steps = list(error.absolute_path)
-    at = "/".join(map(str, steps)) or "not in StereoSet's format"
-    entry = content["data"][steps[1]][steps[2]] if len(steps) > 2 else None
-    if isinstance(entry, dict):
-        at += f" (item {entry.get('id')})"
-    raise BiasError(f"{path}: {at}: {error.message[:200]}")
 
 
 def load(name: str, language: str | None = None) -> DataSet:

@@ -81,20 +81,20 @@ def without(*steps, value=None):
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (b"\xff\xfe{}", "UTF-8"),
+        (b"\xff\xfe{}", "utf-8"),
         ("[]", "StereoSet's format"),
         ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
         ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
-        ('{"data": {"intersentence": [7]}, "language": "nl"}', "data/intersentence/0"),
-        (without("context"), "data/intrasentence/1 (item a2): 'context' is"),
+        ('{"data": {"intersentence": [7]}, "language": "nl"}', "data: intersentence: 0: 7"),
+        (without("context"), "data: intrasentence: 1: 'context' is"),
         (without("bias_type", value="age"), "'age'"),
-        (without("sentences", value=[]), "sentences (item a2)"),
-        (without("sentences", 1, "sentence"), "sentences/1 (item a2): 'sentence' is"),
-        (without("sentences", 1, "word", value=3), "sentences/1/word (item a2)"),
+        (without("sentences", value=[]), "intrasentence: 1: sentences: "),
+        (without("sentences", 1, "sentence"), "sentences: 1: 'sentence' is"),
+        (without("sentences", 1, "word", value=3), "sentences: 1: word: 3"),
         (
             without("sentences", 2, "gold_label", value="related"),
-            "sentences/2/gold_label (item a2): 'related'",
+            "sentences: 2: gold_label: 'related'",
         ),
     ],
 )

@@ -48,7 +48,7 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, tiny_mirror, how):
         (b"id,accept\ni1,perhaps\n", "row 2 (item 'i1')"),
         (b"id,accept\ni1,\ni1,x\n", "row 3 (item 'i1')"),
         (b"id,accept\ni1,x,y\n", "line 2"),
-        (b"id,comment\ni1,\xe4\n", "byte 14"),
+        (b"id,comment\ni1,\xe4\n", "position 14"),
         (b'id,comment\ni1,"a\n', "row 1"),
         (b"", "CSV"),
     ],

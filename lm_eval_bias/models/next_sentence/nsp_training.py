@@ -202,8 +202,8 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     form = tabulate(articles.tolist(), columns, share_of, whole=1.0, kind="articles")
     found = form.estimate()
     interval = list(found.interval or (0.0, 1.0))
-    measured = {"accuracy": found.value, "stderr": found.stderr, "interval": interval}
-    return {**measured, "pairs": found.n, "articles": len(form.names)}
+    told = {"accuracy": found.value, "stderr": found.stderr, "interval": interval, "pairs": found.n}
+    return {**told, "articles": len(form.names)}
 
 
 def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:

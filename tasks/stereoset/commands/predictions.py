@@ -81,7 +81,7 @@ def collect(
     for test in ("intra", "inter"):  # as the authors' files have them
         items = read(languages[0], test)
         order = [candidate["id"] for item in items for candidate in item["candidates"]]
-        found = [{"id": name, "score": scores[name]} for name in order if name in scores]
+        found: list[dict[str, str | float]] = [{"id": name, "score": scores[name]} for name in order if name in scores]
         if found and len(found) < len(order):
             lacking = len(items) - len(found) // 3
             raise BiasError(

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded, packaged_text, write
+from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, write
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, check_item, check_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, read_all
@@ -96,7 +97,7 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
     """
     import pandas
 
-    text = own_sets.text_of(path) if path.exists() else "id"
+    text = user_files.text_of(path, str(path), LARGEST) if path.exists() else "id"
     mark = max(",;\t", key=text.partition("\n")[0].count)
     try:
         table = pandas.read_csv(io.StringIO(text), sep=mark, dtype=str, header=None, skip_blank_lines=False)

@@ -38,12 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from lm_eval_bias.tasks.stereoset import own_sets
     from lm_eval_bias.tasks.stereoset.commands import set_checks
-    from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, count_items
+    from lm_eval_bias.tasks.stereoset.stereoset_items import count_items
 
     file, given = arguments.set, arguments.source
     data_set = own_sets.load(file, arguments.language)
-    if arguments.tasks is not None and file in LANGUAGES:
-        raise BiasError(f"--tasks: {file} is published and already has tasks: see 'lm-eval-bias ls'")
     source = None
     if given != "none" and (given, file) != (None, "en"):
         try:
