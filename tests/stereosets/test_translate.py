@@ -31,10 +31,11 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, tiny_mirror, how):
     ids = [item["id"] for item in read_all("en")]
     assert list(rows) == ids
     filled = {"context": 'Die Katze; sie, ja "sie" ist BLANK.', "unrelated word": "=ründ"}
-    fill(path, {ids[0]: {"context": 'a\n "b"'}, ids[-1]: filled, ids[1]: {"accept": "X"}}, **how)
+    fill(path, {ids[0]: {"context": 'a\n "b"'}, ids[-1]: filled, ids[1]: {"accept": "X", "context": "null"}}, **how)
     found = {row["id"]: row for row in translate.read_sheet(path, ids)}
     assert list(found) == ids
     assert filled.items() <= found[ids[-1]].items()
+    assert found[ids[1]]["context"] == "null"  # a word
     assert (found[ids[0]]["context"], found[ids[1]]["accept"], found[ids[2]]["comment"]) == ('a "b"', "X", "")
 
 
@@ -42,6 +43,7 @@ def test_sheets_of_every_spreadsheet_program(tmp_path, tiny_mirror, how):
     ("content", "named"),
     [
         (b"id,contxt\ni1,a\n", "'contxt'"),
+        (b"id,accept,accept,,\ni1,x,,,\n", "'accept'"),
         (b"accept,comment\nx,a\n", "row 2 (item '')"),
         (b"id,accept\ni1,x\n\n,x\n", "row 4 (item '')"),
         (b"id,accept\nnobody,x\n", "row 2 (item 'nobody')"),

@@ -100,14 +100,17 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
     text = user_files.text_of(path, str(path), LARGEST) if path.exists() else "id"
     mark = max(",;\t", key=text.partition("\n")[0].count)
     try:
-        table = pandas.read_csv(io.StringIO(text), sep=mark, dtype=str, header=None, skip_blank_lines=False)
+        table = pandas.read_csv(
+            io.StringIO(text), sep=mark, dtype=str, header=None, skip_blank_lines=False, keep_default_na=False
+        )
     except ValueError as error:
         raise BiasError(f"{path}: not a table in CSV ({one_line(error)})") from error
     table = table.fillna("").map(lambda cell: " ".join(cell.split()))
     table = table.set_axis(table.iloc[0], axis="columns")[1:]
-    unknown = {*table.columns} - {*COLUMNS, ""}
-    if unknown:
-        raise BiasError(f"{path}: unknown column {min(unknown)!r}: notes belong in 'comment'")
+    table = table.loc[:, table.columns != ""]
+    wrong = table.columns[table.columns.duplicated() | ~table.columns.isin(COLUMNS)]
+    if len(wrong):
+        raise BiasError(f"{path}: the column {wrong[0]!r} is unknown or appears twice: notes belong in 'comment'")
     table = table[table.any(axis="columns")].reindex(columns=COLUMNS, fill_value="")
     is_known = table["id"].isin(ids) & ~table["id"].duplicated() & table["accept"].isin(["", "x", "X"])
     if not is_known.all():
