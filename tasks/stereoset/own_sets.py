@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import string
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +27,6 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TESTS,
     Candidate,
     Item,
-    count_items,
     read_all,
 )
 
@@ -198,8 +198,8 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
 def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
     """Return what a result file says about a set: its file, its SHA-256, and what the set says about itself."""
     data_set = _scorable(file["file"], language, file["sha256"])
-    counts = count_items(data_set.items)
-    return {**file, "items": {t: counts[t, "all"] for t in data_set.tests}, "provenance": data_set.provenance}
+    counts = Counter(item["test"] for item in data_set.items)
+    return {**file, "items": {test: counts[test] for test in data_set.tests}, "provenance": data_set.provenance}
 
 
 def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:

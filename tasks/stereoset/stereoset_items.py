@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from lm_eval_bias.core.errors import BiasError
@@ -89,11 +88,6 @@ def read(language: str, test: str) -> list[Item]:
 def read_all(language: str, tests: Sequence[str] = TESTS) -> list[Item]:
     """Read the published items of several tests; raises what :func:`read` raises."""
     return [item for test in tests for item in read(language, test)]
-
-
-def count_items(items: Iterable[Item]) -> Counter[tuple[str, str]]:
-    """Count items by test and bias type, ``all`` among them."""
-    return Counter((item["test"], bias_type) for item in items for bias_type in (item["bias_type"], "all"))
 
 
 def spread(items: Sequence[Item]) -> list[Item]:

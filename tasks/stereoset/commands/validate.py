@@ -38,7 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from lm_eval_bias.tasks.stereoset import own_sets
     from lm_eval_bias.tasks.stereoset.commands import set_checks
-    from lm_eval_bias.tasks.stereoset.stereoset_items import count_items
 
     file, given = arguments.set, arguments.source
     data_set = own_sets.load(file, arguments.language)
@@ -59,8 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     source_name = "none" if source is None else given or "the published set in 'en'"
     print(f"{printable(file)}: {len(data_set.items):,} items in {data_set.language!r}, source: {source_name}")
-    for (test, kind), count in count_items(data_set.items).items():
-        print(f"{test}, {kind}: {count:,}")
     every = [(name, finding) for name, own in findings.items() for finding in own]
     for name, finding in sorted(every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)):
         print(f"{finding.level} {finding.code}: {printable(name)} {finding.part}: {printable(finding.text)}")
