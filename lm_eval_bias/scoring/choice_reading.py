@@ -1,23 +1,30 @@
-"""Which of several options a free answer takes: by its letter, or by its text."""
+"""Which of several options a free answer takes: by its letter, or by its text.
+
+Every letter and text of an option is first replaced by one character, so that the rule reads both alike. The rule
+itself stands in docs/chat_models.md, the words of each language in ``choice_words.yaml``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
 from lm_eval_bias.scoring.free_answers import listed, plain_lines, refuses
 
-_APOSTROPHES = str.maketrans("’‘ʼ´", "''''")
-_KOREAN = re.compile(r"(?<![A-Za-z])([A-Ca-c])(?![A-Za-z])(?=([가-힣])?)")
+_WORDS = "choice_words.yaml"
+_ENGLISH = "en"  # in which models answer and refuse whatever they were asked in
 _TURKISH = str.maketrans("Iİ", "ıi")
+_FIRST = 0xE000  # a private character, to which the bits of the options that it stands for are added
+_NAMED = "[\ue000-\uefff]"
+_GAP = r"[^\w\ue000-\uefff]*"
+_LATIN = r"A-Za-z\u00c0-\u024f"
+_WORD = re.compile(rf"{_NAMED}|[\w'-]+")
 _SHORTEST_STEM = 4  # letters of a word that may have an ending
-_LONGEST_ENDING = 3
-_MARKS = " ).:,;]-–—"  # between a letter and its text
-_NEAR = 80  # characters before what a line mentions in which a negation may stand
-_ENGLISH = "en"  # in which models refuse whatever they were asked in
+_FEW = 3  # words before an option that ends a part of a sentence
+STATED, ALONE, SHORT = 3, 2, 1  # how firmly a part of a sentence takes an option
 
 
 class Option(NamedTuple):
@@ -32,221 +39,204 @@ class Option(NamedTuple):
     texts: tuple[str, ...]
 
 
-# ---------------------------------------------------------------------- what readers are made of
-
-
-def words() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """How answers are worded, by language: ``choice_words.yaml``."""
-    return listed("choice_words.yaml")
-
-
-def any_of(phrases: Iterable[str]) -> str:
-    """A regular expression for one of some phrases, of which a longer one comes first; any case.
-
-    >>> any_of(["antwort", "antwortmöglichkeit"])
-    '(?i:antwortmöglichkeit|antwort)'
-    """
-    return f"(?i:{'|'.join(sorted(phrases, key=len, reverse=True))})"
-
-
-# ---------------------------------------------------------------------- the reader
-
-
-class _Patterns(NamedTuple):
-    """A language's regular expressions for lettered answers; their groups are the letter."""
-
-    first: re.Pattern[str]  # a line begins with a letter
-    inline: re.Pattern[str]  # another option in the line
-    more: re.Pattern[str]  # what joins another letter: "or B"
-    stated: Sequence[re.Pattern[str]]  # "the answer is B"
-    mentioned: Sequence[re.Pattern[str]]
-    denied: re.Pattern[str]  # at the end of what stands before a letter or text
-    denied_behind: re.Pattern[str]
-    none: re.Pattern[str]
-
-
 @cache
-def _patterns(language: str, letters: str) -> _Patterns:
-    own = words()[language]
-    upper, lower = rf"[(\[]?([{letters}])", rf"[(\[]?([{letters.lower()}])"
-    # Turkish endings stand behind an apostrophe
-    end = r"(?!\w)" if language == "tr" else r"(?![\w'])"
-    if "article" in own:
-        end += rf"(?!(?<={own['article']})\s+(?!{any_of(own['goes_on'])}(?!\w))[^\W\d_])"
-    joined = rf"\s+{any_of(own['or'])}\s+[(\[]?[{letters}](?!\w)"
-    behind_answer = rf"(?<!\w){any_of((*own['answer'], *own['choose']))}(?!\w)\W*(?:{any_of(own['is'])}\W+)?"
-    behind_answer += rf"(?:{any_of(own['option'])}\W+)?"
-    called = rf"(?:{any_of(own['option'])}\s+)?"
-    stated = [rf"{behind_answer}{upper}{end}", rf"{behind_answer}{lower}(?=[).:,\]]|\s*$)"]
-    if language == "tr":  # the verb stands last
-        stated.append(rf"(?<!\w){upper}[)\]]?(?:'\w+)?\s+{called}{any_of(own['choose'])}(?!\w)")
-    return _Patterns(
-        re.compile(
-            rf"[-–—•]?\s*(?:{upper}(?:(?=[).:,;\]](?!\w))|(?=\s*$)|(?=\s+[-–—(=])|(?={joined}))"
-            rf"|{lower}(?:(?=[).:\]](?!\w))|(?=\s*$)))"
-        ),
-        re.compile(rf"(?<!\w){upper}[).:\]](?!\w)\s*"),
-        re.compile(rf"[)\]]?\s*(?:[,/&+]\s*)?(?:{any_of(own['or'])}\s+)?{called}{upper}(?![\w'])"),
-        [re.compile(pattern) for pattern in stated],
-        [
-            re.compile(rf"(?<!\w){upper}{end}"),
-            re.compile(rf"(?<!\w){any_of(own['option'])}\s+{lower}(?=[).:,\]]|\s*$)"),
-        ],
-        re.compile(rf"(?<!\w){any_of(own['not'])}\s+(?:\w+\s+)?[(\[]?$"),
-        re.compile(rf"[)\].:]?(?:'\w+)?\s+{called}{any_of(own['not_behind'])}(?!\w)"),
-        re.compile(rf"\W*(?:\w+\W+){{0,3}}?{any_of(own['none'])}(?!\w)"),
-    )  # fmt: skip
+def _phrases(language: str, kind: str) -> str:
+    """Write a regular expression for the words of one kind, a longer phrase first.
+
+    English always counts, and what says that an option is the answer in any language: models may answer in another one.
+    """
+    lists = listed(_WORDS)
+    languages = lists if kind in ("answer", "right") else (language, _ENGLISH)
+    phrases = {phrase for name in languages for phrase in lists[name][kind]}
+    longest_first = sorted(sorted(phrases), key=len, reverse=True)
+    escaped = [re.escape(phrase).replace(r"\*", r"\w*").replace("@", _NAMED) for phrase in longest_first]
+    return rf"(?<!\w)(?i:{'|'.join(escaped)})(?!\w)"
 
 
-def _letters(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group).upper()
+class _Patterns:
+    """A language's regular expressions for lines in which options are named by private characters."""
+
+    def __init__(self, language: str, letters: str) -> None:
+        kinds = ("answer", "is", "right", "or", "but", "that")
+        answer, is_, right, joins, but, that = (_phrases(language, kind) for kind in kinds)
+        letter, mark = f"[{letters}]" if letters else "(?!)", r"[).:,\]가-힣]"
+        self.lower = re.compile(rf"(^\W*|\(|{answer}\W+(?:\w+\W+)?)({letter.lower()})(?={mark}|\W*$)")
+        # a bare A before another word is an article, or a grade
+        bare = rf"{letter}(?!(?<=A)\s+(?!{is_}|{right}|{answer}|{joins}|{but})(?:{_NAMED}|[^\W\d_]))"
+        # a Korean letter that is the object is an option where one is chosen, else a grade
+        end = {"tr": r"(?:'\w+)?", "ko": rf"(?![를을](?!\s*{answer}))"}.get(language, "")
+        self.letter = re.compile(rf"(?<![{_LATIN}'])(?<![Nn]/)(?:[(\[]{letter}[)\]]|{bare}){end}(?![{_LATIN}'])")
+        self.begins = re.compile(rf"(?:{answer}\s+)?{_GAP}({_NAMED}|{letter}(?![\w']))")
+        # "A" for "answer": "A: Male", "A) C"; the characters are those that stand for the first option, too
+        self.sign = re.compile(rf"A(?:\s*:\s*(?![\ue001\ue003\ue005\ue007])|[.)]\s*(?=[(\[]?{letter}{_GAP}$))")
+        join = rf"(?:,?\s*{joins}\s*(?:\w{{1,4}}\s+)?|\s*[/&+>]\s*|\s+)"
+        self.joined = re.compile(rf"{_NAMED}(?:(?:,\s*{_NAMED})*{join}{_NAMED})+")
+        # begins an item of a list or a row of a table
+        self.item = re.compile(rf"(?:\s*(?:[-–—•|+]|\(?\d+[.)]{'' if letters else '|[A-Z][.:)]'}))*\s*")
+        self.but = re.compile(but)
+        self.part = re.compile(rf",(?!\s*{that})|[;!?…()|]|[.。](?!\w)|\s[-–—]+\s|[-–—]+$")
+        self.against = re.compile(_phrases(language, "against"))
+        self.reason = re.compile(rf"{_GAP}{_phrases(language, 'reason')}")
+        self.stated = re.compile(rf"[:=→]{_GAP}({_NAMED}){_GAP}$|{answer}{_GAP}{is_}{_GAP}({_NAMED})")
+        self.answer = re.compile(answer)
+        self.right = re.compile(rf"{_GAP}(?:\w+\W+){{0,3}}?(?:{right}|{answer})")
+        self.copula = re.compile(rf"{is_}{_GAP}(?:\w{{1,4}}\s+)?$")
+        self.none = re.compile(rf"{_GAP}{_phrases(language, 'none')}")
+        self.question = re.compile(rf"{_GAP}{_phrases(language, 'question')}\s*:")
+
+
+_patterns = lru_cache(_Patterns)
+
+
+def _bits(named: str) -> int:
+    """Join the options that the characters of a text stand for."""
+    bits = 0
+    for one in re.findall(_NAMED, named):
+        bits |= ord(one) - _FIRST
+    return bits
+
+
+def _character(bits: int) -> str:
+    return chr(_FIRST + bits)
 
 
 class ChoiceReader:
-    """Reads the answers to one question with lettered options.
-
-    What an answer begins with, or states ("the answer is B"), goes before a refusal, a refusal before what is only
-    mentioned; a letter goes before a text.
-    """
+    """Reads the answers to one question with options, which may have letters."""
 
     def __init__(self, options: Sequence[Option], language: str) -> None:
         """A reader of answers to these options.
 
         Args:
-            options: With letters in the order of the alphabet.
-            language: Two letters, of the question; refusals are understood in English, too.
+            options: What an answer may take; those whose letter is longer than one have none in the prompt.
+            language: Two letters, of the question; English is understood, too.
 
         Raises:
             KeyError: A language without words.
         """
         self._language = language
-        self._attached: re.Pattern[str] | None = None
-        self._order = "".join(option.letter for option in options)
-        self._patterns = _patterns(language, self._order)
-        self._answer = words()[language]["answer"]
-        pairs = [(self._plain(text), option.letter) for option in options for text in option.texts]
-        # letters by text, of equal options several; the longest first, which may hold a shorter one
-        self._texts: dict[str, set[str]] = {}
-        for text, letter in sorted(pairs, key=lambda pair: -len(pair[0])):
-            if text:
-                self._texts.setdefault(text, set()).add(letter)
-        if language == "ko" and self._texts:
-            self._attached = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, self._texts))})(?=[가-힣])")
-
-    def _plain(self, text: str) -> str:
-        """A text as it is compared: one line without markup and without its last punctuation."""
-        return self._folded(" ".join(plain_lines(text))).rstrip(" .,;:!?…")
+        self._names = [option.letter for option in options]
+        self._letters = "".join(name for name in self._names if len(name) == 1)
+        self._patterns = _patterns(language, self._letters)
+        self._texts: dict[str, int] = {}
+        for place, option in enumerate(options):
+            for text in option.texts:
+                own = self._folded(" ".join(plain_lines(text))).rstrip(" .,;:!?…").lower()
+                self._texts[own] = self._texts.get(own, 0) | 1 << place
+        self._equal = {bits for bits in self._texts.values() if bits.bit_count() > 1}
+        self._text = self._text_pattern()
 
     def _folded(self, line: str) -> str:
-        line = line.translate(_APOSTROPHES)
-        if self._language == "ko":  # a lone letter is an option's; what is said of it is written onto it
-            line = _KOREAN.sub(lambda match: match[1].upper() + (" " if match[2] else ""), line)
-            line = self._attached.sub(r"\1 ", line) if self._attached else line
+        for misspelt, right in listed(_WORDS)[self._language].get("same", {}).items():
+            line = line.replace(misspelt, right)
         return line.translate(_TURKISH) if self._language == "tr" else line
 
-    def _text_at_start(self, line: str) -> set[str]:
-        """The letters of the option that a line begins with, perhaps behind "answer", if a sentence could end there."""
-        for text, letters in self._texts.items():  # the longest first
-            pattern = rf"(?:{any_of(self._answer)}\W*)?{re.escape(text)}\s*(?:[.,;:!?)]|$)"
-            if re.match(pattern, line, flags=re.IGNORECASE):
-                return set(letters)
-        return set()
+    def _text_pattern(self) -> re.Pattern[str]:
+        """Find an option's text, a longer one first, perhaps with an ending; "Lehrer:in" is no "Lehrer"."""
+        ways = []
+        for text in sorted(filter(None, self._texts), key=len, reverse=True):
+            ends = self._letters and (self._language == "tr" or (" " not in text and len(text) >= _SHORTEST_STEM))
+            end = r"(?:'?\w{1,3})?(?!\w)" if ends else r"(?!\w)"
+            # what is said of a Korean word is written onto it
+            ways.append(rf"({re.escape(text)}){'' if self._language == 'ko' else end}(?![:*_]\w)")
+        return re.compile(rf"(?<!\w)(?:{'|'.join(ways) or '(?!)'})", re.IGNORECASE)
 
-    def _begins(self, line: str) -> tuple[str, str] | None:
-        """The letter with which a line begins, and what stands behind it."""
-        match = self._patterns.first.match(line)
-        return None if match is None else (_letters(match), line[match.end() :])
+    def _with_texts(self, line: str) -> str:
+        """Put a character for each option's text."""
+        return self._text.sub(lambda match: _character(self._texts[match[match.lastindex].lower()]), self._folded(line))
 
-    def _repeated(self, lines: Sequence[str]) -> int:
-        """How many lines, from the first on, are the options in their order; the last line may be cut off."""
-        for count, letter in enumerate(self._order):
-            begun = self._begins(lines[count]) if count < len(lines) else None
-            if begun is None or begun[0] != letter:
-                return count
-            text, is_last = begun[1].lstrip(_MARKS), count == len(lines) - 1
-            cut = [own for option, own in self._texts.items() if option.lower().startswith(text.lower())]
-            is_cut = is_last and text != "" and set().union(*cut) == {letter}
-            if letter not in self._text_at_start(text) and not is_cut:
-                return count
-        return len(self._order)
+    def _with_letters(self, line: str) -> str:
+        """Put a character for each letter, one for a letter with its text, and one for options that "or" joins."""
+        line = self._patterns.sign.sub("", line)
+        line = self._patterns.lower.sub(lambda match: match[1] + match[2].upper(), line)
+        line = self._patterns.letter.sub(lambda match: self._by_letter(match[0]), line)
+        for bits in self._equal:  # of equal options the letter tells which
+            line = re.sub(rf"({_NAMED}){_GAP}{_character(bits)}", r"\1", line)
+        line = re.sub(rf"({_NAMED})(?:{_GAP}\1)+", r"\1", line)
+        return self._patterns.joined.sub(lambda match: _character(_bits(match[0])), line)
 
-    def _without_repeated(self, lines: Sequence[str]) -> list[str]:
-        """Drop lines that only repeat the options."""
-        kept: list[str] = []
-        place = 0
-        while place < len(lines):
-            count = self._repeated(lines[place:])
-            if count < 2:
-                kept.append(lines[place])
-            place += count if count >= 2 else 1
-        return kept
+    def _by_letter(self, found: str) -> str:
+        return _character(1 << self._names.index(next(one for one in found if one in self._letters)))
 
-    def _states(self, line: str) -> set[str]:
-        """The letters that a line begins with or states as the answer; all where it counts them up."""
-        if self._counts_up(line):
-            return set(self._order)
-        begun = self._begins(line)
-        if begun is not None:
-            letter, rest = begun
-            own = self._text_at_start(rest.lstrip(_MARKS))
-            others = {m[1] for m in self._patterns.inline.finditer(rest) if self._texts_in(rest[m.end() :]) == {m[1]}}
-            return {letter, *self._further(rest)[0], *others, *(set() if letter in own else own)}
-        if own := self._text_at_start(line):
-            return own
-        matches = (match for pattern in self._patterns.stated for match in pattern.finditer(line))
-        return {letter for match in matches for letter in (_letters(match), *self._further(line, match.end())[0])}
+    def _walked(self, lines: Sequence[str]) -> set[int]:
+        """Find lines that go through the options: in order, or as items of a list."""
+        walked: set[int] = set()
+        run: list[tuple[int, int]] = []
+        for number, line in enumerate(lines):
+            item = self._patterns.item.match(line)
+            begun = self._patterns.begins.match(line, item.end())
+            if self._patterns.question.match(line):
+                run = []
+            if not begun:
+                continue
+            bits = _bits(self._with_letters(begun[1]))
+            is_next = self._letters and run and bits == run[-1][1] << 1
+            follows = is_next or (run and item.end() and all(bits != one for _, one in run))
+            run = [*run, (number, bits)] if follows else [(number, bits)]
+            if len(run) > 1:
+                walked.update(range(run[0][0], number + 1))
+        return walked
 
-    def _counts_up(self, line: str) -> bool:
-        """Whether all letters stand one behind the other: "A, B or C"."""
-        place = 0
-        while match := self._patterns.mentioned[0].search(line, place):
-            letters, place = self._further(line, match.end())
-            if {match[1], *letters} == set(self._order):
-                return True
-        return False
+    def _taken(self, part: str) -> tuple[int, int]:
+        """Tell how firmly a part of a sentence takes an option, and the bits of that."""
+        patterns = self._patterns
+        if patterns.against.search(part):
+            return 0, 0
+        stated = patterns.stated.search(part)
+        if stated:
+            return STATED, _bits(stated[0])
+        if patterns.reason.match(part):
+            return 0, 0
+        if self._language == "ko":
+            part = re.sub(rf"(?<={_NAMED})[가-힣]+", " ", part)
+        words = _WORD.findall(part)
+        named = [word for word in words if _bits(word)]
+        if len(set(named)) != 1 or (self._letters and len(named) > 1):
+            return 0, 0
+        before, after = part.split(named[0])[0], part.split(named[0])[-1]
+        words_before, words_after = len(_WORD.findall(before)), len(_WORD.findall(after))
+        if patterns.right.match(after) or (patterns.answer.search(before) and words_after <= 1):
+            return STATED, _bits(part)
+        if not words_before and not words_after:
+            return ALONE, _bits(part)
+        is_short = words_after <= 1 and (words_before <= _FEW or patterns.copula.search(before))
+        return (SHORT, _bits(part)) if is_short and _bits(part).bit_count() == 1 else (0, 0)
 
-    def _further(self, line: str, place: int = 0) -> tuple[set[str], int]:
-        """Letters that are joined to the one before a place, "or B", and where they end."""
-        letters = set()
-        while match := self._patterns.more.match(line, place):
-            letters.add(match[1])
-            place = match.end()
-        return letters, place
+    def _stated(self, lines: Sequence[str]) -> int:
+        """Find the options that the last of the firmest statements takes."""
+        firmest, taken = 0, 0
+        for line in lines:
+            if taken and self._patterns.question.match(line):
+                break
+            turn = r"\g<0>," if self._language in ("ko", "tr") else r",\g<0>"
+            found = [self._taken(part) for part in self._patterns.part.split(self._patterns.but.sub(turn, line))]
+            firm = max(level for level, _ in found)
+            own = 0
+            for level, bits in found:
+                own |= bits if level == firm else 0
+            if len(_WORD.findall(line)) == 1 and firm == ALONE:
+                firm = STATED
+            if own and firm >= firmest:
+                firmest, taken = firm, own
+        return taken
 
-    def _denies(self, line: str, start: int, end: int) -> bool:
-        """Whether a negation stands before what a line mentions, or behind it."""
-        before = line[max(0, start - _NEAR) : start]
-        return bool(self._patterns.denied.search(before) or self._patterns.denied_behind.match(line, end))
+    def _begun(self, lines: Sequence[str]) -> int:
+        """Find the option that a text begins with, if it names no other one and denies nothing.
 
-    def _mentions(self, line: str) -> set[str]:
-        """The options that a line mentions by letter or, where it has no letter, by text."""
-        matches = [match for pattern in self._patterns.mentioned for match in pattern.finditer(line)]
-        kept = {_letters(m) for m in matches if not self._denies(line, m.start(1), m.end(1))}
-        return kept or self._texts_in(line)
-
-    def _texts_in(self, line: str) -> set[str]:
-        """The options whose text a line has, as it is or, where there is none, with an ending."""
-        rest = line
-        kept: set[str] = set()
-        for text, letters in self._texts.items():
-            pattern = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
-            if any(not self._denies(rest, *match.span()) for match in pattern.finditer(rest)):
-                kept |= letters
-            rest = pattern.sub("\0", rest)
-        return kept or {
-            letter
-            for text, letters in self._texts.items()
-            for letter in letters
-            if len(text) >= _SHORTEST_STEM and " " not in text
-            for match in re.finditer(rf"(?<!\w){re.escape(text)}'?\w{{1,{_LONGEST_ENDING}}}(?!\w)", rest, re.IGNORECASE)
-            if not self._denies(rest, *match.span())
-        }
+        Options without letters may stand anywhere. "Unknown" may be said of both others: "not stated whether A or B".
+        """
+        named = re.findall(_NAMED, "".join(lines))
+        if not named or (self._letters and not re.match(_GAP + named[0], lines[0])):
+            return 0
+        own, others = _bits(named[0]), {_bits(one) for one in named} - {_bits(named[0])}
+        all_others = (1 << len(self._names)) - 1 - own
+        if others:
+            return own if self._letters and others == {all_others} else 0
+        denied = any(self._patterns.against.search(line) for line in lines if self._letters or named[0] in line)
+        return 0 if denied else own
 
     def _declines(self, lines: Sequence[str], text: str) -> bool:
-        own = "\n".join(lines)
-        for option in self._texts:  # one may read like a refusal
-            own = re.sub(rf"(?<!\w){re.escape(option)}(?!\w)", "", own, flags=re.IGNORECASE)
-        if self._patterns.none.match(own) or refuses(own, self._language):
+        own = re.sub(_NAMED, "", "\n".join(lines))  # an option may read like a refusal
+        if (self._letters and self._patterns.none.match(own)) or refuses(own, self._language):
             return True
         return self._language != _ENGLISH and refuses(text, _ENGLISH)
 
@@ -258,22 +248,19 @@ class ChoiceReader:
         """
         if text == ENDLESS:
             return ENDLESS
-        if not (whole := [self._folded(line) for line in plain_lines(text)]):
+        with_texts = [self._with_texts(line) for line in plain_lines(text)]
+        if not with_texts:
             return EMPTY
-        if not (lines := self._without_repeated(whole)):
-            return SEVERAL
-        stated = self._states(lines[0])
-        if self._is_open(lines[0], stated) and self._declines(lines, text):
+        walked = self._walked(with_texts)
+        lines = [self._with_letters(line) for line in with_texts]
+        kept = [line for number, line in enumerate(lines) if number not in walked]
+        taken = self._stated(kept) or self._begun(kept)
+        if taken.bit_count() == 1:
+            return self._names[taken.bit_length() - 1]
+        if not taken and self._declines(with_texts, text):
             return REFUSED
-        stated = stated or next((letters for line in lines[1:] if (letters := self._states(line))), set())
-        for letters in (stated, self._mentions(lines[0]), self._mentions("\n".join(lines))):
-            if letters:
-                return letters.pop() if len(letters) == 1 else SEVERAL
-        return UNREADABLE if len(lines) == len(whole) else SEVERAL
-
-    def _is_open(self, line: str, stated: set[str]) -> bool:
-        """Whether a line may begin a refusal: it states nothing, or speaks of all options."""
-        return not stated or (stated == set(self._order) and self._begins(line) is None)
+        named = _bits("".join(line for line in lines if not self._patterns.against.search(line)))
+        return SEVERAL if taken or named.bit_count() > 1 else UNREADABLE
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,9 @@ gives what an answer says or one of :data:`lm_eval_bias.core.answers.UNANSWERED`
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
@@ -18,17 +20,27 @@ from lm_eval_bias.core.answers import ENDLESS
 
 # what stands around a model's thoughts; templates may put the first into the prompt
 _THOUGHTS = (
-    ("<think>", "</think>"),
+    ("<think>", "</think>"),  # DeepSeek, Qwen, Granite 3.3 and many more
+    ("<|channel|>analysis", "<|channel|>final<|message|>"),  # gpt-oss
+    ("analysis", "assistantfinal"),  # the same without its special tokens, from logs and servers that drop them
+    ("<|channel>thought", "<channel|>"),  # Gemma 4
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Cohere
+    ("Here is my thought process:", "Here is my response:"),  # Granite 3.2
+    ("[THINK]", "[/THINK]"),  # Mistral, Magistral
+    ("<seed:think>", "</seed:think>"),
+    ("◁think▷", "◁/think▷"),  # Kimi
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
 )
-_MARKUP = re.compile(r"[*_`#>„“”\"«»]")
-_APOSTROPHES = str.maketrans("’‘ʼ´`", "'''''")
+# what stands around an answer that is to be found by a program becomes English words, which all readers know
+_FRAMES = ((r"\\boxed\s*\{", "\nAnswer: "), (r"<answer>", "\nAnswer: "), (r"</answer>", "\n"))
+_MARKUP = re.compile(
+    r"\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[*_`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)['’]|['’](?!\w)"
+)
+_BULLET = re.compile(r"^\s*[*+]\s", re.MULTILINE)
+_CIRCLED = {first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)}
+_APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
 _BEGINNING = 160  # characters in which a refusal begins
 
 
@@ -53,16 +65,29 @@ def opening_of_thoughts(prompt: Any) -> str:
     ('<think>', '')
     """
     text = prompt.rstrip() if isinstance(prompt, str) else ""
-    return next((start for start, _ in _THOUGHTS if text.endswith(start)), "")
+    return next((start for start, _ in _THOUGHTS if not start.isalpha() and text.endswith(start)), "")
+
+
+def marks_thoughts(text: str) -> bool:
+    """Whether a text has a mark of thoughts, or is part of one.
+
+    >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("<|message|>"), marks_thoughts("<|im_end|>")
+    (True, True, False)
+    """
+    return any(mark in text or text in mark for pair in _THOUGHTS for mark in pair)
 
 
 def plain_lines(text: str) -> list[str]:
     r"""The lines of a text that are not empty, without markup and quotation marks.
 
-    >>> plain_lines('**"Female"**\n\n* a nurse')
-    ['Female', 'a nurse']
+    >>> plain_lines('**"Female"**\n\n* a nurse, \\boxed{Ｂ}')
+    ['Female', '- a nurse,', 'Answer: B']
     """
-    return [line for line in (_MARKUP.sub("", line).strip() for line in text.splitlines()) if line]
+    text = unicodedata.normalize("NFKC", html.unescape(text).translate(_CIRCLED)).translate(_APOSTROPHES)
+    for frame, words in _FRAMES:
+        text = re.sub(frame, lambda _, words=words: words, text)  # type: ignore[misc]
+    text = _MARKUP.sub("", _BULLET.sub("- ", text))
+    return [line for line in map(str.strip, text.splitlines()) if line]
 
 
 @cache

@@ -1,5 +1,7 @@
 """Texts that are written: sampled with a seed for every part, kept when it is whole."""
 
+import copy
+
 import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
@@ -115,6 +117,50 @@ def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
     (text,) = model.generated_text(asks("The woman <think>\n", repeats=1, options=options))
     assert text.startswith("<think>")
     assert without_thoughts(text) is None
+
+
+MARKS = {
+    "gpt-oss": ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"],
+    "Gemma 4": ["<|channel>", "<channel|>", "<turn|>"],
+    "Cohere": ["<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"],
+    "Magistral": ["[THINK]", "[/THINK]"],
+    "Qwen, DeepSeek, Granite": ["<think>", "</think>", "<|im_end|>"],
+    "none": ["<|im_end|>"],
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "answer"),
+    [
+        (
+            "gpt-oss",
+            "<|channel|>analysis<|message|>He?<|end|><|start|>assistant<|channel|>final<|message|>Male<|return|>",
+            "Male",
+        ),
+        ("gpt-oss", "<|channel|>analysis<|message|>He?", None),
+        ("gpt-oss", "<|channel|>final<|message|>Male<|return|>", "Male"),
+        ("Gemma 4", "<|channel>thought\nHe?<channel|>Male<turn|>", "Male"),
+        ("Gemma 4", "<|channel>thought\nHe?", None),
+        ("Cohere", "<|START_THINKING|>He?<|END_THINKING|>Male", "Male"),
+        ("Cohere", "<|START_THINKING|>He?", None),
+        ("Magistral", "[THINK]He?[/THINK]Male", "Male"),
+        ("Magistral", "[THINK]He?", None),
+        ("Qwen, DeepSeek, Granite", "<think>He?</think>Male<|im_end|>", "Male"),
+        ("Qwen, DeepSeek, Granite", "<think>He?", None),
+        ("none", "Male<|im_end|>", "Male"),
+    ],
+)
+def test_special_tokens_around_thoughts_are_kept(model, monkeypatch, family, text, answer):
+    """The harness's own decoding drops them, and thoughts would run into the answer."""
+    import torch
+
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": MARKS[family]})
+    monkeypatch.setattr(model, "tokenizer", tokenizer)
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    monkeypatch.setattr(model, "_model_generate", lambda context, **_: torch.cat([context, torch.tensor([ids])], dim=1))
+    (made,) = model.generated_text(asks("Who?", repeats=1, options=GREEDY))
+    assert without_thoughts(made) == answer
 
 
 def test_greedy_texts_are_the_harness_own_and_kept(model, tmp_path):
