@@ -26,7 +26,8 @@ logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
 _ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
-METHODS = ("model_call", "amodel_call", "parse_logprobs", "parse_generations")  # of clients, looked at here
+# of clients, looked at here
+METHODS = ("model_call", "amodel_call", "parse_logprobs", "parse_generations", "_create_payload")
 _MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, in every forward anew
 _FINAL = {400, 401, 403, 404, 422}  # statuses that the same request gets again
 # at 0 they ask for the whole distribution, as most servers draw by default: strict ones refuse them
@@ -144,6 +145,11 @@ class _Checks:
                 if not self._refuses_option(error, options):
                     raise
                 return await call(messages=messages, **self._spared(options))
+
+    def _create_payload(self, create: Callable[..., dict[str, Any]], *messages: Any, **options: Any) -> dict[str, Any]:
+        """Leave out a list of no stop strings, which OpenAI's API refuses."""
+        payload = create(*messages, **options)
+        return {name: value for name, value in payload.items() if name != "stop" or value}
 
     def _spared(self, options: dict[str, Any]) -> dict[str, Any]:
         """Leave out the generation options that the server has refused before."""

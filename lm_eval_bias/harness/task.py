@@ -20,6 +20,9 @@ from lm_eval_bias.harness import distributed, internals, registration, run_input
 from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, Notes, TaskRecords
 
 UNITS = ("percent", "proportion", "difference", "correlation", "percent (SE)", "count", "nats")
+# A text ends where the model ends it: a stop string can stand within thoughts, and would cut off the answer. GG-BBQ's
+# authors allow 1,024 new tokens.
+WRITTEN = {"until": [], "max_gen_toks": 1024}
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
 
@@ -111,6 +114,8 @@ class BiasTask(ConfigurableTask):
                 "value and one interval: keep one filter, and write a separate task for each of the others"
             )
         settings["metric_list"] = []
+        if settings.get("output_type") == "generate_until":
+            settings["generation_kwargs"] = {**WRITTEN, **(settings.get("generation_kwargs") or {})}
         repeats = benchmark.repeats(registry.get(str(metadata.get("benchmark"))), metadata)
         settings |= {} if repeats is None else {"repeats": repeats}  # not of the other tasks of the run
         self._only_predicts = False

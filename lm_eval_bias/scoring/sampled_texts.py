@@ -28,7 +28,7 @@ from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.free_answers import opening_of_thoughts
+from lm_eval_bias.scoring.free_answers import marks_thoughts, opening_of_thoughts
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
@@ -250,6 +250,33 @@ def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[s
     return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
 
 
+@contextlib.contextmanager
+def _keeping_marks(model: Any) -> Iterator[None]:
+    """Let the harness's ``hf`` leave the special tokens around thoughts in the texts that have some.
+
+    It drops all of them, so that the thoughts of gpt-oss or Gemma 4 would run into the answer. Other model types keep
+    them by themselves (vLLM), or get texts whose thoughts a server has cut.
+    """
+    if not internals.derives_from(type(model), "HFLM"):
+        yield
+        return
+    tokens = getattr(model.tokenizer, "added_tokens_decoder", {}).values()
+    others = [token.content for token in tokens if token.special and not marks_thoughts(token.content)]
+    decode = model.tok_decode
+
+    def decode_with_marks(tokens: Any, skip_special_tokens: bool = True) -> str:
+        text: str = decode(tokens, skip_special_tokens=skip_special_tokens)
+        if not skip_special_tokens:
+            return text
+        marked: str = decode(tokens, skip_special_tokens=False)
+        for token in others:
+            marked = marked.replace(token, "")
+        return marked if marks_thoughts(marked) else text
+
+    with shadowed(model, "tok_decode", decode_with_marks):
+        yield
+
+
 def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
@@ -258,7 +285,7 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
         prompt opens the model's thoughts, the text begins with that, so that thoughts that never end can be told.
     """
     texts: list[Any] = [None] * len(requests)
-    with servers.asking(self):
+    with servers.asking(self), _keeping_marks(self):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
             places = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
             if token_likelihoods.everywhere(self, len(places)):

@@ -395,7 +395,10 @@ def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, ca
     assert "run --suite quick-chat" in capsys.readouterr().err
     assert not server.asked
     said("run", "--suite", "quick-chat", *arguments, "--output_path", tmp_path)
-    assert len([asked for asked in server.answered if asked["max_tokens"] == 64]) == 320  # one draw of each prompt
+    sampled = [asked for asked in server.answered if asked["temperature"] == 1.0]
+    assert len(sampled) == 320  # one draw of each prompt of OccuGender
+    assert {asked["max_tokens"] for asked in server.answered} == {1024}
+    assert not any("stop" in asked for asked in server.answered)  # an empty list is refused by OpenAI's API
     (run,), _ = read([tmp_path])
     assert run.command.startswith("lm-eval-bias run --suite quick-chat --model local-chat-completions ")
     assert "--apply_chat_template" in run.command

@@ -57,8 +57,8 @@ def test_without_a_chat_template_the_prompts_are_the_papers():
     assert implicit.config.metadata["answer_beginning"] == "in the prompt"
     assert "answer_beginning" not in explicit.config.metadata
     assert [instance.repeats for instance in explicit.instances] == [10, 10]
-    sampled = {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0, "max_gen_toks": 64}
-    assert explicit.instances[0].args[1] == {"until": ["\nQ:"], **sampled}
+    sampled = {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0, "max_gen_toks": 1024}
+    assert explicit.instances[0].args[1] == {"until": [], **sampled}
     for options in ({"do_sample": False}, {"temperature": 0.0}):  # the likeliest text is written once
         task = built("explicit", options=options)
         assert {instance.repeats for instance in task.instances} == {1}

@@ -17,7 +17,10 @@ def test_file_loads_with_its_functions(path):
     assert path.stem == config.get("group", config.get("task"))
     metadata = config["metadata"]
     assert metadata["benchmark"] in registry.by_name()
-    assert metadata["version"] == (1.0 if path.parent.name != "gg_bbq" else 3.0 if path.stem.endswith("_gen") else 2.0)
+    written = path.stem.endswith("_gen")
+    assert metadata["version"] == (
+        (4.0 if written else 2.0) if path.parent.name == "gg_bbq" else 2.0 if written else 1.0
+    )
     if "group" in config:
         assert all((path.parent / f"{member}.yaml").is_file() for member in config["task"])
     else:
