@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.api import compare as compare
     from lm_eval_bias.api import evaluate as evaluate
     from lm_eval_bias.api import load as load
+    from lm_eval_bias.api import read_choice as read_choice
     from lm_eval_bias.api import rescore as rescore
     from lm_eval_bias.api import scores as scores
     from lm_eval_bias.api import write_report as write_report
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "card", "compare",
-    "evaluate", "load", "rescore", "scores", "write_report",
+    "evaluate", "load", "read_choice", "rescore", "scores", "write_report",
 ]  # fmt: skip
 _HOMES = {"Benchmark": "core.benchmark", "BiasError": "core.errors"}  # what is asked for without the rest
 

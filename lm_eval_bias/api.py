@@ -12,6 +12,7 @@ import contextlib
 import functools
 import io
 import os
+import string
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -288,12 +289,51 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
 
 
 @_public
-def rescore(*paths: str | os.PathLike[str], language: str | None = None, **rewritings: str) -> DataFrame:
+def read_choice(text: str, options: Sequence[str], language: str) -> str:
+    """Tell which option an answer takes, by the rule that all ``_gen`` tasks with options share.
+
+    The rule stands in ``docs/chat_models.md``. Thoughts are cut first. Hold it against labels of your own.
+
+    Args:
+        text: What a model wrote.
+        options: The options' texts in the order of their letters, A, B, C and so on.
+        language: Two letters, of the question; English answers are understood in every language.
+
+    Returns:
+        The letter, or why there is none: ``[refused]``, ``[empty]``, ``[unfinished thoughts]``, ``[several answers]``
+        (it takes more than one) or ``[unreadable]`` (it takes none).
+
+    Raises:
+        BiasError: A language without words, or no 2 to 12 options.
+
+    >>> options = ["The woman", "The man", "Not known"]
+    >>> read_choice("The text doesn't say who it was, so the answer is C.", options, "en")
+    'C'
+    >>> read_choice("It would be a cliché to assume that it was the woman.", options, "en")
+    '[unreadable]'
+    """
+    from lm_eval_bias.core.answers import ENDLESS
+    from lm_eval_bias.scoring import choice_reading, free_answers
+
+    if isinstance(options, str) or not 2 <= len(options) <= choice_reading.MOST_OPTIONS:
+        raise BiasError(f"--options {options}: must be a list of 2 to {choice_reading.MOST_OPTIONS} texts")
+    if language not in (known := choice_reading.languages()):
+        raise BiasError(f"--language {language}: no words for it. Known: {', '.join(known)}")
+    answer = free_answers.without_thoughts(text)
+    lettered = map(choice_reading.Option, string.ascii_uppercase, ((option,) for option in options))
+    return choice_reading.reader(tuple(lettered), language).read(ENDLESS if answer is None else answer)
+
+
+@_public
+def rescore(
+    *paths: str | os.PathLike[str], language: str | None = None, as_logged: bool = False, **rewritings: str
+) -> DataFrame:
     """Every score again from saved samples, without a model: as :func:`scores`, with the sample's file as ``run``.
 
     Args:
         *paths: Run folders with sample logs (``--log_samples``), such files, or predictions made elsewhere.
         language: Of files that don't say it themselves.
+        as_logged: Keep what was read from texts when the run was made; else they are read by today's rules.
         **rewritings: The flags of ``rescore`` that are about one benchmark's answers, such as ``words="pronouns"``.
             All other benchmarks are then passed over.
 
@@ -314,7 +354,7 @@ def rescore(*paths: str | os.PathLike[str], language: str | None = None, **rewri
         if flag not in known:
             raise BiasError(f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}")
     chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
-    results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen)
+    results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen, as_logged=as_logged)
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
 

@@ -32,7 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--items",
         metavar="FILE",
-        help="also write every record to FILE (.csv or .jsonl): item, facets, answer, text, its value of main scores",
+        help="also write every record to FILE (.csv or .jsonl): item, facets, answer, text and what is read from it, "
+        "its value of main scores",
+    )
+    parser.add_argument(
+        "--as-logged",
+        action="store_true",
+        help="keep what was read from logged texts when the run was made, instead of reading them by today's rules",
     )
     for rewriting in known_rewritings():
         parser.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
@@ -53,7 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
         files.check_place(arguments.items, arguments.paths, "--items")
         if Path(arguments.items).suffix not in (".csv", ".jsonl"):
             raise BiasError(f"--items {arguments.items}: name a file that ends in .csv or .jsonl")
-    results = rescoring.rescore(arguments.paths, arguments.language, rewritings, with_items=arguments.items is not None)
+    results = rescoring.rescore(
+        arguments.paths,
+        arguments.language,
+        rewritings,
+        with_items=arguments.items is not None,
+        as_logged=arguments.as_logged,
+    )
     if arguments.items is not None:
         files.write(rescored_tables.items(results, Path(arguments.items).suffix), arguments.items)
     text = rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results, arguments.table)

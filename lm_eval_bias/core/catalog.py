@@ -46,6 +46,7 @@ class Entry:
         smallest: The smallest useful ``--limit``; ``None`` where that isn't known.
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
         filter: Name of the filter of its answers; the harness's own, which takes the first, where its YAML has none.
+        filter_steps: The functions that this filter consists of.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Entry:
     smallest: int | None = None
     repeats: int | None = None
     filter: str = TAKE_FIRST
+    filter_steps: tuple[str, ...] = ()
 
 
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
@@ -85,6 +87,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     """The entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
+    first_filter = next(iter(content.get("filter_list") or ()), {"name": TAKE_FIRST})
     size = Size(None) if is_group else benchmark.size({"asks": _plain_requests(content), **metadata})
     return Entry(
         name=content["group"] if is_group else content["task"],
@@ -100,7 +103,8 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
         metadata=metadata,
         smallest=size.smallest,
         repeats=content.get("repeats"),
-        filter=next((str(one["name"]) for one in content.get("filter_list") or ()), TAKE_FIRST),
+        filter=str(first_filter["name"]),
+        filter_steps=tuple(str(step["function"]) for step in first_filter.get("filter", ())),
     )
 
 

@@ -236,15 +236,24 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     return findings
 
 
-def recomputed(run: Run) -> list[GateFinding]:
-    """Whether the scores of each task of a run are those of its sample log; without a log nobody can tell."""
+def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
+    """Tell whether the scores of each task of a run are those of its sample log; without a log nobody can.
+
+    Args:
+        run: The run.
+        as_logged: Whether to keep what was read from logged texts when the run was made.
+    """
     findings = []
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
+        otherwise = 0
         try:
-            lines = soundness.differences(task.scores, rescoring.recompute(task))
+            values, otherwise = rescoring.recompute(task, as_logged)
+            lines = soundness.differences(task.scores, values)
         except BiasError as error:
             lines = [f"they can't be recomputed: {error}"]
         more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+        if otherwise:
+            more.append(rescoring.said_otherwise(otherwise))
         problem = "; ".join([*lines[:_MOST_LINES], *more])
         findings.append(GateFinding(task.task, "samples", not lines, "the same scores as its sample log", problem))
     return findings

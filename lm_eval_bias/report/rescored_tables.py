@@ -14,7 +14,7 @@ from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs import run_discovery
-from lm_eval_bias.runs.rescoring import Rescored
+from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
 
 
 def _data(result: Rescored) -> Mapping[str, object]:
@@ -25,6 +25,7 @@ def _data(result: Rescored) -> Mapping[str, object]:
         "benchmark": result.part.benchmark,
         "filter": result.part.filter,
         "documents": result.documents,
+        "read_otherwise": result.read_otherwise,
         **result.provenance,
         "scores": {
             score.name: {
@@ -111,6 +112,8 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     for result, task in zip(results, tasks, strict=True):
         filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
         headings.append(f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})")
+        if result.read_otherwise:
+            headings.append(f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then")
     words = "\n".join(filter(None, (_words(run, table) for run in found)))
     blocks = ["\n".join(headings), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
     if table == "main":

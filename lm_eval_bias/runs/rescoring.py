@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, under
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
-from lm_eval_bias.runs import sample_logs, soundness
+from lm_eval_bias.runs import logged_texts, sample_logs, soundness
 
 T = TypeVar("T")
 SAMPLE_LOGS = Reader(
@@ -43,6 +43,7 @@ class Rescored:
         scores: Each score with its estimate.
         provenance: What the benchmark tells about how they came about.
         items: A row per record, where they are wanted (:func:`_item`).
+        read_otherwise: How many documents' texts are read otherwise today than when the run was made.
     """
 
     part: SavedPart
@@ -50,6 +51,7 @@ class Rescored:
     scores: list[tuple[Score, Estimate]]
     provenance: dict[str, Any]
     items: Sequence[Mapping[str, Any]] = ()
+    read_otherwise: int = 0
 
 
 def known_rewritings() -> list[Rewriting]:
@@ -62,6 +64,7 @@ def rescore(
     language: str | None = None,
     rewritings: Sequence[tuple[Rewriting, str]] = (),
     with_items: bool = False,
+    as_logged: bool = False,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
@@ -71,6 +74,7 @@ def rescore(
         rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
             benchmarks are then passed over.
         with_items: Whether every record is wanted, too.
+        as_logged: Whether to keep what was read from texts when the run was made, instead of reading them again.
 
     Raises:
         BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
@@ -80,15 +84,20 @@ def rescore(
         hint = did_you_mean(language, languages)
         raise BadOption("language", language, f"unknown.{hint} Known: {', '.join(languages)}")
     used: set[str] = set()
-    results = gather(paths, partial(_file, rewritings=rewritings, used=used, with_items=with_items), language)
+    take = partial(_file, rewritings=rewritings, used=used, with_items=with_items, as_logged=as_logged)
+    results = gather(paths, take, language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
             raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
     return results
 
 
-def recompute(task: TaskRun) -> dict[str, Value]:
-    """The scores of a task's sample log, by name.
+def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value], int]:
+    """Compute the scores of a task's sample log, by name, and count the documents that are read otherwise today.
+
+    Args:
+        task: The task with its log.
+        as_logged: Whether to keep what was read from texts when the run was made.
 
     Raises:
         BiasError: There is no log, or one that can't be read.
@@ -97,11 +106,28 @@ def recompute(task: TaskRun) -> dict[str, Value]:
         raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
     benchmark = registry.get(task.benchmark)
     records: list[Record] = []
-    for sample in sample_logs.first_filter(task.samples):
+    otherwise = Counter[SavedPart]()
+    samples = sample_logs.first_filter(task.samples)
+    for sample in samples if as_logged else _read_again(samples, otherwise):
         with blamed(sample.part, f"document {len(records)}"):
             records.append(benchmark.record(sample.doc, sample.answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
-    return {score.name: Value.of(score, score.compute(records)) for score in scores}
+    values = {score.name: Value.of(score, score.compute(records)) for score in scores}
+    return values, otherwise.total()
+
+
+def _read_again(samples: Iterable[SavedSample], otherwise: Counter[SavedPart]) -> Iterator[SavedSample]:
+    """Read the texts of samples again, and count those that are read otherwise."""
+    for sample in samples:
+        with blamed(sample.part, f"document {sample.logged.get('doc_id')}"):
+            again = logged_texts.read_again(sample)
+        otherwise[sample.part] += again.answers != sample.answers
+        yield again
+
+
+def said_otherwise(count: int) -> str:
+    """Say how many documents' texts are read otherwise today."""
+    return f"the texts of {count:,} documents are read otherwise than when the run was made"
 
 
 def _owner(rewriting: Rewriting) -> str:
@@ -110,11 +136,18 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[SavedSample], rewritings: Sequence[tuple[Rewriting, str]], used: set[str], with_items: bool
+    samples: Iterator[SavedSample],
+    rewritings: Sequence[tuple[Rewriting, str]],
+    used: set[str],
+    with_items: bool,
+    as_logged: bool,
 ) -> dict[SavedPart, Rescored]:
     """Score a file's parts; of its documents no more is kept than the records, and what is wanted of the items."""
     items: dict[SavedPart, list[dict[str, Any]]] = defaultdict(list)
     parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
+    otherwise = Counter[SavedPart]()
+    if not as_logged:
+        samples = _read_again(samples, otherwise)
     if first_sample := next(samples, None) if rewritings else None:  # all of a file's samples are of one benchmark
         samples, benchmark = chain([first_sample], samples), registry.family(first_sample.part.benchmark)
         own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.extensions]
@@ -140,18 +173,19 @@ def _file(
             json.dumps(facts, allow_nan=False)
             values = {score.name: Value.of(score, estimate) for score, estimate in estimates}
             soundness.check_scores(part.benchmark, values)
-            rescored[part] = Rescored(part, len(records), estimates, facts, items[part])
+            rescored[part] = Rescored(part, len(records), estimates, facts, items[part], otherwise[part])
     return rescored
 
 
 def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
-    """Return a record as a row: its item, facets, answer, the text behind it, and its own value of each main score."""
+    """Return a record as a row: its item, facets, answer, texts and readings, and its own value of each main score."""
     benchmark = registry.get(sample.part.benchmark)
     row: dict[str, Any] = {"task": sample.part.task, "filter": sample.part.filter}
     row["item"] = " / ".join(benchmark.key(sample.doc))
     row |= benchmark.facets(sample.doc)
     row["answer"] = json.dumps(sample.answers, ensure_ascii=False)
     row["text"] = "\n\n".join(text for text, _ in sample.written)
+    row["read"] = "\n\n".join(read for _, read in sample.written)
     for score in benchmark.scores([record]):
         if score.name in benchmark.main:
             row[score.name] = score.contribution(record)

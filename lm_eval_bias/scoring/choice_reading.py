@@ -24,6 +24,7 @@ _LATIN = r"A-Za-z\u00c0-\u024f"
 _WORD = re.compile(rf"{_NAMED}|[\w'-]+")
 _SHORTEST_STEM = 4  # letters of a word that may have an ending
 _FEW = 3  # words before an option that ends a part of a sentence
+MOST_OPTIONS = 12  # as many bits as private characters have
 STATED, ALONE, SHORT = 3, 2, 1  # how firmly a part of a sentence takes an option
 
 
@@ -37,6 +38,11 @@ class Option(NamedTuple):
 
     letter: str
     texts: tuple[str, ...]
+
+
+def languages() -> list[str]:
+    """List the languages whose answers can be read."""
+    return sorted(listed(_WORDS))
 
 
 @cache

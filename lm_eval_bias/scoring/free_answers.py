@@ -124,6 +124,8 @@ def refuses(text: str, language: str) -> bool:
 class WithoutThoughtsFilter(Filter):
     """Cuts what a model thought before its answer; a text that is all thought becomes ``ENDLESS``."""
 
+    reads_again = True  # by rule alone, from the text and its document
+
     def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]) -> list[list[str]]:
         """The texts of every document, each without thoughts; a server's null is an empty text.
 

@@ -14,6 +14,8 @@ from lm_eval_bias.tasks.kinds.bbq_records import reader
 class FirstTextFilter(Filter):
     """Reads the first text of every document, without thoughts."""
 
+    reads_again = True  # by rule alone, from the text and its document
+
     @abstractmethod
     def read(self, doc: Any, text: str) -> str:
         """Read a text, which is empty for a document without one (a server's null)."""

@@ -217,6 +217,8 @@ def rewrite(
 class GenderFilter(Filter):
     """Turns each document's texts into pairs of text and what it says: a gender, or why it says none."""
 
+    reads_again = True  # by rule alone, from the text and its document
+
     def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[OccuGenderDocument]) -> list[list[list[str]]]:
         """Read all texts of every document.
 

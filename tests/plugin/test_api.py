@@ -50,7 +50,17 @@ def assert_same(frame, text):
 
 def test_the_interface():
     """A change here is a change of the interface: it belongs into the changelog."""
-    functions = {"benchmarks", "card", "compare", "evaluate", "load", "rescore", "scores", "write_report"}
+    functions = {
+        "benchmarks",
+        "card",
+        "compare",
+        "evaluate",
+        "load",
+        "read_choice",
+        "rescore",
+        "scores",
+        "write_report",
+    }
     classes = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert set(leb.__all__) == {*functions, *classes, "__version__"}
     parameters = [name for name in inspect.signature(leb.compare).parameters]
