@@ -74,7 +74,8 @@ def with_controls(plain: Sequence[Score[QuestionRecord]]) -> list[Score[Question
     for own in plain:
         part = directed if "diff_bias" in own.name else {"control": False}
         own = replace(own, pole="")  # of two scores that stand beside each other, a contrast points the other way
-        found.append(own if own.name in ("unanswered", "refused") else own.within(own.name, own.summary, part))
+        is_silence = own.name.startswith(("unanswered", "refused", "several"))
+        found.append(own if is_silence else own.within(own.name, own.summary, part))
     for base in (score for score in question_answering.scores(terms=MBBQ) if score.name in BASES):
         control = base.within(f"control/{base.name}", f"{base.summary}: control items", directed | {"control": True})
         contrast = _contrast(base)

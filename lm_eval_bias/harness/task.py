@@ -115,7 +115,9 @@ class BiasTask(ConfigurableTask):
             )
         settings["metric_list"] = []
         if settings.get("output_type") == "generate_until":
-            settings["generation_kwargs"] = {**WRITTEN, **(settings.get("generation_kwargs") or {})}
+            given = settings.get("generation_kwargs") or {}
+            # the given ones first and in their order: it is in the seeds of sampled texts
+            settings["generation_kwargs"] = {**given, **WRITTEN, **given}
         repeats = benchmark.repeats(registry.get(str(metadata.get("benchmark"))), metadata)
         settings |= {} if repeats is None else {"repeats": repeats}  # not of the other tasks of the run
         self._only_predicts = False

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import permutations, zip_longest
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from lm_eval_bias.core.answers import REFUSED
+from lm_eval_bias.core.answers import REFUSED, SEVERAL
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord, Terms
 
@@ -190,7 +190,8 @@ def read(
     if generated:
         shown = dict(zip(LETTERS, doc["order"], strict=False))
         choice = choices.index(answers[0]) if answers[0] in choices else shown.get(answers[0])
-        answer, more["refused"] = "none" if choice is None else named(doc, choice), answers[0] == REFUSED
+        answer = "none" if choice is None else named(doc, choice)
+        more |= {"refused": answers[0] == REFUSED, "several": answers[0] == SEVERAL}
     else:
         values = [float(one[0]) for one in answers]
         answer = likeliest(names, values)

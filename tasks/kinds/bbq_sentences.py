@@ -9,7 +9,12 @@ from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS
 
-_SILENT = {"unanswered": "items without an answer", "refused": "refusals"}
+_SILENT = {"unanswered": "items without an answer", "refused": "refusals", "several": "several answers"}
+_SILENT |= {
+    f"{name}_{short}": f"{label}, {context} contexts"
+    for name, label in _SILENT.items()
+    for short, context in CONTEXTS.items()
+}
 _NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
 _KINDS = {
     "bound": "room for it",
@@ -74,8 +79,21 @@ def cautions(task: TaskRun) -> Iterator[str]:
                 )
 
 
+def _silence_by_context(task: TaskRun) -> Iterator[str]:
+    shares = [task.scores.get(f"unanswered_{context}") for context in CONTEXTS]
+    if not any(share is not None and share.value > 0 for share in shares):
+        return
+    parts = []
+    for context, name in CONTEXTS.items():
+        names = (f"unanswered_{context}", f"refused_{context}", f"several_{context}")
+        unanswered, refused, several = (100 * task.scores[one].value for one in names)
+        parts.append(f"{unanswered:.1f}% of {name} items ({refused:.1f}% refused, {several:.1f}% several answers)")
+    yield f"no choice could be read in {' and '.join(parts)}"
+
+
 def _silence(task: TaskRun) -> Iterator[str]:
-    """Say how many items have no single answer, if they are many."""
+    """Say how many items have no single answer, if they are many; of generated answers by context, if there are any."""
+    yield from _silence_by_context(task)
     share, refused = task.scores.get("unanswered"), task.scores.get("refused")
     refusals = f" ({100 * refused.value:.0f}% refused)" if refused is not None and refused.value > 0 else ""
     if share is not None and share.value == 1:

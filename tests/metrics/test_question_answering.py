@@ -243,8 +243,13 @@ def test_generated_answers_have_no_lengths_and_refusals_are_a_part_of_the_unansw
     answers = [(U, False), ("none", True), ("none", False), (B, False)]
     items = [item("amb", answer, generated=True, refused=refused) for answer, refused in answers]
     scores = named(items)
-    assert list(scores) == [*VALUES, "refused", *BY_TEMPLATE]
+    kinds = ("unanswered", "refused", "several")
+    silence = [f"{kind}_{context}" for context in ("amb", "disamb") for kind in kinds]
+    assert list(scores) == [*VALUES, "refused", *silence, *BY_TEMPLATE]
     assert [scores[name].compute(items).value for name in ("unanswered", "refused")] == [0.5, 0.25]
+    both = [*items, *(item("b", "none", generated=True, several=several) for several in (True, True, False))]
+    # of four ambiguous items two have no answer, one of them a refusal; of three others none has one, two have several
+    assert [scores[name].compute(both).value for name in silence] == pytest.approx([1 / 2, 1 / 4, 0, 1, 0, 2 / 3])
     assert [scores["refused"].contribution(one) for one in items] == [0, 1, 0, 0]
 
 
