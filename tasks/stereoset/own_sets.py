@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     read_all,
 )
 
+logger = logging.getLogger("lm_eval.bias")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
@@ -157,12 +160,58 @@ def word_of(context: str, sentence: str) -> str:
     return words[places[0]].strip(string.punctuation)
 
 
+def _bare(text: str) -> str:
+    """Write a text without case, accents, the number of spaces and a last full stop.
+
+    >>> _bare("Crème  brûlée.")
+    'creme brulee'
+    """
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return " ".join(plain.split()).removesuffix(".")
+
+
+def _check_scorable(items: Sequence[Item], where: str) -> None:
+    """Refuse items that can't be scored, and candidates that differ in case or a full stop alone.
+
+    Raises:
+        BiasError: The first thing that is wrong, with the item's id behind ``where``.
+    """
+    check_items(items, where)
+    for item in items:
+        for texts in ([c["sentence"] for c in item["candidates"]], [c["word"] for c in item["candidates"]]):
+            plain = [" ".join(text.casefold().split()).removesuffix(".") for text in texts if text]
+            if len(set(plain)) < len(plain):
+                twice = next(text for text in texts if text and plain.count(plain[texts.index(text)]) > 1)
+                text = f"two candidates are {twice!r}, but for case or a full stop: no model can choose between them"
+                raise BiasError(f"{where}, item {item['id']}: {text}")
+
+
+def one_spelling(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
+    """Give target terms that differ only in case, spaces or accents one spelling: that of most items.
+
+    Returns:
+        The items, and the other spellings with the one that took their place.
+    """
+    counts = Counter(item["term"] for item in items)
+    chosen: dict[str, str] = {}
+    for term, _ in counts.most_common():
+        chosen.setdefault(_bare(term), term)
+    others = {term: chosen[_bare(term)] for term in counts if chosen[_bare(term)] != term}
+    return [{**item, "term": others.get(item["term"], item["term"])} for item in items], others
+
+
 @lru_cache(maxsize=4)
 def _scorable(path: str, language: str, digest: str) -> DataSet:
     """Read a data set whose items can be scored; the tasks of a language share it (a changed file has a new digest)."""
     data_set = read(path, language)
-    check_items(data_set.items, path)
-    return data_set
+    _check_scorable(data_set.items, path)
+    items, others = one_spelling(data_set.items)
+    for other, term in others.items():
+        logger.warning(
+            "%s: the term %r is counted as %r: they differ only in case, spaces or accents", path, other, term
+        )
+    return replace(data_set, items=items)
 
 
 def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str]]:
@@ -212,7 +261,7 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     if language in LANGUAGES:
         own = f'--metadata \'{{"dataset": "{file}"}}\''
         raise BiasError(f"{file}: {language} already has tasks: run them with {own} instead of writing new ones")
-    check_items(data_set.items, str(file))
+    _check_scorable(data_set.items, str(file))
     path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
     base = packaged_text(package, "_stereoset_base_yaml")
     head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"

@@ -213,3 +213,31 @@ def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
         ([path, "--tasks", tmp_path / "t"], "--metadata"),
     ):
         assert named in refused(tmp_path, "stereoset", "validate", *map(str, arguments))
+
+
+def test_terms_that_differ_in_spelling_alone_are_one_and_it_is_said(tmp_path, caplog):
+    first, second, third, fourth = (dict(one) for one in DUTCH[:4])
+    items = [
+        first | {"term": "Crème brûlée"},
+        second | {"term": "crème  brûlée"},
+        third | {"term": "Crème brûlée"},
+        fourth | {"term": "creme"},
+    ]
+    path = written(tmp_path / "nl.json", "nl", items)
+    found, _ = own_sets.items_of(str(path), {"language": "nl", "tests": ["inter", "intra"]})
+    assert sorted(one["term"] for one in found) == ["Crème brûlée"] * 3 + ["creme"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: the term 'crème  brûlée' is counted as 'Crème brûlée': they differ only in case, spaces or accents"
+    ]
+
+
+@pytest.mark.parametrize("other", ["de tuinman was heel geduldig", "De tuinman was  heel geduldig."])
+def test_candidates_that_differ_in_case_or_full_stop_alone_are_refused(other, tmp_path):
+    (own,) = (json.loads(json.dumps(one)) for one in DUTCH if one["test"] == "inter" and one is DUTCH[0])
+    own["candidates"][0]["sentence"] = "De tuinman was heel geduldig."
+    own["candidates"][1]["sentence"] = other
+    path = written(tmp_path / "nl.json", "nl", [own])
+    with pytest.raises(BiasError, match=f"item {own['id']}: two candidates are 'De tuinman was heel geduldig.', but"):
+        own_sets.items_of(str(path), {"language": "nl", "tests": ["inter"]})
+    with pytest.raises(BiasError, match="no model can choose between them"):
+        own_sets.write_tasks(tmp_path / "tasks", path, own_sets.read(path))
