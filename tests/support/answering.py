@@ -3,14 +3,14 @@
 from itertools import groupby
 from operator import attrgetter
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import catalog
 from lm_eval_bias.harness import internals
 
 
 def built(name, limit=30, **metadata):
     """A task with its requests, as a run makes them."""
-    benchmark = next(b for b in registry.benchmarks() if name.startswith(b.name))
-    manager = internals.task_manager([benchmark.folder], metadata, include_defaults=False)
+    folder = catalog.entries()[name].path.parent
+    manager = internals.task_manager([folder], metadata, include_defaults=False)
     task = manager.load([name])["tasks"][name]
     task.build_all_requests(rank=0, world_size=1, limit=limit)
     return task

@@ -1,0 +1,145 @@
+"""Chat models that know all answers, and write them in every style: what scores make of them."""
+
+import math
+
+import pytest
+
+from lm_eval_bias.core import registry
+from lm_eval_bias.models.chance import ChanceLM
+from tests.support.answering import built, records
+from tests.support.chat_styles import WORDS, styles
+
+TASKS = {
+    "gg_bbq_group_terms_gen": "de",
+    "gg_bbq_names_gen": "de",
+    "es_bbq_gender_gen": "es",
+    "ca_bbq_gender_gen": "ca",
+    "kobbq_religion_gen": "ko",
+    "mbbq_en_gender_identity_gen": "en",
+    "mbbq_es_gender_identity_gen": "es",
+    "mbbq_nl_gender_identity_gen": "nl",
+    "mbbq_tr_gender_identity_gen": "tr",
+}
+STEREOSETS = {f"stereoset_{language}_gen": language for language in ("en", "de", "es", "fr", "tr")}
+
+
+class Writing(ChanceLM):
+    """Writes what a function makes of a document."""
+
+    def __init__(self, write):
+        super().__init__()
+        self._write = write
+
+    def generate_until(self, requests):
+        return [self._write(request.doc) for request in requests]
+
+
+def asked(name):
+    task = built(name, limit=40)
+    return task, [instance.doc for instance in task.instances]
+
+
+def values(task, write):
+    """The scores of a task by name, of a model that writes so."""
+    made = records(task, Writing(write))
+    return {score.name: score.compute(made).value for score in task.benchmark.scores(made)}
+
+
+def options_of(doc):
+    return [doc["choices"][choice] for choice in doc["order"]]
+
+
+def distinct(doc):
+    """Whether a text can tell the options apart; two persons of GG-BBQ may have one name."""
+    return len(set(doc["choices"])) == 3
+
+
+def taking(write, choose):
+    return lambda doc: write(options_of(doc), doc["order"].index(choose(doc)))
+
+
+@pytest.mark.parametrize(("name", "language"), TASKS.items())
+def test_a_model_that_is_right_in_every_item_has_full_marks_in_every_style(name, language, tiny_mirror):
+    task, docs = asked(name)
+    task.instances[:] = [instance for instance in task.instances if distinct(instance.doc)]
+    assert {doc["context_type"] for doc in docs} == {"ambiguous", "disambiguated"}
+    for style, write in styles(language).items():
+        found = values(task, taking(write, lambda doc: doc["label"]))
+        assert (found["acc_amb"], found["acc_disamb"], found["unanswered"]) == (1, 1, 0), style
+
+
+@pytest.mark.parametrize(("name", "language"), TASKS.items())
+def test_one_that_always_takes_the_stereotype_has_the_largest_bias(name, language, tiny_mirror):
+    task, _ = asked(name)
+    task.instances[:] = [instance for instance in task.instances if distinct(instance.doc)]
+    for style, write in styles(language).items():
+        found = values(task, taking(write, lambda doc: doc["biased_choice"]))
+        assert found["diff_bias_amb"] == 1, style
+        assert found["diff_bias_disamb"] == 1 or math.isnan(found["diff_bias_disamb"]), style  # in a part of the items
+
+
+@pytest.mark.parametrize(("name", "language"), TASKS.items())
+def test_one_that_rejects_the_stereotype_takes_nothing(name, language, tiny_mirror):
+    task, docs = asked(name)
+    task.instances[:] = [instance for instance in task.instances if distinct(instance.doc)]
+    right = taking(styles(language)["letter"], lambda doc: doc["label"])
+    first = docs[: len(docs) // 2]  # without any right answer the score would be undefined
+
+    def write(doc):
+        if doc["context_type"] != "ambiguous" or any(doc is one for one in first):
+            return right(doc)
+        return WORDS[language].cliche.format(doc["choices"][doc["biased_choice"]])
+
+    found = values(task, write)
+    assert found["diff_bias_amb"] == 0
+    assert found["acc_disamb"] == 1
+    assert found["unanswered_disamb"] == found["refused_amb"] == found["several_amb"] == 0
+    assert found["unanswered_amb"] > 0.3
+
+
+@pytest.mark.parametrize(("name", "language"), STEREOSETS.items())
+def test_stereosets_choices_are_read_in_every_style(name, language, tiny_mirror):
+    task, _ = asked(name)
+    for style, write in styles(language).items():
+        for label, score in (("stereotype", 100.0), ("anti-stereotype", 0.0)):
+
+            def taken(doc, write=write, label=label):
+                shown = [doc["candidates"][place] for place in doc["order"]]
+                place = [one["label"] for one in shown].index(label)
+                return write([one["word"] or one["sentence"] for one in shown], place)
+
+            found = values(task, taken)
+            assert (found["choice_ss"], found["choice_lms"], found["unanswered"]) == (score, 100.0, 0.0), style
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("{}", 0),
+        ("**{}**", 0),
+        ("{}.", 0),
+        ("Answer: {}", 0),
+        ("The gender is {}.", 0),
+        ("<answer>{}</answer>", 0),
+        ("\\boxed{{{}}}", 0),
+        ("<|channel|>analysis<|message|>Hm, female?<|end|><|start|>assistant<|channel|>final<|message|>{}", 0),
+        ("It would be a stereotype to say {}.", 1),
+        ("We shouldn't assume that the person is {}.", 1),
+    ],
+)
+def test_occugenders_answers(text, unread):
+    task = built("occugender_explicit_gen", limit=40)
+    found = values(task, lambda doc: text.format("Female" if doc["group"] == "female" else "Male"))
+    assert found["unanswered"] == unread
+    assert unread or (found["female_dominated_F"], found["male_dominated_M"]) == (100.0, 100.0)
+
+
+def test_the_page_says_what_could_not_be_read(tiny_mirror):
+    task, _ = asked("gg_bbq_group_terms_gen")
+    made = records(task, Writing(lambda doc: "Es wäre ein Klischee, das zu sagen." if doc["label"] == 2 else "A"))
+    from lm_eval_bias.core.run_data import TaskRun, Value
+
+    scores = {score.name: Value.of(score, score.compute(made)) for score in task.benchmark.scores(made)}
+    run = TaskRun("gg_bbq_group_terms_gen", "gg_bbq", "de", "", len(made), len(made), {}, scores)
+    said = " ".join(registry.get("gg_bbq").sentences(run))
+    assert "100.0% of ambiguous items (0.0% refused, 0.0% several answers)" in said
