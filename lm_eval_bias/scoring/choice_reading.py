@@ -7,8 +7,8 @@ itself stands in docs/chat_models.md, the words of each language in ``choice_wor
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
@@ -40,12 +40,41 @@ class Option(NamedTuple):
     texts: tuple[str, ...]
 
 
+# regular expressions for lines in which private characters ({named}) stand for the options; {gap} is what is between
+# words, and the other names are kinds of words in the languages' lists
+_RULES = {
+    # of letters: lower case where it can be no word; a bare A before another word is an article, or a grade
+    "lower": r"(^\W*|\(|{answer}\W+(?:\w+\W+)?)({lower})(?=[).:,\]가-힣]|\W*$)",
+    "letter": r"(?<![{latin}'])(?<![Nn]/)(?:[(\[]({letter})[)\]]|"
+    r"({letter})(?!(?<=A)\s+(?!{is}|{right}|{answer}|{or}|{but})(?:{named}|[^\W\d_]))){end}(?![{latin}'])",
+    # "A" for "answer": "A: Male", "A) C"; the characters are those that stand for the first option, too
+    "sign": r"^A(?:\s*:\s*(?![\ue001\ue003\ue005\ue007])|[.)]\s*(?=[(\[]?{letter}{gap}$))",
+    "joined": r"{named}(?:(?:,\s*{named})*(?:,?\s*{or}\s*(?:\w{{1,4}}\s+)?|\s*[/&+>]\s*|\s+){named})+",
+    # of lines: items of a list or table, what begins with an option, and another question
+    "item": r"(?:\s*(?:[-–—•|+]|\(?\d+[.)]|{lettered_item}))*\s*",
+    "begins": r"(?:{answer}\s+)?{gap}({named}|{letter}(?![\w']))",
+    "question": r"{gap}{question}\s*:",
+    "none": r"{gap}{none}",
+    # of parts of sentences
+    "but": r"{but}",
+    "part": r",(?!\s*{that})|[;!?…()|]|[.。](?!\w)|\s[-–—]+\s|[-–—]+$",
+    "against": r"{against}",
+    "stated": r"[:=→]{gap}{named}{gap}$|{answer}{gap}{is}{gap}{named}",
+    "reason": r"{gap}{reason}",
+    "answer": r"{answer}",
+    "right": r"{gap}(?:\w+\W+){{0,3}}?(?:{right}|{answer})",
+    "copula": r"{is}{gap}(?:\w{{1,4}}\s+)?$",
+}
+# what may be written onto a letter; a Korean one that is the object is an option where one is chosen, else a grade
+_ENDS = {"tr": r"(?:'\w+)?", "ko": r"번?(?![를을](?!\s*{answer}))"}
+_NOTHING = "(?!)"
+
+
 def languages() -> list[str]:
     """List the languages whose answers can be read."""
     return sorted(listed(_WORDS))
 
 
-@cache
 def _phrases(language: str, kind: str) -> str:
     """Write a regular expression for the words of one kind, a longer phrase first.
 
@@ -59,39 +88,15 @@ def _phrases(language: str, kind: str) -> str:
     return rf"(?<!\w)(?i:{'|'.join(escaped)})(?!\w)"
 
 
-class _Patterns:
-    """A language's regular expressions for lines in which options are named by private characters."""
-
-    def __init__(self, language: str, letters: str) -> None:
-        kinds = ("answer", "is", "right", "or", "but", "that")
-        answer, is_, right, joins, but, that = (_phrases(language, kind) for kind in kinds)
-        letter, mark = f"[{letters}]" if letters else "(?!)", r"[).:,\]가-힣]"
-        self.lower = re.compile(rf"(^\W*|\(|{answer}\W+(?:\w+\W+)?)({letter.lower()})(?={mark}|\W*$)")
-        # a bare A before another word is an article, or a grade
-        bare = rf"{letter}(?!(?<=A)\s+(?!{is_}|{right}|{answer}|{joins}|{but})(?:{_NAMED}|[^\W\d_]))"
-        # a Korean letter that is the object is an option where one is chosen, else a grade
-        end = {"tr": r"(?:'\w+)?", "ko": rf"(?![를을](?!\s*{answer}))"}.get(language, "")
-        self.letter = re.compile(rf"(?<![{_LATIN}'])(?<![Nn]/)(?:[(\[]{letter}[)\]]|{bare}){end}(?![{_LATIN}'])")
-        self.begins = re.compile(rf"(?:{answer}\s+)?{_GAP}({_NAMED}|{letter}(?![\w']))")
-        # "A" for "answer": "A: Male", "A) C"; the characters are those that stand for the first option, too
-        self.sign = re.compile(rf"A(?:\s*:\s*(?![\ue001\ue003\ue005\ue007])|[.)]\s*(?=[(\[]?{letter}{_GAP}$))")
-        join = rf"(?:,?\s*{joins}\s*(?:\w{{1,4}}\s+)?|\s*[/&+>]\s*|\s+)"
-        self.joined = re.compile(rf"{_NAMED}(?:(?:,\s*{_NAMED})*{join}{_NAMED})+")
-        # begins an item of a list or a row of a table
-        self.item = re.compile(rf"(?:\s*(?:[-–—•|+]|\(?\d+[.)]{'' if letters else '|[A-Z][.:)]'}))*\s*")
-        self.but = re.compile(but)
-        self.part = re.compile(rf",(?!\s*{that})|[;!?…()|]|[.。](?!\w)|\s[-–—]+\s|[-–—]+$")
-        self.against = re.compile(_phrases(language, "against"))
-        self.reason = re.compile(rf"{_GAP}{_phrases(language, 'reason')}")
-        self.stated = re.compile(rf"[:=→]{_GAP}({_NAMED}){_GAP}$|{answer}{_GAP}{is_}{_GAP}({_NAMED})")
-        self.answer = re.compile(answer)
-        self.right = re.compile(rf"{_GAP}(?:\w+\W+){{0,3}}?(?:{right}|{answer})")
-        self.copula = re.compile(rf"{is_}{_GAP}(?:\w{{1,4}}\s+)?$")
-        self.none = re.compile(rf"{_GAP}{_phrases(language, 'none')}")
-        self.question = re.compile(rf"{_GAP}{_phrases(language, 'question')}\s*:")
-
-
-_patterns = lru_cache(_Patterns)
+@lru_cache
+def _patterns(language: str, letters: str) -> Mapping[str, re.Pattern[str]]:
+    """Compile the rules for a language and the letters of some options."""
+    letter = f"[{letters}]" if letters else _NOTHING
+    parts = {kind: _phrases(language, kind) for kind in listed(_WORDS)[_ENGLISH]}
+    parts |= {"named": _NAMED, "gap": _GAP, "latin": _LATIN, "letter": letter, "lower": letter.lower()}
+    parts["lettered_item"] = _NOTHING if letters else "[A-Z][.:)]"
+    parts["end"] = _ENDS.get(language, "").format_map(parts)
+    return {name: re.compile(rule.format_map(parts)) for name, rule in _RULES.items()}
 
 
 def _bits(named: str) -> int:
@@ -152,45 +157,51 @@ class ChoiceReader:
 
     def _with_letters(self, line: str) -> str:
         """Put a character for each letter, one for a letter with its text, and one for options that "or" joins."""
-        line = self._patterns.sign.sub("", line)
-        line = self._patterns.lower.sub(lambda match: match[1] + match[2].upper(), line)
-        line = self._patterns.letter.sub(lambda match: self._by_letter(match[0]), line)
+        line = self._patterns["sign"].sub("", line)
+        line = self._patterns["lower"].sub(lambda match: match[1] + match[2].upper(), line)
+        line = self._patterns["letter"].sub(
+            lambda match: _character(1 << self._names.index(match[1] or match[2])), line
+        )
         for bits in self._equal:  # of equal options the letter tells which
             line = re.sub(rf"({_NAMED}){_GAP}{_character(bits)}", r"\1", line)
         line = re.sub(rf"({_NAMED})(?:{_GAP}\1)+", r"\1", line)
-        return self._patterns.joined.sub(lambda match: _character(_bits(match[0])), line)
-
-    def _by_letter(self, found: str) -> str:
-        return _character(1 << self._names.index(next(one for one in found if one in self._letters)))
+        return self._patterns["joined"].sub(lambda match: _character(_bits(match[0])), line)
 
     def _walked(self, lines: Sequence[str]) -> set[int]:
-        """Find lines that go through the options: in order, or as items of a list."""
+        """Find lines that go through the options: in order, or as items of a list.
+
+        One at their end that is only an option, other than the first, is the answer.
+        """
         walked: set[int] = set()
         run: list[tuple[int, int]] = []
         for number, line in enumerate(lines):
-            item = self._patterns.item.match(line)
-            begun = self._patterns.begins.match(line, item.end())
-            if self._patterns.question.match(line):
+            item = self._patterns["item"].match(line)
+            begun = self._patterns["begins"].match(line, item.end())
+            if self._patterns["question"].match(line):
                 run = []
             if not begun:
                 continue
             bits = _bits(self._with_letters(begun[1]))
             is_next = self._letters and run and bits == run[-1][1] << 1
-            follows = is_next or (run and item.end() and all(bits != one for _, one in run))
-            run = [*run, (number, bits)] if follows else [(number, bits)]
+            is_other = run and item.end() and all(bits != one for _, one in run)
+            run = [*run, (number, bits)] if is_next or is_other else [(number, bits)]
             if len(run) > 1:
                 walked.update(range(run[0][0], number + 1))
+        if run and len(lines) - 1 in walked:
+            sizes = [len(_WORD.findall(self._with_letters(lines[place]))) for place in (run[0][0], -1)]
+            if sizes[0] > sizes[1] == 1:
+                walked.discard(len(lines) - 1)
         return walked
 
     def _taken(self, part: str) -> tuple[int, int]:
         """Tell how firmly a part of a sentence takes an option, and the bits of that."""
         patterns = self._patterns
-        if patterns.against.search(part):
+        if patterns["against"].search(part):
             return 0, 0
-        stated = patterns.stated.search(part)
+        stated = patterns["stated"].search(part)
         if stated:
             return STATED, _bits(stated[0])
-        if patterns.reason.match(part):
+        if patterns["reason"].match(part):
             return 0, 0
         if self._language == "ko":
             part = re.sub(rf"(?<={_NAMED})[가-힣]+", " ", part)
@@ -200,21 +211,21 @@ class ChoiceReader:
             return 0, 0
         before, after = part.split(named[0])[0], part.split(named[0])[-1]
         words_before, words_after = len(_WORD.findall(before)), len(_WORD.findall(after))
-        if patterns.right.match(after) or (patterns.answer.search(before) and words_after <= 1):
+        if patterns["right"].match(after) or (patterns["answer"].search(before) and words_after <= 1):
             return STATED, _bits(part)
         if not words_before and not words_after:
             return ALONE, _bits(part)
-        is_short = words_after <= 1 and (words_before <= _FEW or patterns.copula.search(before))
+        is_short = words_after <= 1 and (words_before <= _FEW or patterns["copula"].search(before))
         return (SHORT, _bits(part)) if is_short and _bits(part).bit_count() == 1 else (0, 0)
 
     def _stated(self, lines: Sequence[str]) -> int:
         """Find the options that the last of the firmest statements takes."""
         firmest, taken = 0, 0
         for line in lines:
-            if taken and self._patterns.question.match(line):
+            if taken and self._patterns["question"].match(line):
                 break
-            turn = r"\g<0>," if self._language in ("ko", "tr") else r",\g<0>"
-            found = [self._taken(part) for part in self._patterns.part.split(self._patterns.but.sub(turn, line))]
+            turn = r"\g<0>;" if self._language in ("ko", "tr") else r";\g<0>"
+            found = [self._taken(part) for part in self._patterns["part"].split(self._patterns["but"].sub(turn, line))]
             firm = max(level for level, _ in found)
             own = 0
             for level, bits in found:
@@ -237,12 +248,12 @@ class ChoiceReader:
         all_others = (1 << len(self._names)) - 1 - own
         if others:
             return own if self._letters and others == {all_others} else 0
-        denied = any(self._patterns.against.search(line) for line in lines if self._letters or named[0] in line)
+        denied = any(self._patterns["against"].search(line) for line in lines if self._letters or named[0] in line)
         return 0 if denied else own
 
     def _declines(self, lines: Sequence[str], text: str) -> bool:
         own = re.sub(_NAMED, "", "\n".join(lines))  # an option may read like a refusal
-        if (self._letters and self._patterns.none.match(own)) or refuses(own, self._language):
+        if (self._letters and self._patterns["none"].match(own)) or refuses(own, self._language):
             return True
         return self._language != _ENGLISH and refuses(text, _ENGLISH)
 
@@ -265,7 +276,7 @@ class ChoiceReader:
             return self._names[taken.bit_length() - 1]
         if not taken and self._declines(with_texts, text):
             return REFUSED
-        named = _bits("".join(line for line in lines if not self._patterns.against.search(line)))
+        named = _bits("".join(line for line in lines if not self._patterns["against"].search(line)))
         return SEVERAL if taken or named.bit_count() > 1 else UNREADABLE
 
 
