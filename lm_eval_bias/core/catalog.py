@@ -87,7 +87,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     """The entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
-    first_filter = next(iter(content.get("filter_list") or ()), {"name": TAKE_FIRST})
+    first_filter: Mapping[str, Any] = next(iter(content.get("filter_list") or ()), {"name": TAKE_FIRST})
     size = Size(None) if is_group else benchmark.size({"asks": _plain_requests(content), **metadata})
     return Entry(
         name=content["group"] if is_group else content["task"],

@@ -153,7 +153,11 @@ class ChoiceReader:
 
     def _with_texts(self, line: str) -> str:
         """Put a character for each option's text."""
-        return self._text.sub(lambda match: _character(self._texts[match[match.lastindex].lower()]), self._folded(line))
+
+        def character(match: re.Match[str]) -> str:
+            return _character(self._texts[match[match.lastindex or 0].lower()])
+
+        return self._text.sub(character, self._folded(line))
 
     def _with_letters(self, line: str) -> str:
         """Put a character for each letter, one for a letter with its text, and one for options that "or" joins."""
@@ -175,16 +179,18 @@ class ChoiceReader:
         walked: set[int] = set()
         run: list[tuple[int, int]] = []
         for number, line in enumerate(lines):
-            item = self._patterns["item"].match(line)
-            begun = self._patterns["begins"].match(line, item.end())
+            mark = self._patterns["item"].match(line)
+            start = mark.end() if mark else 0
+            begun = self._patterns["begins"].match(line, start)
             if self._patterns["question"].match(line):
                 run = []
             if not begun:
                 continue
             bits = _bits(self._with_letters(begun[1]))
-            is_next = self._letters and run and bits == run[-1][1] << 1
-            is_other = run and item.end() and all(bits != one for _, one in run)
-            run = [*run, (number, bits)] if is_next or is_other else [(number, bits)]
+            follows = run and self._letters and bits == run[-1][1] << 1
+            if run and start:
+                follows = follows or all(bits != one for _, one in run)
+            run = [*run, (number, bits)] if follows else [(number, bits)]
             if len(run) > 1:
                 walked.update(range(run[0][0], number + 1))
         if run and len(lines) - 1 in walked:
@@ -205,32 +211,39 @@ class ChoiceReader:
             return 0, 0
         if self._language == "ko":
             part = re.sub(rf"(?<={_NAMED})[가-힣]+", " ", part)
-        words = _WORD.findall(part)
-        named = [word for word in words if _bits(word)]
+        named, bits = re.findall(_NAMED, part), _bits(part)
+        # "Option A says the woman" takes none; "he is a man" does, where the options have no letters
         if len(set(named)) != 1 or (self._letters and len(named) > 1):
             return 0, 0
-        before, after = part.split(named[0])[0], part.split(named[0])[-1]
+        before, *_, after = part.split(named[0])
         words_before, words_after = len(_WORD.findall(before)), len(_WORD.findall(after))
-        if patterns["right"].match(after) or (patterns["answer"].search(before) and words_after <= 1):
-            return STATED, _bits(part)
+        if patterns["right"].match(after):
+            return STATED, bits
+        if words_after > 1:
+            return 0, 0
+        if patterns["answer"].search(before):
+            return STATED, bits
         if not words_before and not words_after:
-            return ALONE, _bits(part)
-        is_short = words_after <= 1 and (words_before <= _FEW or patterns["copula"].search(before))
-        return (SHORT, _bits(part)) if is_short and _bits(part).bit_count() == 1 else (0, 0)
+            return ALONE, bits
+        is_short = words_before <= _FEW or patterns["copula"].search(before)
+        return (SHORT, bits) if is_short and bits.bit_count() == 1 else (0, 0)
 
     def _stated(self, lines: Sequence[str]) -> int:
         """Find the options that the last of the firmest statements takes."""
+        # a part of a sentence ends before "but", in Turkish and Korean behind it
+        turn = r"\g<0>;" if self._language in ("ko", "tr") else r";\g<0>"
         firmest, taken = 0, 0
         for line in lines:
             if taken and self._patterns["question"].match(line):
                 break
-            turn = r"\g<0>;" if self._language in ("ko", "tr") else r";\g<0>"
-            found = [self._taken(part) for part in self._patterns["part"].split(self._patterns["but"].sub(turn, line))]
+            parts = self._patterns["part"].split(self._patterns["but"].sub(turn, line))
+            found = [self._taken(part) for part in parts]
             firm = max(level for level, _ in found)
             own = 0
             for level, bits in found:
-                own |= bits if level == firm else 0
-            if len(_WORD.findall(line)) == 1 and firm == ALONE:
+                if level == firm:
+                    own |= bits
+            if firm == ALONE and len(_WORD.findall(line)) == 1:
                 firm = STATED
             if own and firm >= firmest:
                 firmest, taken = firm, own
