@@ -74,6 +74,13 @@ def model_class(name: str) -> Any:
     return get_model(name)
 
 
+def filter_of(name: str) -> Any:
+    """Make a filter of answers by the name that YAMLs call it."""
+    from lm_eval.api.registry import get_filter
+
+    return get_filter(name)()
+
+
 def request_key(kind: str, arguments: Sequence[Any]) -> str:
     """How the harness names an answer in the file of ``--use_cache``."""
     from lm_eval.api.model import hash_args

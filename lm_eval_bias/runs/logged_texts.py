@@ -20,12 +20,10 @@ def _filters(task: str, name: str) -> list[Any]:
     entry = catalog.entries().get(task)
     if entry is None or entry.filter != name or not entry.filter_steps:
         return []
-    from lm_eval.api.registry import get_filter
-
-    from lm_eval_bias.harness import registration
+    from lm_eval_bias.harness import internals, registration
 
     registration.register()
-    filters = [get_filter(step)() for step in entry.filter_steps]
+    filters = [internals.filter_of(step) for step in entry.filter_steps]
     return filters if all(getattr(one, "reads_again", False) for one in filters) else []
 
 

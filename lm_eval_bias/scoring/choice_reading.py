@@ -230,14 +230,11 @@ class ChoiceReader:
 
     def _stated(self, lines: Sequence[str]) -> int:
         """Find the options that the last of the firmest statements takes."""
-        # a part of a sentence ends before "but", in Turkish and Korean behind it
-        turn = r"\g<0>;" if self._language in ("ko", "tr") else r";\g<0>"
         firmest, taken = 0, 0
         for line in lines:
             if taken and self._patterns["question"].match(line):
                 break
-            parts = self._patterns["part"].split(self._patterns["but"].sub(turn, line))
-            found = [self._taken(part) for part in parts]
+            found = [self._taken(part) for part in self._parts(line)]
             firm = max(level for level, _ in found)
             own = 0
             for level, bits in found:
@@ -249,20 +246,32 @@ class ChoiceReader:
                 firmest, taken = firm, own
         return taken
 
+    def _parts(self, line: str) -> list[str]:
+        """Divide a line's sentences; a part ends before "but", in Turkish and Korean behind it."""
+        turn = r"\g<0>;" if self._language in ("ko", "tr") else r";\g<0>"
+        return self._patterns["part"].split(self._patterns["but"].sub(turn, line))
+
     def _begun(self, lines: Sequence[str]) -> int:
-        """Find the option that a text begins with, if it names no other one and denies nothing.
+        """Find the option that a text begins with, if it names no other one but to deny it, and denies nothing else.
 
         Options without letters may stand anywhere. "Unknown" may be said of both others: "not stated whether A or B".
         """
         named = re.findall(_NAMED, "".join(lines))
         if not named or (self._letters and not re.match(_GAP + named[0], lines[0])):
             return 0
-        own, others = _bits(named[0]), {_bits(one) for one in named} - {_bits(named[0])}
-        all_others = (1 << len(self._names)) - 1 - own
+        own, is_denied = _bits(named[0]), False
+        others: set[int] = set()
+        for part in (part for line in lines for part in self._parts(line)):
+            bits = _bits(part)
+            if self._patterns["against"].search(part):
+                is_denied = is_denied or bool(bits & own if bits else self._letters)
+            else:
+                others.update(_bits(one) for one in re.findall(_NAMED, part))
+        others.discard(own)
         if others:
+            all_others = (1 << len(self._names)) - 1 - own
             return own if self._letters and others == {all_others} else 0
-        denied = any(self._patterns["against"].search(line) for line in lines if self._letters or named[0] in line)
-        return 0 if denied else own
+        return 0 if is_denied else own
 
     def _declines(self, lines: Sequence[str], text: str) -> bool:
         own = re.sub(_NAMED, "", "\n".join(lines))  # an option may read like a refusal

@@ -58,6 +58,7 @@ SETTINGS = "softmax_dtype logits_cache batch_size_per_gpu _get_backend mixed_pre
 # what is asked of something of the harness, the names or words, who depends on it
 CONTRACTS = [
     ("has", "lm_eval.api.registry", [*internals.REGISTRIES.values(), *METRICS], f"{DOOR}.internals.registries"),
+    ("has", "lm_eval.api.registry", ["get_filter"], f"{DOOR}.internals.filter_of"),
     ("has", TEMPLATE, [internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS], f"{DOOR}.internals"),
     ("has", CLIENT, servers.METHODS, f"{DOOR}.servers"),
     ("has", OPENAI, sampled_texts._SERVED, "lm_eval_bias.scoring.sampled_texts"),
@@ -67,6 +68,8 @@ CONTRACTS = [
     ("takes", f"{CLIENT}.model_call", ["messages", "generate"], f"{DOOR}.servers"),
     ("takes", f"{CLIENT}.amodel_call", ["messages", "generate"], f"{DOOR}.servers"),
     ("takes", f"{HF}._loglikelihood_tokens", ["requests", "disable_tqdm", "override_bs"], PACKED),
+    ("takes", f"{HF}.tok_decode", ["skip_special_tokens"], "lm_eval_bias.scoring.sampled_texts"),
+    ("says", f"{HF}.generate_until", ["self.tok_decode(cont_toks)"], "lm_eval_bias.scoring.sampled_texts"),
     ("says", HF, [f"self.{internals.DETECT_BATCH_SIZE}"], "lm_eval_bias.scoring.sampled_texts"),
     ("says", HF, [f"self.{name}" for name in SETTINGS], f"{PACKED}, lm_eval_bias.scoring.token_likelihoods"),
     ("says", APIS, [*CALLS, *FAILURES, *(f"self.{name}" for name in ATTRIBUTES)], f"{DOOR}.servers"),
