@@ -316,9 +316,10 @@ def read_choice(text: str, options: Sequence[str], language: str) -> str:
     from lm_eval_bias.scoring import choice_reading, free_answers
 
     if isinstance(options, str) or not 2 <= len(options) <= choice_reading.MOST_OPTIONS:
-        raise BiasError(f"--options {options}: must be a list of 2 to {choice_reading.MOST_OPTIONS} texts")
-    if language not in (known := choice_reading.languages()):
-        raise BiasError(f"--language {language}: no words for it. Known: {', '.join(known)}")
+        raise BadOption("options", options, f"must be a list of 2 to {choice_reading.MOST_OPTIONS} texts")
+    known = choice_reading.languages()
+    if language not in known:
+        raise BadOption("language", language, f"no words for it. Known: {', '.join(known)}")
     answer = free_answers.without_thoughts(text)
     lettered = map(choice_reading.Option, string.ascii_uppercase, ((option,) for option in options))
     return choice_reading.reader(tuple(lettered), language).read(ENDLESS if answer is None else answer)
