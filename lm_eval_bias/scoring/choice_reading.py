@@ -6,6 +6,7 @@ itself stands in docs/chat_models.md, the words of each language in ``choice_wor
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -261,7 +262,8 @@ class ChoiceReader:
             return 0
         own, is_denied = _bits(named[0]), False
         others: set[int] = set()
-        for part in (part for line in lines for part in self._parts(line)):
+        parts = itertools.chain.from_iterable(map(self._parts, lines))
+        for part in parts:
             bits = _bits(part)
             if self._patterns["against"].search(part):
                 is_denied = is_denied or bool(bits & own if bits else self._letters)
