@@ -24,6 +24,7 @@ from lm_eval_bias.harness import internals
 
 logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
+_REFUSES = "_lm_eval_bias_refuses_options"  # on a model whose server has refused options that may be left out
 _ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
 # of clients, looked at here
@@ -128,11 +129,11 @@ class _Checks:
     def model_call(self, call: Callable[..., Any], messages: Sequence[Any], *, generate: bool, **options: Any) -> Any:
         with self._explained():
             try:
-                reply = call(messages, generate=generate, **self._spared(options))
+                reply = call(messages, generate=generate, **options)
             except Exception as error:
                 if not self._refuses_option(error, options):
                     raise
-                reply = call(messages, generate=generate, **self._spared(options))
+                reply = call(messages, generate=generate, **options)
             self._check(reply, messages, generate)
             return reply
 
@@ -140,33 +141,36 @@ class _Checks:
         _prompts.set(messages)
         with self._explained():
             try:
-                return await call(messages=messages, **self._spared(options))
+                return await call(messages=messages, **options)
             except Exception as error:
                 if not self._refuses_option(error, options):
                     raise
-                return await call(messages=messages, **self._spared(options))
+                return await call(messages=messages, **options)
 
     def _create_payload(self, create: Callable[..., dict[str, Any]], *messages: Any, **options: Any) -> dict[str, Any]:
-        """Leave out a list of no stop strings, which OpenAI's API refuses."""
-        payload = create(*messages, **options)
-        return {name: value for name, value in payload.items() if name != "stop" or value}
+        """Ask for the whole distribution where top_k=0 does, and leave out what servers refuse.
 
-    def _spared(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Leave out the generation options that the server has refused before."""
-        refused = vars(self._model).get("_refused_options", ())
-        if not refused or not options.get("gen_kwargs"):
-            return options
-        kept = {name: value for name, value in options["gen_kwargs"].items() if value != 0 or name not in refused}
-        return {**options, "gen_kwargs": kept}
+        llama.cpp's server cuts the distribution at min_p=0.05 unless it is told not to; OpenAI's API refuses a list of
+        no stop strings.
+        """
+        payload = create(*messages, **options)
+        if payload.get("top_k") == 0:
+            payload.setdefault("min_p", 0.0)
+        refused = _SPARED if vars(self._model).get(_REFUSES) else ()
+        return {
+            name: value
+            for name, value in payload.items()
+            if (value or name != "stop") and (value != 0 or name not in refused)
+        }
 
     def _refuses_option(self, error: Exception, options: dict[str, Any]) -> bool:
         """Whether a request failed because of options that it can do without, as no later one has them then."""
         sent = options.get("gen_kwargs") or {}
-        named = {name for name in _SPARED if sent.get(name) == 0 and name in _said.get()}
+        named = any(name in _said.get() and sent.get(name, sent.get("top_k")) == 0 for name in _SPARED)
         if not named or _status(error) not in (400, 422):
             return False
-        self._model._refused_options = named | vars(self._model).get("_refused_options", set())
-        self._warn("the server doesn't take %s: asked without it", " and ".join(sorted(named)))
+        setattr(self._model, _REFUSES, True)
+        self._warn("the server doesn't take %s: asked without them", " and ".join(_SPARED))
         return True
 
     def parse_logprobs(self, parse: Callable[..., Any], outputs: Any, **options: Any) -> Any:

@@ -315,7 +315,7 @@ def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
     prompts = chats(model, 6)
     drawn = {"do_sample": True, "temperature": 1.0, "top_k": 0}
     model.generated_text(ask_for(prompts[5:], **drawn))
-    assert [asked["top_k"] for asked in server.answered] == [0]  # other servers are told
+    assert [(asked["top_k"], asked["min_p"]) for asked in server.answered] == [(0, 0)]  # other servers are told
     server.is_strict = True
     assert all(model.generated_text(ask_for(prompts[:4], **drawn)))
     before = len(server.refused)
@@ -324,7 +324,7 @@ def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
     assert all(model.generated_text(ask_for(prompts, **drawn)))
     assert len(server.refused) == before
     (warning,) = (record.getMessage() for record in caplog.records if "top_k" in record.getMessage())
-    assert warning == "the server doesn't take top_k: asked without it"
+    assert warning == "the server doesn't take top_k and min_p: asked without them"
     text = refused(lambda: model.generated_text(ask_for(prompts, min_p=0.1)))
     assert re.search("status 400, the server says .*argument supplied: min_p.*check --model_args", text)
 
