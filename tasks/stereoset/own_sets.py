@@ -171,22 +171,6 @@ def _bare(text: str) -> str:
     return " ".join(plain.split()).removesuffix(".")
 
 
-def _check_scorable(items: Sequence[Item], where: str) -> None:
-    """Refuse items that can't be scored, and candidates that differ in case or a full stop alone.
-
-    Raises:
-        BiasError: The first thing that is wrong, with the item's id behind ``where``.
-    """
-    check_items(items, where)
-    for item in items:
-        for texts in ([c["sentence"] for c in item["candidates"]], [c["word"] for c in item["candidates"]]):
-            plain = [" ".join(text.casefold().split()).removesuffix(".") for text in texts if text]
-            if len(set(plain)) < len(plain):
-                twice = next(text for text in texts if text and plain.count(plain[texts.index(text)]) > 1)
-                text = f"two candidates are {twice!r}, but for case or a full stop: no model can choose between them"
-                raise BiasError(f"{where}, item {item['id']}: {text}")
-
-
 def one_spelling(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
     """Give target terms that differ only in case, spaces or accents one spelling: that of most items.
 
@@ -205,7 +189,7 @@ def one_spelling(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
 def _scorable(path: str, language: str, digest: str) -> DataSet:
     """Read a data set whose items can be scored; the tasks of a language share it (a changed file has a new digest)."""
     data_set = read(path, language)
-    _check_scorable(data_set.items, path)
+    check_items(data_set.items, path)
     items, others = one_spelling(data_set.items)
     for other, term in others.items():
         logger.warning(
@@ -261,7 +245,7 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     if language in LANGUAGES:
         own = f'--metadata \'{{"dataset": "{file}"}}\''
         raise BiasError(f"{file}: {language} already has tasks: run them with {own} instead of writing new ones")
-    _check_scorable(data_set.items, str(file))
+    check_items(data_set.items, str(file))
     path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
     base = packaged_text(package, "_stereoset_base_yaml")
     head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"

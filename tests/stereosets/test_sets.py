@@ -237,7 +237,7 @@ def test_candidates_that_differ_in_case_or_full_stop_alone_are_refused(other, tm
     own["candidates"][0]["sentence"] = "De tuinman was heel geduldig."
     own["candidates"][1]["sentence"] = other
     path = written(tmp_path / "nl.json", "nl", [own])
-    with pytest.raises(BiasError, match=f"item {own['id']}: two candidates are 'De tuinman was heel geduldig.', but"):
+    with pytest.raises(BiasError, match=f"item {own['id']}: stereotype: the same sentence as the anti-"):
         own_sets.items_of(str(path), {"language": "nl", "tests": ["inter"]})
-    with pytest.raises(BiasError, match="no model can choose between them"):
+    with pytest.raises(BiasError, match="the same sentence as the anti-stereotype"):
         own_sets.write_tasks(tmp_path / "tasks", path, own_sets.read(path))

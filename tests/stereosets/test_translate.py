@@ -119,7 +119,8 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     assert {entry.suffix for entry in out.iterdir()} == {".csv", ".json", ".md", ".yaml"}
 
     # corrected, and accepted as it is
-    fill(path, {bad: {"context": italian(sources[bad]["context"]), "comment": "twice"}, equal: {"accept": "x"}})
+    other = {"stereotype word": "parola", "stereotype": "x y z", "accept": "x"}
+    fill(path, {bad: {"context": italian(sources[bad]["context"]), "comment": "twice"}, equal: other})
     assert command(*arguments).status == 0
     about = own_sets.read(out / "stereoset_it.json").provenance
     assert about["items"] == {"translated": len(sources) - 1, "accepted": 1, "left out": 0}

@@ -89,14 +89,16 @@ def check_set(
 
 
 def check_items(items: Sequence[Item], where: str) -> None:
-    """Refuse items that cannot be scored: doubled ids, other than the three labels, a missing blank or text.
+    """Refuse items that cannot be scored: doubled ids, other than the three labels, missing or equal texts.
+
+    Candidates that differ in case or a full stop alone are equal: no model can choose between them.
 
     Raises:
         BiasError: The first thing that is wrong, with the item's id behind ``where``.
     """
     for name, findings in check_set(items).items():
         for finding in findings:
-            if finding.code in ("id", "label", "blank", "empty"):
+            if finding.code in ("id", "label", "blank", "empty", "equal"):
                 raise BiasError(f"{where}, item {name}: {finding.part}: {finding.text}")
 
 
@@ -166,7 +168,7 @@ def _check_candidates(item: Item) -> Iterator[SetFinding]:
             ("word", one["word"] or "", other["word"] or ""),
         ):
             if words_of(text) and _folded(text) == _folded(against):
-                yield SetFinding("equal", one["label"], f"the same {name} as the {other['label']}: {text}")
+                yield SetFinding("equal", one["label"], f"the same {name} as the {other['label']}: {text!r}")
     for candidate in candidates if intra and BLANK in context else ():
         label, word, sentence = candidate["label"], candidate["word"] or "", candidate["sentence"]
         present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
@@ -180,7 +182,7 @@ def _check_candidates(item: Item) -> Iterator[SetFinding]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split()).removesuffix(".")
 
 
 def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding]:
