@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     return run
 
 
-def _set_up_logging(verbosity: str | None) -> None:
+def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
     """Let through the harness's warnings and the little that this package has to say, unless more is asked for."""
     level = logging.getLevelName((verbosity or "WARNING").upper())
     if not isinstance(level, int):
@@ -62,6 +62,8 @@ def _set_up_logging(verbosity: str | None) -> None:
     internals.set_up_logging(level)
     is_default = not verbosity and not os.environ.get("LMEVAL_LOG_LEVEL")
     logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
+    if write_out:
+        logging.getLogger(internals.WRITE_OUT).setLevel(logging.INFO)
 
 
 def _tell(
@@ -107,7 +109,7 @@ def main(argv: list[str]) -> int:
         run.print_help()
         return 0
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _set_up_logging(None)
+    _set_up_logging(None, write_out=False)
     with internals.held_back() as release:
         if untested and distributed.first():
             logger.warning("%s", untested)
@@ -115,7 +117,7 @@ def main(argv: list[str]) -> int:
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
             suite, table = (vars(arguments).pop(name) for name in ("suite", "table"))
-            _set_up_logging(arguments.verbosity)
+            _set_up_logging(arguments.verbosity, getattr(arguments, "write_out", False))
             config = internals.configuration(arguments)
         except (ValueError, OSError) as error:
             raise BiasError(one_line(error)) from error

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("lm_eval.bias")
 _ANY_GPU = "cuda:0"  # the harness's default for --device, with which it takes the CPU where there is no GPU
+# servers of the user's own, and the ends of their addresses
+_ROUTES = {"local-completions": "v1/completions", "local-chat-completions": "v1/chat/completions"}
 
 
 def split_tasks(tasks: str | list[str] | None) -> list[str]:
@@ -184,6 +186,24 @@ def check_model(config: EvaluatorConfig) -> None:
     is_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") > 1
     if is_path and not os.path.exists(expanded(pretrained)):
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
+    if config.model in _ROUTES and not config.model_args.get("base_url"):
+        raise BiasError(f"--model {config.model}: add --model_args base_url=http://HOST:PORT/{_ROUTES[config.model]}")
+
+
+def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> None:
+    """Refuse to ask a server for log-likelihoods without the tokens that its answer is cut by."""
+    from lm_eval_bias.harness import internals
+
+    if not internals.is_client(kind) or set(asks) <= {"generate_until"}:
+        return
+    backend = str(config.model_args.get("tokenizer_backend", "huggingface"))
+    is_text = str(config.model_args.get("tokenized_requests", True)) == "False"
+    if backend.lower() == "none" or is_text:
+        given = "tokenized_requests=False" if is_text else "tokenizer_backend=None"
+        raise BiasError(
+            f"--model_args {given}: log-likelihoods of a server are cut by tokens: leave it out and give "
+            "tokenizer=NAME_OR_FOLDER, or run the tasks whose names end in _gen"
+        )
 
 
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
@@ -194,6 +214,7 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     kind = _model_class(config)
     if problem := misfit(config, entries):
         raise problem
+    _check_tokenizer(config, kind, request_kinds(entries))
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
     _warn_of_base_models(config, entries, kind)

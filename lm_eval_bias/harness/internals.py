@@ -41,6 +41,7 @@ REGISTRIES = {
 ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
 LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
 DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
+WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prompts to
 NO_DOCUMENTS = "did not find any docs"
 
 

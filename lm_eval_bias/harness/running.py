@@ -77,11 +77,11 @@ def build_model(config: EvaluatorConfig) -> Any:
         raise
     except Exception as error:
         given = ",".join(f"{name}={value}" for name, value in redaction.arguments(config.model_args or {}).items())
-        message = redaction.in_text(_why_not_loaded(error, config.model), config.model_args or {})
+        message = redaction.in_text(_why_not_loaded(error, config), config.model_args or {})
         raise BiasError(f"--model {config.model} --model_args {given}: {message}") from error
 
 
-def _why_not_loaded(error: Exception, kind: str) -> str:
+def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
     """Say in one line why a model can't be loaded; transformers lists every class that could have been meant."""
     text = import_failure(error)
     if found := re.match(r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)", text):
@@ -89,6 +89,8 @@ def _why_not_loaded(error: Exception, kind: str) -> str:
             f"a {found[1]} isn't a model that {found[2]} can load: --model hf-mlm is for masked language models, hf "
             "for causal and encoder-decoder ones, hf-multimodal for those that see"
         )
+    if internals.is_client(internals.model_class(config.model)) and "tokenizer" not in (config.model_args or {}):
+        return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
     return text
 
 
