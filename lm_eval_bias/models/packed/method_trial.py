@@ -37,7 +37,10 @@ class MethodVerdict:
 
 
 def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
-    """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count."""
+    """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count.
+
+    The last one is the beginning of the first: where a model sees what follows, it can't be read off that.
+    """
     rng = np.random.default_rng(20261122)
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
     stem = max(1, min(stem, limit - max(tails)))
@@ -47,7 +50,8 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
 
     common = draw(stem)
     stems = [common, common, common[: (stem + 1) // 2], common[:1], common[:1]]
-    return [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)], tails
+    sequences = [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)]
+    return [*sequences, sequences[0][:-1]], [*tails, 1]
 
 
 def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
