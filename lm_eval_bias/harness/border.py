@@ -61,7 +61,7 @@ def _refuse_without_start(model: Any) -> None:
         option = "custom_prefix_token_id" if internals.is_client(model) else "prefix_token_id"
         raise BiasError(
             f"the tokenizer has neither a start nor an end token, so that no text can begin: --model_args {option}=0 "
-            "names the token that stands in front (0 is mostly right)"
+            "names one to begin with (0 is mostly right)"
         )
 
 
