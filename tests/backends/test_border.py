@@ -1,9 +1,11 @@
 """Tokenizers and templates that would move scores silently: set right and said, or refused in one line."""
 
 import contextlib
+import functools
 import math
 
 import pytest
+import torch
 import transformers
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model
@@ -11,7 +13,7 @@ from tokenizers import processors
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import border, registration
-from tests.support import tiny
+from tests.support import servers, tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
 
@@ -131,3 +133,58 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
     found = command("run", "--tasks", TASK, *more)
     assert found.status == 2
     assert "tokenizer=..." in found.err
+
+
+def started(folder, single):
+    """A causal LM whose tokenizer puts these tokens around a text."""
+    tiny.llama(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, special_tokens=[("<s>", 1), ("<|endoftext|>", 0)]
+    )
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def marked(folder):
+    """A causal LM whose tokens carry the space before them as a mark, and whose tokenizer ends a text."""
+    tokenizer = tiny.unigram()
+    config = transformers.LlamaConfig(
+        **{"vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2},
+        **{"num_attention_heads": 4, "max_position_embeddings": 256, "bos_token_id": None, "eos_token_id": 1},
+    )
+    torch.manual_seed(4)
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+SHAPES = {
+    "neither token": tiny.gpt2,
+    "an end token": functools.partial(tiny.gpt2, end=True),
+    "a start token": tiny.llama,
+    "both": functools.partial(started, single="<s> $A <|endoftext|>"),
+    "spaces as marks": marked,
+    "a template": tiny.served,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_engines_agree_on_every_shape_of_tokenizer(shape, tmp_path):
+    folder = SHAPES[shape](tmp_path / "model")
+    server = servers.completions(folder)
+    local = f"pretrained={folder},dtype=float32"
+    remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,tokenizer={folder}"
+    gaps = {}
+    for kind, where in (("hf", local), ("hf-packed", local), ("local-completions", remote)):
+        out = tmp_path / kind
+        chat = ["--apply_chat_template"] * (shape == "a template")
+        device = ["--device", "cpu"] * (where == local)
+        asked = ["run", "--tasks", TASK, "--limit", "80", "--output_path", str(out), *chat, *device]
+        found = command(*asked, "--model", kind, "--model_args", where)
+        assert found.status == 0, found.err
+        gaps[kind] = [value for value in results_of(out)["results"][TASK].values() if isinstance(value, float)]
+    server.shutdown()
+    assert len(gaps["hf"]) > 5
+    assert gaps["hf-packed"] == pytest.approx(gaps["hf"], abs=1e-3, nan_ok=True)
+    assert gaps["local-completions"] == pytest.approx(gaps["hf"], abs=1e-3, nan_ok=True)

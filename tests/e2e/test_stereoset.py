@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
-import transformers
 
 from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
 from tests.support import example_items, servers, tiny
@@ -168,27 +166,10 @@ def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
     assert named in done.err.splitlines()[-1]
 
 
-class _Completions(servers.Handler):
-    """An OpenAI-like server: echoes prompts of token ids with their log-probabilities."""
-
-    model = None
-
-    def answer(self, asked):
-        choices = []
-        for index, ids in enumerate(asked["prompt"]):
-            with torch.no_grad():
-                logs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-            own = [None] + [logs[i - 1, token].item() for i, token in enumerate(ids) if i] + [-1.0]
-            top = [{"x": value} for value in own]
-            choices.append({"index": index, "logprobs": {"token_logprobs": own, "top_logprobs": top}})
-        self.send({"choices": choices})
-
-
 @pytest.mark.parametrize("name", ["gpt2", "llama"])  # llama's tokenizer adds a start token, the server's client doesn't
 def test_a_completions_server_gives_the_same_scores(name, checkpoints, tiny_mirror, tmp_path):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    _Completions.model = transformers.AutoModelForCausalLM.from_pretrained(checkpoints[name]).eval()
-    server, tasks = servers.serve(_Completions), "stereoset_en,stereoset_tr_inter_variants"
+    server, tasks = servers.completions(checkpoints[name]), "stereoset_en,stereoset_tr_inter_variants"
     remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,num_concurrent=1"
     remote += f",tokenizer={checkpoints[name]},tokenizer_backend=huggingface,max_retries=1"
     run(tmp_path / "remote", tasks, "--model_args", remote, model="local-completions")

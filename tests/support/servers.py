@@ -6,6 +6,9 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import torch
+import transformers
+
 
 def _draw(*key):
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big") / 2**32
@@ -55,6 +58,25 @@ def serve(handler):
     server = handler if isinstance(handler, ThreadingHTTPServer) else ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
+
+
+def completions(folder):
+    """A server of a causal LM on the disk: echoes prompts of token ids with their log-probabilities."""
+
+    class Completions(Handler):
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+        def answer(self, asked):
+            choices = []
+            for index, ids in enumerate(asked["prompt"]):
+                with torch.no_grad():
+                    logs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+                own = [None] + [logs[i - 1, token].item() for i, token in enumerate(ids) if i] + [-1.0]
+                top = [{"x": value} for value in own]
+                choices.append({"index": index, "logprobs": {"token_logprobs": own, "top_logprobs": top}})
+            self.send({"choices": choices})
+
+    return serve(Completions)
 
 
 class Kept(dict):
