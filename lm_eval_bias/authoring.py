@@ -15,9 +15,7 @@ from lm_eval_bias.core.benchmark import (
     Card,
     Command,
     Condition,
-    LeftOut,
     Rewriting,
-    Sampling,
     Size,
 )  # fmt: skip
 from lm_eval_bias.core.errors import BiasError
@@ -33,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "DATA", "DETAIL",
-    "Estimate", "LeftOut", "NextSentence", "Part", "Planting", "Published", "PublishedCell", "REQUIRED",
-    "Remark", "Rewriting", "Sampling", "Score", "Size", "Table", "clustered_mean", "crossed_mean",
+    "Estimate", "NextSentence", "Part", "Planting", "Published", "PublishedCell", "REQUIRED",
+    "Remark", "Rewriting", "Score", "Size", "Table", "clustered_mean", "crossed_mean",
 ]  # fmt: skip
 
 

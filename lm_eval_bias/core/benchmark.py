@@ -72,36 +72,6 @@ class Card(NamedTuple):
     misuse: str = ""
 
 
-class Sampling(NamedTuple):
-    """A part of a task's documents for the suite ``quick`` or ``quick-chat``.
-
-    Attributes:
-        rule: What the choice is called in result files and in ``ls --suites``.
-        choose: Indices of the chosen documents, given all of them, the suite's seed and ``number``.
-        number: The size that ``choose`` takes.
-        items: How many documents that are, of the released data.
-        repeats: How many texts of each prompt are drawn; ``None``: as many as the task's YAML says.
-    """
-
-    rule: str
-    choose: Callable[[Sequence[Document], str, int], list[int]]
-    number: int
-    items: int | None = None
-    repeats: int | None = None
-
-
-class LeftOut(NamedTuple):
-    """What of a benchmark a suite leaves out.
-
-    Attributes:
-        words: What that is, for listings; empty where nothing needs to be said.
-        tasks: Of the suite ``full``: the tasks that it leaves out, since others have all their items and scores.
-    """
-
-    words: str
-    tasks: Sequence[str] = ()
-
-
 class Size(NamedTuple):
     """The size of a task; ``None`` for what isn't known.
 
@@ -220,10 +190,6 @@ class Benchmark(ABC):
         place: Where it stands in listings: lower first, alike ones by name.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
-        standard: Its tasks in the suite ``standard``.
-        quick: Its tasks in the suite ``quick``, each with the part of its documents.
-        quick_chat: The same of the suite ``quick-chat``, whose tasks need no log-likelihoods.
-        left_out: By suite, what of the benchmark isn't in it.
         harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
             own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
         samples_texts: Whether its scores rest on random samples of texts: ``"never"``, ``"always"``, so that a model
@@ -241,10 +207,6 @@ class Benchmark(ABC):
     knowledge: tuple[str, float] | None = None
     options: Mapping[str, str] = {}
     place: int = 100
-    standard: Sequence[str] = ()
-    quick: Mapping[str, Sampling] = {}
-    quick_chat: Mapping[str, Sampling] = {}
-    left_out: Mapping[str, LeftOut] = {}
     harness_tasks: Mapping[str, Mapping[str, Any]] = {}
     samples_texts: Literal["never", "always", "by default"] = "never"
     extensions: Sequence[Extension] = ()

@@ -22,6 +22,7 @@ from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Published, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Score
 from lm_eval_bias.data.sources import fetch
+from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
@@ -112,10 +113,8 @@ class Examination:
         named = {"main": own.main, "knowledge": [knowledge], "unanswered": [own.unanswered]}
         for table, names in named.items() if tasks else ():
             self._are_known(f"{own.name}.{table}", "the score", filter(None, names), scores)
-        left_out = [task for one in own.left_out.values() for task in one.tasks]
-        tables = {"quick": own.quick, "quick_chat": own.quick_chat, "standard": own.standard, "left_out": left_out}
-        for table, members in tables.items():
-            self._are_known(f"{own.name}.{table}", "the task", members, self.entries)
+        for suite, part in suites.definitions(self.family).items():
+            self._are_known(f"{suites.FILE}: {suite}", "the task", part.get("tasks", ()), self.entries)
         if knowledge in scores and not scores[knowledge].low <= chance <= scores[knowledge].high:
             self.add(f"{own.name}.knowledge", f"{chance} is outside of the range of {knowledge}")
 
@@ -152,7 +151,6 @@ class Examination:
             if (first := keys.setdefault(own.key(doc), place)) != place:
                 self.add(name, f"documents {first} and {place} have the same id: {', '.join(own.key(doc))}")
                 break
-        self._sample(own, name, docs)
         self.scores[name] = {score.name: score for score in task.scores}
         build = partial(task.build_all_requests, rank=0, world_size=1, limit=DOCUMENTS)
         self.attempt(name, "asking its documents", build)
@@ -181,18 +179,6 @@ class Examination:
             if abs(promised) > 0.1 * span and given * promised < _SHARE * promised**2:
                 text = f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
                 self.of_score(name, score, text)
-
-    def _sample(self, own: Benchmark, name: str, docs: Sequence[Mapping[str, Any]]) -> None:
-        """Check the part of a task in a quick suite."""
-        tables = {**self.family.quick_chat, **self.family.quick, **own.quick_chat, **own.quick}
-        sampling, place = tables.get(name), f"quick: {name}"
-        if sampling is None:
-            return
-        chosen = self.attempt(place, "choose()", sampling.choose, docs, "quick-1", sampling.number)
-        if chosen is not None and [index for index in range(len(docs)) if index in chosen] != list(chosen):
-            self.add(place, "choose() must give indices of documents, in order and each once")
-        elif chosen is not None and sampling.items not in (None, len(chosen)):
-            self.add(place, f"items is {sampling.items}, but {len(chosen)} documents are chosen")
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
         """Check the scores of a model's answers to a task; the values, empty where there are none."""

@@ -1,36 +1,61 @@
-"""The suites: which tasks, and which of their items, as the benchmarks say it; what of it fits a run, and its size."""
+"""The suites: which tasks, and which of their items, as suites.yaml says it; what of it fits a run, and its size."""
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import yaml
+
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Sampling, Size, options_for
+from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Size, options_for
 from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault, kind_of
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
-# what each is for, in one line
-PURPOSES = {
-    "quick": "a first look, or a check for every build - a fixed, balanced part of the items, with wider intervals",
-    "quick-chat": "a first look at chat models and servers without log-likelihoods - answers that they write to a "
-    "fixed, balanced part of the items",
-    "english": "the main tasks in English with all their items - sentences, texts and question answering",
-    "standard": "the main tasks of every benchmark with all their items",
-    "full": "every task - the main tasks and all their variants",
-}
-NAMES = tuple(PURPOSES)
+FILE = "_suites_yaml"  # of another package, beside its tasks: the harness takes every *.yaml there for a task
+OWN: dict[str, Any] = yaml.safe_load(packaged_text("lm_eval_bias", "suites.yaml"))
+NAMES = tuple(OWN)
+PURPOSES: dict[str, str] = {name: str(fields["purpose"]) for name, fields in OWN.items()}  # in one line
 Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 4
 SEED = "quick-1"
+
+
+class Sampling(NamedTuple):
+    """A part of a task's documents.
+
+    Attributes:
+        rule: What the choice is called in result files and in ``ls --suites``.
+        choose: Name of a function, ``package.module.name``, that gives the indices of the chosen documents, given all
+            of them, the suites' seed, ``number`` and ``arguments``.
+        number: The size that it takes.
+        items: How many documents that is, of the released data.
+        repeats: How many texts of each prompt are drawn; ``None``: as many as the task's YAML says.
+        arguments: What else it takes.
+    """
+
+    rule: str
+    choose: str
+    number: int
+    items: int | None = None
+    repeats: int | None = None
+    arguments: Mapping[str, Any] = {}
+
+    def indices(self, docs: Documents) -> list[int]:
+        """Return the places of the chosen documents."""
+        function = pkgutil.resolve_name(self.choose)
+        return list(function(docs, SEED, self.number, **self.arguments))
 
 
 class SuitePart(NamedTuple):
@@ -61,7 +86,7 @@ class Suite:
         if sampling is None:
             return None
         try:
-            indices = sampling.choose(docs, SEED, sampling.number)
+            indices = sampling.indices(docs)
         except Exception as error:  # other people's code can fail in any way
             raise BiasError(f"--suite {self.name}: {task}: its items can't be chosen ({kind_of(error)})") from error
         if not indices:
@@ -100,22 +125,23 @@ def load(name: str) -> Suite:
         if given not in known:
             listed = f" Known: {', '.join(known)}" if known else ""
             raise BiasError(f"--suite {name}: unknown {kind}.{did_you_mean(given, known)}{listed}")
-    benchmarks = [one for one in registry.benchmarks() if registry.is_own(one) or one.name in more]
+    files = [OWN, *(definitions(registry.by_name()[one]) for one in more)]
+    wanted = [file.get(base) or {} for file in files]
     chosen: dict[str, Sampling | None] = {}
-    for benchmark in benchmarks:
-        tables = {"quick": benchmark.quick, "quick-chat": benchmark.quick_chat}
-        for task, sampling in tables.get(base, dict.fromkeys(benchmark.standard)).items():
+    for file, part in zip(files, wanted, strict=True):
+        tasks = (file.get("standard") if base == "full" else part) or {}
+        for task, fields in _tasks(tasks).items():
             if task in catalog.entries():
-                if base != "english" or catalog.entries()[task].language == "en":
-                    chosen[task] = sampling
+                chosen[task] = fields and Sampling(**fields)
             else:
-                fault(f"the benchmark {benchmark.name}: {base} names {task}, which is not a task: it is left out")
-    if base == "full":  # everything that no other of its tasks contains already
-        contained = {task for own in benchmarks if base in own.left_out for task in own.left_out[base].tasks}
+                fault(f"{FILE}: {base} names {task}, which is not a task: it is left out")
+    if base == "full":
+        without = [pattern for part in wanted for pattern in part.get("without", ())]
+        families = [one for one in registry.benchmarks() if registry.is_own(one) or one.name in more]
         for entry in catalog.entries().values():
             needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
-            is_in = registry.family(entry.benchmark) in benchmarks
-            if is_in and entry.kind == "task" and entry.name not in contained and not needs_a_file:
+            is_in = registry.family(entry.benchmark) in families and entry.kind == "task" and not needs_a_file
+            if is_in and not any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in without):
                 chosen.setdefault(entry.name)
     parts = {}
     for task, sampling in chosen.items():
@@ -125,13 +151,20 @@ def load(name: str) -> Suite:
         repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
         requests = documents and size.requests and documents * size.requests * repeats
         parts[task] = SuitePart(sampling, documents, requests)
-    whole = "standard" if base == "english" else base
-    chosen_from = {registry.family(catalog.entries()[task].benchmark) for task in chosen}
-    left_out = ["all other languages"] if base == "english" else []
-    for own in benchmarks:
-        if whole in own.left_out and (whole == base or own in chosen_from):
-            left_out.append(own.left_out[whole].words)
-    return Suite(name, "; ".join(filter(None, left_out)) or "nothing", parts)
+    leaves_out = [text for part in wanted for text in part.get("leaves_out", ())]
+    return Suite(name, "; ".join(leaves_out) or "nothing", parts)
+
+
+def definitions(benchmark: Benchmark) -> dict[str, Any]:
+    """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
+    path = benchmark.folder / FILE
+    return yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
+
+
+def _tasks(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tasks of a suite with the fields of their sampling, ``None`` for all items."""
+    tasks = part.get("tasks", ())
+    return dict(tasks) if isinstance(tasks, Mapping) else dict.fromkeys(tasks)
 
 
 def listing() -> list[dict[str, Any]]:

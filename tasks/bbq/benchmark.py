@@ -7,7 +7,7 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
+from lm_eval_bias.core.benchmark import Benchmark, Document
 from lm_eval_bias.core.errors import BiasError
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ class BBQ(Benchmark):
         for way, how, asks in _WAYS
         for suffix, more in _CONTEXTS.items()
     }
-    left_out = {"full": LeftOut("bbq*, which the harness has", tuple(harness_tasks))}
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The harness's own scores, and beside them ours."""

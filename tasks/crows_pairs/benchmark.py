@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
+from lm_eval_bias.core.benchmark import Benchmark, Document
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -38,7 +38,6 @@ class CrowSPairs(Benchmark):
         for name, language in (("english", "en"), ("french", "fr"))
         for suffix in ("", *(f"_{kind}" for kind in _TYPES))
     }
-    left_out = {"full": LeftOut("crows_pairs_*, which the harness has", tuple(harness_tasks))}
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The harness's own scores, and beside them ours."""

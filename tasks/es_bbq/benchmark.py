@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
-from lm_eval_bias.tasks.kinds import sampling
+from lm_eval_bias.core.benchmark import DETAIL, Document
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 
 if TYPE_CHECKING:
@@ -52,16 +50,6 @@ class EsBBQ(BBQLike):
     candidates = OPTIONS
     options: Mapping[str, str] = {"by_value": DETAIL}
     tokens_where_known = True
-    quick = dict.fromkeys(
-        ("es_bbq_gender", "ca_bbq_gender"),
-        Sampling("cells", partial(sampling.per_cell, cell=CELL, name="item"), 1, 396),
-    )
-    standard = tuple(quick)
-    left_out = {
-        "quick-chat": LeftOut("EsBBQ and CaBBQ"),
-        **dict.fromkeys(("quick", "standard"), LeftOut("all of EsBBQ and CaBBQ but gender")),
-        "full": LeftOut("esbbq_* and cabbq_*, which the harness has", tuple(_HARNESS_TASKS)),
-    }
 
     def refusal(self, doc: Document) -> str:
         """Give one in the document's language."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
-from lm_eval_bias.tasks.kinds import quadruples
+from lm_eval_bias.core.benchmark import DETAIL, Document
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
 
 ITEMS = {"group_terms": 968, "names": 10_900}
@@ -23,17 +22,6 @@ class GGBBQ(BBQLike):
     unknown = '"keine Antwort"'
     options: Mapping[str, str] = {"wording": "", "by_value": DETAIL}
     tokens_where_known = True
-    standard = ("gg_bbq_group_terms", "gg_bbq_names")
-    quick = {
-        task: Sampling("quadruples", quadruples.chosen, 6, items)
-        for task, items in zip(standard, (360, 504), strict=True)
-    }
-    quick_chat = {"gg_bbq_group_terms_gen": quick["gg_bbq_group_terms"]}
-    left_out = {
-        "quick-chat": LeftOut("GG-BBQ's names"),
-        "quick": LeftOut("prompt wordings and the paper's release of GG-BBQ"),
-        "standard": LeftOut("prompt wordings and answers from generated texts, and the paper's release of GG-BBQ"),
-    }
 
     def refusal(self, doc: Document) -> str:
         """Give a German one."""

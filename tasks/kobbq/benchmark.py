@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, LeftOut, Sampling
-from lm_eval_bias.tasks.kinds import sampling
+from lm_eval_bias.core.benchmark import DETAIL, Document
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
 
 SAMPLES = {
@@ -35,13 +34,6 @@ class KoBBQ(BBQLike):
     paper = "KOBBQ"
     balanced = 2 * 24  # one template comes in all orders before the next
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
-    standard = (GENDER,)
-    quick = {GENDER: Sampling("stories", sampling.templates, 12, 288)}
-    quick_chat = {f"{GENDER}_gen": quick[GENDER]}
-    left_out = {
-        **dict.fromkeys(("quick", "quick-chat", "standard"), LeftOut("all of KoBBQ but gender")),
-        "full": LeftOut("", tuple(t for c in SAMPLES for t in (f"kobbq_{c}", f"kobbq_{c}_gen") if t != GENDER)),
-    }
 
     def refusal(self, doc: Document) -> str:
         """Give a Korean one."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Asking, Condition, Document, LeftOut, Rewriting, Sampling, Size
-from lm_eval_bias.tasks.kinds import sampling
+from lm_eval_bias.core.benchmark import Asking, Condition, Document, Rewriting, Size
 from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts, WithSentences
 
 if TYPE_CHECKING:
@@ -47,13 +46,6 @@ class OccuGender(WithSentences):
         ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
         "",
     )
-    standard = ("occugender_explicit", "occugender_implicit")
-    quick = {task: Sampling("templates", sampling.templates, 8, 320) for task in standard}
-    quick_chat = {"occugender_explicit_gen": quick["occugender_explicit"]._replace(repeats=1)}
-    left_out = {
-        **dict.fromkeys(("quick", "standard"), LeftOut("debiasing instructions and OccuGender from drawn answers")),
-        "quick-chat": LeftOut("OccuGender's implicit prompts and all but one draw of its explicit ones"),
-    }
     extensions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",

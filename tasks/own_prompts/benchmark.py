@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core.benchmark import REQUIRED, Document, LeftOut
+from lm_eval_bias.core.benchmark import REQUIRED, Document
 from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
@@ -22,7 +22,6 @@ class OwnPrompts(SampledTexts):
     place = 5
     main = tuple(f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words"))
     options = {"reference": "", "keywords": "", "classifier": "", "repeats": "", **_REQUIRED}
-    left_out = {"full": LeftOut("own_prompts, which needs a file of prompts")}
     extensions = (CLASSIFIER,)
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:

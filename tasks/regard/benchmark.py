@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, LeftOut, Rewriting, Size
+from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, Rewriting, Size
 from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
 
 if TYPE_CHECKING:
@@ -45,13 +45,6 @@ class Regard(SampledTexts):
     place = 4
     main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
     options = {"classifier": DATA, "repeats": "", "by_set_and_regard": DETAIL}
-    standard = ("regard_de", "regard_en")
-    left_out = {
-        "quick": LeftOut(
-            "regard, because its sampled texts take longer than everything else together (20 a prompt: --tasks "
-            "regard_en --metadata repeats=20)"
-        )
-    }
     extensions = (
         Command(
             "train", "train the head of a regard classifier, and write its card",

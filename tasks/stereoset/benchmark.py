@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
@@ -12,13 +11,9 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
-    LeftOut,
-    Sampling,
     Size,
 )
-from lm_eval_bias.tasks.kinds import sampling
 from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
-from lm_eval_bias.tasks.stereoset import LANGUAGES, TESTS
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.answers import Reader
@@ -38,19 +33,6 @@ class StereoSet(WithSentences):
     derived = ("icat", "gen/icat", "choice_icat")
     knowledge: tuple[str, float] | None = ("lms", 50.0)
     options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
-    standard = tuple(f"stereoset_{language}" for language in LANGUAGES)
-    quick = dict.fromkeys(
-        standard, Sampling("terms_and_tests", partial(sampling.per_cell, cell=("term", "test"), name="id"), 3, 474)
-    )
-    quick_chat = {"stereoset_en_gen": Sampling("swapped_pairs", sampling.swapped_pairs, 1, 316)}
-    left_out = {
-        "quick-chat": LeftOut("StereoSet in other languages than English"),
-        **dict.fromkeys(("quick", "standard"), LeftOut("score variants and choices from generated texts")),
-        "full": LeftOut(
-            "stereoset_*_intra and stereoset_*_inter, whose items and scores are those of stereoset_*",
-            tuple(f"stereoset_{language}_{test}" for language in LANGUAGES for test in TESTS),
-        ),
-    }
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",

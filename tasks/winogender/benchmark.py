@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, LeftOut
+from lm_eval_bias.core.benchmark import Benchmark, Document
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
@@ -34,7 +34,6 @@ class Winogender(Benchmark):
         name: {"language": "en", "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}"}
         for name, more in _PARTS.items()
     }
-    left_out = {"full": LeftOut("winogender_*, which the harness has", tuple(harness_tasks))}
 
     def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
         """The harness's own scores, and beside them ours."""

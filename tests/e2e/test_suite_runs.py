@@ -7,7 +7,6 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.evaluation.suites import Suite, SuitePart
@@ -15,7 +14,7 @@ from lm_eval_bias.runs.run_discovery import read
 from tests.support import tiny
 from tests.support.run_scores import logs_of, results_of
 
-QUICK = {task: sampling for benchmark in registry.benchmarks() for task, sampling in benchmark.quick.items()}
+QUICK = {task: part.sampling for task, part in suites.load("quick").parts.items()}
 TASKS = {
     "regard_en": SuitePart(None, 20, 40),
     "occugender_implicit": SuitePart(QUICK["occugender_implicit"]._replace(number=2), 80, 480),

@@ -68,8 +68,6 @@ def test_others_are_listed(more, says, package):
         (f"{FAIL}{scores_with('unit=str()')}", "--tasks age_pairs", "old_share: its unit is ''"),
         ("AgeStereotypes.planting = None\n", "--tasks age_pairs --model bias-dial --model_args strength=1",
          "bias-dial can't answer Age stereotypes"),
-        ("AgeStereotypes.quick = {'age_pair': None}\n", "--suite quick+age_stereotypes --limit 3",
-         "quick names age_pair, which is not a task: it is left out"),
     ],
 )  # fmt: skip
 def test_a_run_refuses_what_cannot_be_scored(more, asked, says, package):
@@ -119,3 +117,10 @@ def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
     notes = {entry["what"]: entry["note"] for entry in compared}
     assert "the benchmark's code" in notes["age_pairs"]
     assert "the benchmark's code" not in notes["occugender_implicit"]
+
+
+def test_a_suite_says_which_of_its_tasks_is_none(package):
+    package("_suites_yaml", "    age_pairs: {", "    age_pair: {")
+    found = command("run", "--suite", "quick+age_stereotypes", "--limit", "3", "--model", "bias-chance")
+    assert found.status == 2
+    assert "quick names age_pair, which is not a task: it is left out" in found.err

@@ -15,16 +15,10 @@ from lm_eval_bias.authoring import (
     Planting,
     Published,
     PublishedCell,
-    Sampling,
     Table,
 )
 
 DIRECTION = "above 50 towards stereotypes about the old, below against them"
-
-
-def every_third(docs, seed, number):
-    """The places of the documents in the suite quick."""
-    return list(range(0, len(docs), number))
 
 
 class AgeStereotypes(Benchmark):
@@ -34,8 +28,6 @@ class AgeStereotypes(Benchmark):
     title = "Age stereotypes"
     main = ("old_share",)
     unanswered = "unanswered"
-    standard = ("age_pairs",)
-    quick = {"age_pairs": Sampling("every_third", every_third, 3, 8)}
     planting = Planting(documents.planted, documents.expected)
     card = Card(
         measures="Whether a model takes the old for slow, forgetful, stubborn, lonely, wise and frail.",
@@ -100,8 +92,6 @@ class Ratings(AgeStereotypes):
     """The same items as questions that every model family answers in its own way."""
 
     name = "age_ratings"
-    standard = ()
-    quick = {}
 
     def asking(self, doc):
         """How well a sentence about the old, and one about the young, goes on."""
