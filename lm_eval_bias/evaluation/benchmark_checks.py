@@ -26,7 +26,7 @@ from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.runs import soundness
+from lm_eval_bias.runs.soundness import ROUNDING
 
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
@@ -189,8 +189,10 @@ class Examination:
         values: dict[str, Value] = {}
         for score in (score for score in task.scores if score.name in estimates):
             value = values[score.name] = Value.of(score, estimates[score.name])
-            if problem := soundness.problem(own.name, value):
-                self.of_score(name, score.name, f"{problem} (of {what})")
+            highest = max(score.high, score.high if score.largest is None else score.largest)
+            if value.value < score.low - ROUNDING or value.value > highest + ROUNDING:
+                span = f"outside of its range of {score.low:g} to {score.high:g}"
+                self.of_score(name, score.name, f"it is {value.value:g}, {span} (of {what})")
         if len(values) < len(task.scores):
             return {}
         if all(isinstance(one, tuple) and len(one) == 2 for ones in given for one in ones):  # log-likelihoods

@@ -15,7 +15,6 @@ from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSa
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.harness.distributed import IDLE
-from lm_eval_bias.runs.soundness import LoggedDocuments
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -78,12 +77,11 @@ def samples(path: Path) -> Iterator[SavedSample]:
     """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, fewer or other documents than the run
-            had; the last two are known at the end only.
+        BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had,
+            which is known at the end only.
     """
     task, beside = task_of(path), results_beside(path)
     results = _results(beside)
-    documents = LoggedDocuments(task, results)
     entry = catalog.entries().get(task)
     described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
@@ -105,12 +103,9 @@ def samples(path: Path) -> Iterator[SavedSample]:
         numbers[part].add(number)
         try:
             answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
-            saved = SavedSample(part, sample["doc"], answers, sample)
-            if part == next(iter(numbers)):
-                documents.add(saved)
         except DAMAGE as error:
             raise BiasError(f"{place}: no requests or answers of a model ({error}): truncated or damaged") from error
-        yield saved
+        yield SavedSample(part, sample["doc"], answers, sample)
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
     count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
@@ -118,11 +113,6 @@ def samples(path: Path) -> Iterator[SavedSample]:
         raise BiasError(
             f"{path}: {count} documents, but the run scored {scored} ({beside.name}): the file is truncated or mixed "
             "with another"
-        )
-    if documents.are_others:
-        raise BiasError(
-            f"{path}: its samples have other documents or prompts than the run ({beside.name}): the file belongs to "
-            "another run or task, or was edited"
         )
 
 
