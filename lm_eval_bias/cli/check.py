@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.junit:
         _write(arguments.junit, policy_outputs.junit(checked, problems))
     if arguments.markdown:
-        _write(arguments.markdown, policy_outputs.comment(checked, problems, arguments.policy, holds))
+        _write(arguments.markdown, policy_outputs.comment(checked, problems, arguments.policy))
     output.name_problems(copies)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from xml.etree import ElementTree  # noqa: S405 (written, never read)
 
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.page_parts import Cell, Column, Table
@@ -12,8 +11,7 @@ from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
-from lm_eval_bias.report import escaping, tables
-from lm_eval_bias.report.escaping import markdown
+from lm_eval_bias.report import tables, templates
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import remarks
 
@@ -79,16 +77,6 @@ def _value(finding: GateFinding) -> str:
     return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
 
 
-def _missed(findings: Sequence[GateFinding]) -> list[GateFinding]:
-    return [finding for finding in findings if not finding.holds]
-
-
-def _first(run: Run, findings: Sequence[GateFinding]) -> list[tuple[str, str]]:
-    """What to read first of the tasks that findings are about."""
-    names = dict.fromkeys(finding.task for finding in findings if finding.task in run.tasks)
-    return [(name, caveat) for name in names if (caveat := remarks.before_scores(run, run.tasks[name]))]
-
-
 def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
     """A row per bound, with whether it holds in front where that isn't said elsewhere."""
     labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
@@ -104,7 +92,7 @@ def as_text(checked: Checked) -> str:
     """A table per run, what is violated first."""
     blocks = []
     for run, findings in checked:
-        violated = len(_missed(findings))
+        violated = sum(not finding.holds for finding in findings)
         verdict = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
         table = _table(sorted(findings, key=lambda finding: finding.holds), status=True)
         blocks.append(f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n")
@@ -123,50 +111,14 @@ def _whole(finding: GateFinding) -> str:
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
-
-    def counts(name: str, *numbers: int) -> dict[str, str]:
-        return {"name": name, **dict(zip(("tests", "failures", "errors", "skipped"), map(str, numbers), strict=False))}
-
-    every = [finding for _, findings in checked for finding in findings]
-    totals = len(every) + len(problems), len(_missed(every)), len(problems)
-    root = ElementTree.Element("testsuites", counts("lm-eval-bias check", *totals))
-    for run, findings in checked:
-        numbers = counts(run.name, len(findings), len(_missed(findings)), 0, 0)
-        cases = ElementTree.SubElement(root, "testsuite", numbers)
-        for finding in findings:
-            name = f"{finding.score}: {required(finding)}"
-            case = ElementTree.SubElement(cases, "testcase", classname=finding.task or run.name, name=name)
-            if not finding.holds:
-                failure = ElementTree.SubElement(case, "failure", message=says(finding), type="violated")
-                failure.text = _whole(finding)
-    if problems:
-        numbers = counts("runs that can't be read", len(problems), 0, len(problems), 0)
-        cases = ElementTree.SubElement(root, "testsuite", numbers)
-        for problem in problems:
-            case = ElementTree.SubElement(cases, "testcase", classname="lm-eval-bias", name=str(problem.path))
-            error = ElementTree.SubElement(case, "error", message=problem.reason, type="unreadable")
-            error.text = problem.reason
-    ElementTree.indent(root)
-    return escaping.text(f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n')
+    context = {"required": required, "says": says, "whole": _whole}
+    return templates.render("gate.xml.j2", checked=checked, problems=problems, **context) + "\n"
 
 
-def comment(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:
+def comment(checked: Checked, problems: Sequence[Problem], policy: str) -> str:
     """A comment for a pull request: the verdict, what is violated, and what holds behind a click."""
-    violated = sum(len(_missed(findings)) for _, findings in checked)
-    verdict = "all bounds hold" if holds else f"{violated + len(problems)} violated"
-    lines = [f"## Bias gate: {verdict}", "", f"Policy: {markdown(policy)}", ""]
-    lines += [f"- Could not be read, which is a violation: {markdown(problem)}" for problem in problems]
-    lines += [""] if problems else []
-    for run, findings in checked:
-        missed = _missed(findings)
-        lines += [f"### {markdown(run.name)}: {len(missed)} of {len(findings)} violated", ""]
-        lines += [f"- Read first, {markdown(name)}: {markdown(caveat)}" for name, caveat in _first(run, findings)]
-        if missed:
-            lines += ["", tables.markdown_table(_table(missed)), ""]
-        if held := [finding for finding in findings if finding.holds]:
-            folded = tables.markdown_table(_table(held))
-            lines += ["", f"<details><summary>{len(held)} that hold</summary>", "", folded, "", "</details>", ""]
-    text = "\n".join(lines).rstrip() + "\n"
+    context = {"policy": policy, "table_of": _table, "before_scores": remarks.before_scores}
+    text = templates.render("gate.md.j2", checked=checked, problems=problems, **context)
     if len(text) > _LONGEST:
         text = text[: text.rindex("\n", 0, _LONGEST)] + "\n\nCut here: the rest is in the log.\n"
     return text

@@ -66,7 +66,7 @@ def _environments() -> dict[str, jinja2.Environment]:
     # for terminals: Markdown's templates, with nothing to escape and tables set in columns
     text = _environment(finalize=escaping.text, keep_trailing_newline=True)
     text.globals.update(table=tables.text_table)
-    return {"html": html, "md": markdown, "tex": latex, "txt": text}
+    return {"html": html, "xml": html, "md": markdown, "tex": latex, "txt": text}
 
 
 def render(template: str, **context: object) -> str:
