@@ -407,7 +407,7 @@ def compare(
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = findings.Choice(by, base, names, unpaired, correction)
-    found, _, _ = findings.compare(_several(runs), choice)
+    found, _ = findings.compare(_several(runs), choice)
     return _frame([comparison_reports.record(finding, correction) for finding in found])
 
 

@@ -84,10 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
-    findings, pairs, refused = compare(runs, choice)
+    findings, refused = compare(runs, choice)
     output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
     if form == "html":
-        text = comparison_reports.page(findings, pairs, arguments.by, arguments.correction, refused)
+        text = comparison_reports.page(findings, runs, arguments.correction, refused)
     else:
         text = comparison_reports.render(findings, arguments.correction, form)
     output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")

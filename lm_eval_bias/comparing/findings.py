@@ -35,6 +35,7 @@ class Finding:
         paired: Whether both sides answered the same items.
         items: Number of items that both sides share; of the base where they are not paired.
         note: What to beware of.
+        benchmark: The benchmark or variant that the score belongs to.
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
     """
@@ -50,6 +51,7 @@ class Finding:
     paired: bool
     items: int
     note: str = ""
+    benchmark: str = ""
     level: float = LEVEL
 
     @property
@@ -224,7 +226,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         labels = pair.subject, pair.base.label, pair.other.label
         for score in (defined[name] for name in chosen if name in defined):
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
-            findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note))
+            findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note, benchmark.name))
         pair.forget()
     if refused and not (choice.leave_out and findings):
         pair, reason = refused[0].pair, refused[0].reason
@@ -248,16 +250,6 @@ def ways() -> list[str]:
     return ["run", *conditions(), LANGUAGE]
 
 
-def compare(runs: Sequence[Run], choice: Choice) -> tuple[list[Finding], list[Pair], list[Refusal]]:
-    """Compare runs, as :func:`find` compares pairs.
-
-    Args:
-        runs: Runs with names that tell them apart.
-        choice: What to compare and how.
-
-    Returns:
-        A difference per pair and score, what was compared with what, and the pairs that were left out.
-    """
-    pairs = make_pairs(runs, choice.by, choice.base)
-    findings, refused = find(pairs, choice)
-    return findings, [pair for pair in pairs if all(pair is not one.pair for one in refused)], refused
+def compare(runs: Sequence[Run], choice: Choice) -> tuple[list[Finding], list[Refusal]]:
+    """Compare runs, which have names that tell them apart, as :func:`find` compares pairs."""
+    return find(make_pairs(runs, choice.by, choice.base), choice)

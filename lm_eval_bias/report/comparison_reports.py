@@ -1,20 +1,18 @@
-"""Comparisons, in each format of ``lm-eval-bias compare``; as a page, a picture and sentences first, then one table."""
+"""Comparisons, in each format of ``lm-eval-bias compare``; as a page, sentences first, then one table."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
-from lm_eval_bias.comparing.pairing import Pair
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import aim, bracketed_ends, difference, few, number, p_value
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.core.wording import named
+from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.wording import named, score_label
 from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import board_reports, overview, templates
-from lm_eval_bias.report.overview import Strip, TaskStrips
+from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
@@ -61,16 +59,8 @@ def _plain(value: object) -> object:
     return finite(value) if isinstance(value, float) else value
 
 
-@dataclass(frozen=True)
-class Member:
-    """A finding and the benchmark or variant that its score belongs to; empty where scores go by technical names."""
-
-    benchmark: str
-    finding: Finding
-
-
-def _cells(member: Member, several: bool) -> list[Cell]:
-    finding, (label, name) = member.finding, named(member.benchmark, member.finding.score.name)
+def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
+    label, name = named(finding.benchmark if labelled else "", finding.score.name)
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else ", independent"
@@ -88,16 +78,17 @@ def _cells(member: Member, several: bool) -> list[Cell]:
     ]
 
 
-def _table(members: Sequence[Member], correction: str) -> Table:
-    sides = {(m.finding.base, m.finding.other) for m in members}
-    first = members[0].finding
+def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Table:
+    """A row per finding; scores are named as people call them, or by their technical names alone."""
+    sides = {(finding.base, finding.other) for finding in findings}
+    first = findings[0]
     names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
     columns = [
         Column("Task"), Column("Score"), *(Column(name, True) for name in names), Column("Difference", True),
         Column("Finding"), Column("p", True), Column(f"p ({CORRECTIONS[correction]})", True),
         Column("Detectable", True), Column("Neutral or best"),
     ]  # fmt: skip
-    rows = [_cells(member, len(sides) > 1) for member in members]
+    rows = [_cells(finding, len(sides) > 1, labelled) for finding in findings]
     return Table("Differences with 95% intervals in brackets", columns, rows)
 
 
@@ -110,7 +101,7 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     for (subject, base, other), pair in pairs.items():
         notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
         pairing = "the same items" if pair[0].paired else "independent"
-        whole = _table([Member("", finding) for finding in pair], correction)
+        whole = _table(pair, correction, labelled=False)
         title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), 95% intervals in brackets"
         # the title says the task
         lines += [titled(style, Table(title, whole.columns[1:], [row[1:] for row in whole.rows])), *notes, ""]
@@ -152,103 +143,49 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
     return json_text(rows, indent=2)
 
 
-def _title(findings: Sequence[Finding], by: str, models: Sequence[str]) -> str:
-    """What is compared with what, and in which model's runs where it is one's."""
-    bases, others = (list(dict.fromkeys(getattr(one, side) for one in findings)) for side in ("base", "other"))
-    within = models[0] if by != "run" and len(models) == 1 else "Comparison"
-    if len(bases) > 1 or len(others) > 2:
-        return f"{within} of {by}s"
-    return f"{within}: {' and '.join(others)} against {', '.join(bases)}"
-
-
-def _sentences(members: Sequence[Member], several: bool) -> list[str]:
+def _sentences(findings: Sequence[Finding]) -> list[str]:
     """What of a benchmark differs, alike verdicts together, the clearest first."""
-    tests = sum(not math.isnan(member.finding.adjusted) for member in members)
-    if not tests:
-        return ["nothing could be tested: the table says why"]
+    tests = sum(not math.isnan(finding.adjusted) for finding in findings)
+    significant = sorted((one for one in findings if one.significant), key=lambda one: one.adjusted)
     places: dict[str, list[str]] = {}
-    for member in sorted((m for m in members if m.finding.significant), key=lambda m: m.finding.adjusted):
-        label, _ = named(member.benchmark, member.finding.score.name)
-        about = f"{member.finding.subject}, {member.finding.other}" if several else member.finding.subject
-        places.setdefault(member.finding.verdict, []).append(f"{label} ({about})")
-    if not places:
-        return [f"no significant difference in {tests:,} tests, which doesn’t mean that there is none"]
-    told = sum(map(len, places.values()))
+    for finding in significant:
+        label = score_label(finding.benchmark, finding.score.name)
+        places.setdefault(finding.verdict, []).append(f"{label} ({finding.subject})")
     lines = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
-    return [f"{told:,} of {tests:,} differences are significant", *lines]
+    return [f"{len(significant):,} of {tests:,} tested differences are significant", *lines]
 
 
-def _rows(members: Sequence[Member], series: Mapping[str, int]) -> list[TaskStrips]:
-    """The differences by task and score, a lane for each side: no difference in the middle, the range around it."""
-    scores: dict[str, dict[str, list[Member]]] = {}
-    furthest = 0.0
-    for member in members:
-        finding = member.finding
-        span = finding.score.high - finding.score.low
-        if math.isfinite(finding.difference.value) and math.isfinite(span):
-            scores.setdefault(finding.subject, {}).setdefault(finding.score.name, []).append(member)
-            reached = (finding.difference.value, *(finding.difference.interval or ()))
-            furthest = max(furthest, *(abs(end) / span for end in reached))
-    widest = next((one for one in overview.REACHES if furthest <= one), 1.0)
-    rows = []
-    for task, by_name in scores.items():
-        strips = []
-        for name, own in by_name.items():
-            label, score = named(own[0].benchmark, name)[0], own[0].finding.score
-            reach, points, values = widest * (score.high - score.low), [], []
-            for place, finding in enumerate(member.finding for member in own):
-                moved, ends = finding.difference.value, finding.difference.interval
-                text = f"{difference(moved, score.unit)} {bracketed_ends(ends, score.unit, '+')}".rstrip()
-                told = "significant" if finding.significant else "not significant"
-                shares = [0.5 + 0.5 * one / reach for one in (moved, *(ends or ()))]
-                said = f"{task}, {label}, {finding.other}: {text}, {told}"
-                y, hollow = (place + 0.5) * overview.LANE + 4, not finding.significant
-                points.append(overview.place(said, series[finding.other], shares, y, hollow=hollow))
-                values.append(text)
-            strips.append(Strip(label, name, points, values, len(own) * overview.LANE + 8))
-        rows.append(TaskStrips(task, f"{own[0].finding.items:,} items", strips))
-    return rows
-
-
-def _notes(members: Sequence[Member]) -> list[str]:
+def _notes(findings: Sequence[Finding]) -> list[str]:
     """What to beware of, each with the comparisons that it is about."""
     about: dict[str, dict[str, None]] = {}
-    for finding in (m.finding for m in members if m.finding.note):
-        about.setdefault(finding.note, {})[f"{finding.subject} ({finding.other} and {finding.base})"] = None
+    for finding in findings:
+        if finding.note:
+            about.setdefault(finding.note, {})[f"{finding.subject} ({finding.other} and {finding.base})"] = None
     return [f"{few(list(which), 4)}: {note}" for note, which in about.items()]
 
 
-def page(
-    findings: Sequence[Finding], pairs: Sequence[Pair], by: str, correction: str, refused: Sequence[Refusal]
-) -> str:
+def page(findings: Sequence[Finding], runs: Sequence[Run], correction: str, refused: Sequence[Refusal]) -> str:
     """Findings as a page.
 
     Args:
         findings: At least one.
-        pairs: What was compared with what.
-        by: How the pairs were made.
+        runs: The runs that were compared.
         correction: What their p-values are corrected by.
         refused: Pairs that can't be compared.
     """
-    benchmarks = {(p.subject, p.base.label, p.other.label): p.base.task.benchmark for p in pairs}
-    found = [Member(benchmarks[f.subject, f.base, f.other], f) for f in findings]
-    order = {name: place for place, name in enumerate(registry.by_name())}
-    members = sorted(found, key=lambda member: order.get(member.benchmark, len(order)))
-    series = {label: i for i, label in enumerate(dict.fromkeys(m.finding.other for m in members))}
-    groups = []
+    groups: dict[str, list[Finding]] = {}
     for benchmark in registry.benchmarks():
-        if own := [member for member in members if registry.family(member.benchmark) is benchmark]:
-            groups.append((benchmark.title or benchmark.name, _sentences(own, len(series) > 1), _rows(own, series)))
-    runs = list({id(side.run): side.run for pair in pairs for side in (pair.base, pair.other)}.values())
+        if own := [one for one in findings if registry.family(one.benchmark) is benchmark]:
+            groups[benchmark.title or benchmark.name] = own
+    bases, others = (list(dict.fromkeys(getattr(one, side) for one in findings)) for side in ("base", "other"))
     return templates.render(
         "comparison.html.j2",
-        title=_title([member.finding for member in members], by, list(dict.fromkeys(run.name for run in runs))),
-        bases=list(dict.fromkeys(member.finding.base for member in members)),
-        others=list(series),
-        groups=groups,
+        bases=bases,
+        others=others,
+        groups={title: _sentences(own) for title, own in groups.items()},
         legend=legend(findings, correction),
         refused=list(map(str, refused)),
-        table_of_all=_table(members, correction),
-        notes=_notes(members),
+        table_of_all=_table([one for own in groups.values() for one in own], correction, labelled=True),
+        notes=_notes(findings),
         origins=board_reports.origins(runs),
     )

@@ -34,7 +34,6 @@ class PlacedMark:
         at: Where the value is.
         bar: Where the interval begins and ends; ``None`` where there is none.
         y: Its lane.
-        hollow: Whether the mark isn't filled.
     """
 
     text: str
@@ -43,7 +42,6 @@ class PlacedMark:
     at: float
     bar: tuple[float, float] | None
     y: float
-    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,14 +143,6 @@ def _share(value: Value, number: float, reach: float) -> float:
     return share if value.higher_is_better else 1 - share
 
 
-def place(text: str, series: int, shares: Sequence[float], y: float, hollow: bool = False) -> PlacedMark:
-    """A mark of a series where a value and its interval's ends are, as shares of the width; it stays within."""
-    at, *ends = (round(min(max(100 * share, 0.0), 100.0), 2) for share in shares)
-    colour, shape = pen.series(series)
-    bar = (min(ends), max(ends)) if ends else None
-    return PlacedMark(text, colour, shape, at, bar, y, hollow)
-
-
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
     """A score of a task's models; ``None`` where none can be placed."""
     shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
@@ -161,9 +151,10 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     label, first = score_label(items[0].task.benchmark, name), shown[0][1]
     points, values = [], []
     for number, (item, value) in enumerate(shown):
-        shares = [_share(value, one, reach) for one in (value.value, *(value.interval or ()))]
+        at, *ends = (round(100 * _share(value, one, reach), 2) for one in (value.value, *(value.interval or ())))
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        points.append(place(text, item.series, shares, (number + 0.5) * LANE + 4))
+        bar = (min(ends), max(ends)) if ends else None
+        points.append(PlacedMark(text, *pen.series(item.series), at, bar, (number + 0.5) * LANE + 4))
         values.append(numbers.cell(value))
     chance = None
     if first.higher_is_better is not None and first.chance is not None:
