@@ -15,8 +15,7 @@ from lm_eval_bias.runs import run_discovery
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "List all runs beside the models in the published papers, with 95% intervals of their ranks: a table per task, "
-        "or a page with a tab per benchmark."
+        "List all runs beside the models in the published papers, with 95% intervals of their ranks: a table per task."
     )
     parser.add_argument(
         "paths",
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=(output.TEXT, "html", "md", "json", "csv"),
-        help="output format (default: by FILE's ending, else text); html is a page to search, sort and save as CSV",
+        help="output format (default: by FILE's ending, else text); html is a page whose tables can be sorted",
     )
 
 

@@ -1,18 +1,13 @@
-"""Boards, in each format of ``lm-eval-bias leaderboard``.
-
-A board's page has a tab a benchmark, a row a model, a column for each task's main scores.
-"""
+"""Boards, in each format of ``lm-eval-bias leaderboard``: a table a task, a row a model, a column a score."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
-from lm_eval_bias.boards.rank_intervals import LEVEL, Rank
-from lm_eval_bias.core import registry
+from lm_eval_bias.boards.rank_intervals import LEVEL
 from lm_eval_bias.core.numbers import NONE, SHARES, aim, bare, bracketed_ends, few, number, reads_as, score_range
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
@@ -41,7 +36,6 @@ _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "convent
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
 _MANY = 20  # names that are listed
-FIRST = 6  # tasks that have a column at first
 
 
 def text(row: BoardRow, column: Value) -> str:
@@ -122,16 +116,12 @@ def notes(board: Board) -> dict[str, Sequence[str]]:
     }
 
 
-@dataclass(frozen=True)
-class BoardCell(Cell):
-    """A model's score with its interval of rank, sorted by ``value``; no text where the model isn't on the board."""
-
-    rank: Rank | None = None
-
-    @property
-    def rank_too(self) -> str:
-        """The note and the rank."""
-        return ", ".join(filter(None, (self.note, f"rank {self.rank} of {self.rank.of}" if self.rank else "")))
+def _cell(row: BoardRow, column: Value) -> Cell:
+    """A model's score with its uncertainty and its interval of rank."""
+    rank = row.cells[column.name].rank
+    ranked = f"rank {rank} of {rank.of}" if rank else ""
+    note = ", ".join(filter(None, (uncertainty(row, column), ranked)))
+    return Cell(text(row, column), sort_key(row, column), note)
 
 
 def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
@@ -139,10 +129,7 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     rows = []
     for row in listed(board, columns):
         about = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN
-        cells = [_cell(row, column) for column in columns]
-        rows.append(
-            [Cell(row.model, note=about), *(Cell(cell.text or NONE, cell.value, cell.rank_too) for cell in cells)]
-        )
+        rows.append([Cell(row.model, note=about), *(_cell(row, column) for column in columns)])
     heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
     return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 
@@ -155,88 +142,6 @@ def origins(runs: Sequence[Run]) -> Table:
         for run in runs
     ]
     return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)
-
-
-@dataclass(frozen=True)
-class ModelRow:
-    """A model in a tab.
-
-    Attributes:
-        model: Its name.
-        papers: Those that print its scores; empty for runs.
-        warnings: What its name isn't shown without.
-        cells: One per column.
-    """
-
-    model: str
-    papers: str
-    warnings: str
-    cells: Sequence[BoardCell]
-
-
-@dataclass(frozen=True)
-class BoardTab:
-    """A benchmark's tab.
-
-    Attributes:
-        ident: For links.
-        title: The benchmark's name.
-        boards: Its tasks.
-        rows: Runs, then published models, in the order of the first column that is shown.
-    """
-
-    ident: str
-    title: str
-    boards: Sequence[Board]
-    rows: Sequence[ModelRow]
-
-    @property
-    def columns(self) -> list[tuple[Board, Value, bool]]:
-        """The main scores with their tasks, and whether they are shown at first."""
-        numbered = enumerate(self.boards)
-        return [(board, one, i < FIRST and one is leading(board)) for i, board in numbered for one in board.columns]
-
-
-def _cell(row: BoardRow | None, column: Value) -> BoardCell:
-    if row is None or (row.kind == PUBLISHED and text(row, column) == NONE):
-        return BoardCell("")
-    return BoardCell(
-        text(row, column), sort_key(row, column), uncertainty(row, column), rank=row.cells[column.name].rank
-    )
-
-
-def _warnings(rows: Mapping[str, BoardRow]) -> str:
-    """What a model's name isn't shown without, with the tasks that it is true of where it isn't of all."""
-    said = []
-    for kind in ("trial_run", *UNRANKED):
-        if tasks := [task for task, row in rows.items() if kind in row.unmaking]:
-            name = kind.replace("_", " ")
-            said.append(name if len(tasks) == len(rows) else f"{name} ({', '.join(tasks)})")
-    return "; ".join(said)
-
-
-def _rows(boards: Sequence[Board]) -> list[ModelRow]:
-    """A row per model; runs and published models of one name have two."""
-    members: dict[tuple[bool, str], dict[str, BoardRow]] = defaultdict(dict)
-    for board in boards:
-        for row in listed(board, board.columns):
-            members[row.kind == PUBLISHED, row.model][board.task] = row
-    rows = []
-    for (is_published, model), own in sorted(members.items(), key=lambda member: member[0][0]):
-        papers = dict.fromkeys(row.paper for row in own.values() if is_published)
-        cells = [_cell(own.get(board.task), column) for board in boards for column in board.columns]
-        rows.append(ModelRow(model, ", ".join(papers), _warnings(own), cells))
-    return rows
-
-
-def tabs(boards: Sequence[Board]) -> list[BoardTab]:
-    """The boards by benchmark: what most runs share comes first."""
-    families: dict[tuple[str, str], list[Board]] = defaultdict(list)
-    for board in sorted(boards, key=lambda board: -sum(row.kind == RUN for row in board.rows)):
-        family = registry.family(board.benchmark)
-        name = family.name if family else board.benchmark
-        families[name, (family and family.title) or name].append(board)
-    return [BoardTab(*key, own, _rows(own)) for key, own in families.items()]
 
 
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
@@ -291,7 +196,7 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
     """The boards of some runs.
 
     Args:
-        form: ``html``, one page with a tab per benchmark; ``md`` or ``text``, a section per task; ``csv``, a line
+        form: ``html``, ``md`` or ``text``, a section per task; ``csv``, a line
             per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
@@ -308,16 +213,11 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
         return tables.json_text(data, indent=1)
     return templates.render(
         f"leaderboard.{templates.ENDINGS[form]}.j2",
-        tabs=tabs(boards) if form == "html" else (),
-        further=("board.css", "board.js"),
         title=TITLE,
         reading=READING,
         no_sum=NO_SUM,
-        leading=leading,
         notes=notes,
         origins=origins,
-        rule=rule,
-        score_label=score_label,
         board_table=table,
         boards=boards,
         runs=runs,

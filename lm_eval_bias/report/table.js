@@ -10,8 +10,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   };
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
-      const first = head.dataset.first ?? "ascending";
-      const up = (head.getAttribute("aria-sort") === first) !== (first === "ascending");
+      const up = head.getAttribute("aria-sort") !== "ascending";
       heads.forEach((other) => other.setAttribute("aria-sort", other === head ? (up ? "ascending" : "descending") : "none"));
       for (const body of table.tBodies) {
         const keyed = [...body.rows].map((row) => [key(row, column), row]);

@@ -20,7 +20,6 @@ import markupsafe
 from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.report import escaping, svg, tables
 
-SHARED = ("page.css", "table.js")  # by all pages
 ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
 
 
@@ -37,13 +36,10 @@ def _environment(**options: object) -> jinja2.Environment:
 
 
 @lru_cache
-def _own_parts(*further: str) -> Mapping[str, str]:
-    """A page's style sheet and script, with further ones of its own behind them, and the policy that allows these."""
-    folder, names = resources.files("lm_eval_bias.report"), (*SHARED, *further)
-    css, script = (
-        "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names if name.endswith(ending))
-        for ending in (".css", ".js")
-    )
+def _own_parts() -> Mapping[str, str]:
+    """A page's style sheet and script, and the policy that allows these."""
+    folder = resources.files("lm_eval_bias.report")
+    css, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "table.js"))
     digests = (base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode() for text in (css, script))
     policy = "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; ".format(*digests)
     policy += "base-uri 'none'; form-action 'none'"

@@ -21,8 +21,6 @@ ALLOWED = set(
     "svg desc defs g path line use text clippath rect pattern".split()
 )
 
-OF_BOARDS = {"input", "select", "option", "label", "output", "fieldset", "legend"}
-
 
 class Page(html.parser.HTMLParser):
     """Elements, attributes, tables and text of a page."""
@@ -34,7 +32,6 @@ class Page(html.parser.HTMLParser):
         self.raw = {"script": "", "style": ""}
         self.text: list[str] = []
         self.tables: list[list[list[str]]] = []  # rows of cells
-        self.board: list[list[str]] = []  # rows of a leaderboard's own tables
         self.stack: list[str] = []
         self.feed(text)
         self.close()
@@ -46,7 +43,7 @@ class Page(html.parser.HTMLParser):
         if tag not in VOID:
             self.stack.append(tag)
         if tag == "table":
-            self.tables.append(self.board if ("class", "models sortable") in attrs else [])
+            self.tables.append([])
         elif tag == "tr":
             self.tables[-1].append([])
         elif tag in ("th", "td"):
@@ -87,10 +84,10 @@ class Page(html.parser.HTMLParser):
         return "\n".join(filter(None, lines)) + "\n"
 
 
-def check_closed(text: str, more: frozenset[str] | set[str] = frozenset()) -> Page:
+def check_closed(text: str) -> Page:
     """What holds for every page: nothing foreign in it, nothing loaded, every link leads somewhere."""
     found, cards = Page(text), {benchmark.card.link for benchmark in registry.benchmarks() if benchmark.card}
-    assert set(found.tags) <= ALLOWED | more
+    assert set(found.tags) <= ALLOWED
     assert found.tags["script"] == found.tags["style"] == 1
     for tag, name, value in found.attributes:
         assert not name.startswith("on")
