@@ -240,8 +240,7 @@ def _read(paths: Sequence[str]) -> Runs:
 
     runs, problems = run_discovery.read(paths)
     for problem in problems:
-        if not problem.is_copy:
-            warnings.warn(f"skipped: {printable(problem)}", stacklevel=4)
+        warnings.warn(f"skipped: {printable(problem)}", stacklevel=4)
     return Runs(tuple(runs), tuple(problems), tuple(map(Path, paths)))
 
 

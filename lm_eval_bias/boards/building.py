@@ -173,11 +173,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
         settings.describe(run, task),
-        (
-            *departures,
-            *(f"{', '.join(names)}: {note}" for note, names in notes.items()),
-            *([f"differs from {run.differs}"] if run.differs else []),
-        ),
+        (*departures, *(f"{', '.join(names)}: {note}" for note, names in notes.items())),
         cells,
         settings.key(run, task),
         remarks.before_scores(run, task),
@@ -249,8 +245,6 @@ def _notes(rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[T
     if len(groups) > 1:
         notes.append("The runs follow different conventions: ranks hold only among runs that follow the same.")
     recorded = {settings.asked(task) for task in tasks if not settings.part(task)}
-    if len(recorded) > 1 and settings.UNRECORDED in recorded:
-        notes.append("Older runs, whose files don't record the documents and prompts, are ranked among themselves.")
     if len(recorded - {settings.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
         notes.append("Runs on other documents or prompts are ranked separately, even under the same name.")
     ranks = [cell.rank for row in rows for cell in row.cells.values() if cell.rank]

@@ -57,7 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.cli import output
     from lm_eval_bias.gate import policy_file, verdict
     from lm_eval_bias.report import policy_outputs
     from lm_eval_bias.runs.run_discovery import read as read_runs
@@ -83,8 +82,6 @@ def run(arguments: argparse.Namespace) -> int:
         for run, findings in checked:
             findings += verdict.recomputed(run, arguments.as_logged)
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
-    copies = [problem for problem in problems if problem.is_copy]
-    problems = [problem for problem in problems if not problem.is_copy]
     holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
     if arguments.json:
         print(policy_outputs.as_json(checked, problems, arguments.policy, holds), end="")
@@ -94,7 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
         _write(arguments.junit, policy_outputs.junit(checked, problems))
     if arguments.markdown:
         _write(arguments.markdown, policy_outputs.comment(checked, problems, arguments.policy))
-    output.name_problems(copies)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1

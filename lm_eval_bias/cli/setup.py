@@ -134,24 +134,14 @@ def _examine_link() -> tuple[str, str]:
 def _examine_data() -> tuple[str, str]:
     from lm_eval_bias.data import sources
 
-    local, files = sources.mirror(), list(sources.manifest().files.values())
-    if local is not None:
-        wrong = {}
+    files = list(sources.manifest().files.values())
+    if (local := sources.mirror()) is not None:
         for source in files:
-            try:
-                wrong[source.name] = source.check(sources.mirrored_path(source, local))
-            except OSError:
-                wrong[source.name] = "missing"
-        if damaged := [f"{name} ({what})" for name, what in wrong.items() if what]:
-            return "problem", f"data: mirror {local} lacks or changes {', '.join(damaged)}"
+            sources.locate(source.name)
         return "ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)"
     cached = sum(map(sources.is_cached, files))
-    text = f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}"
-    if cached == len(files):
-        return "ok", text
-    if sources.offline():
-        return "note", f"{text}; HF_HUB_OFFLINE is set, so the rest can't be downloaded"
-    return "ok", f"{text}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)"
+    rest = "the rest is downloaded on first use ('lm-eval-bias fetch' does it now)"
+    return "ok", f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}; {rest}"
 
 
 def examine_benchmark(name: str) -> list[tuple[str, str]]:

@@ -189,22 +189,12 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
         content = parse_yaml(text, str(path), Loader)
         try:
             entry = _entry(content, path)
-            _check_keys(content)
         except KeyError as error:
             raise BiasError(f"{path}: not a task of this package: the key {error} is missing") from error
         except (TypeError, ValueError, AttributeError) as error:
             raise BiasError(f"{path}: not a task of this package ({one_line(error)}): write the file again") from error
         entries[entry.name] = entry
     return entries
-
-
-def _check_keys(content: Mapping[str, Any]) -> None:
-    """Refuse (``KeyError``) a task that lacks what the harness builds documents and requests from."""
-    if "task" in content and "include" not in content and "group" not in content:
-        choices = ("doc_to_choice",) if content.get("output_type") == "multiple_choice" else ()
-        for key in ("custom_dataset", "test_split", "output_type", "doc_to_text", *choices):
-            if key not in content:
-                raise KeyError(key)
 
 
 def headline(benchmark: str) -> list[Score]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -128,24 +127,15 @@ _OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": 
 
 
 def import_failure(error: Exception) -> str:
-    """Why something can't be imported; of a package that isn't installed, how to install it where that is known.
+    """Say why something can't be imported; of a package that isn't installed, how to install it where that is known.
 
     >>> import_failure(ModuleNotFoundError("No module named 'vllm'", name="vllm.config"))
     'vllm is not installed: pip install "lm-eval-bias[vllm]"'
-    >>> import_failure(ModuleNotFoundError("No module named 'ray'", name="ray"))
-    'the package ray, which it needs, is not installed'
-    >>> import_failure(ModuleNotFoundError("the required packages ['tenacity'] are not installed: lm-eval[api]"))
-    'tenacity is not installed: pip install "lm-eval-bias[api]"'
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
-    if not package:  # the harness names its packages in the text alone
-        package = next((name for name in _OF_HARNESS if f"'{name}'" in str(error)), "")
-    if not isinstance(error, ModuleNotFoundError) or not package:
+    if not isinstance(error, ModuleNotFoundError) or package not in _OF_HARNESS:
         return one_line(error)
-    extra = {name: extra for extra, names in extras().items() for name in names} | _OF_HARNESS
-    if package not in extra:
-        return f"the package {package}, which it needs, is not installed"
-    return f"{package} is not installed: {how_to_install(extra[package])}"
+    return f"{package} is not installed: {how_to_install(_OF_HARNESS[package])}"
 
 
 def printable(message: object) -> str:
@@ -158,32 +148,6 @@ def printable(message: object) -> str:
     return text if len(str(message)) <= _LONGEST else f"{text}…"
 
 
-def check_arguments(kind: type[Any], given: Iterable[str], flag: str, implied: Iterable[str] = ()) -> None:
-    """Refuse named arguments, from a flag, that a class doesn't take or that lack what it needs beside implied ones.
-
-    Of a class that hands others on, nobody can tell what its base classes get and what something else: all pass.
-
-    Raises:
-        BiasError: The first that is wrong.
-    """
-    names, implied = list(given), list(implied)
-    known: dict[str, inspect.Parameter] = {}
-    hands_on, is_first = True, True
-    for maker in (vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)):
-        own = list(inspect.signature(maker).parameters.values())[1:]
-        known = {one.name: one for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)} | known
-        hands_on = any(one.kind is one.VAR_KEYWORD for one in own)
-        if not hands_on:
-            break
-        is_first = False
-    if missing := [n for n, p in known.items() if p.default is p.empty and n not in (*names, *implied)]:
-        raise BiasError(f"{flag}: {missing[0]}= is missing")
-    if is_first and (unknown := [name for name in names if name not in known]):
-        options = [other for other in known if other not in implied]
-        hint = did_you_mean(unknown[0], options)
-        raise BiasError(f"{flag}: {unknown[0]}= is unknown.{hint} Known: {', '.join(options)}")
-
-
 def one_line(error: BaseException) -> str:
     r"""An exception's message without line breaks; its type where it has none.
 
@@ -193,4 +157,5 @@ def one_line(error: BaseException) -> str:
     "unknown argument 'a'"
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    return re.sub(r"^[\w.<>]+\(\) got an unexpected keyword argument ", "unknown argument ", text)
+    text = re.sub(r"^[\w.<>]+\(\) got an unexpected keyword argument ", "unknown argument ", text)
+    return re.sub(r"^[\w.<>]+\(\) missing \d+ required \S+ arguments?: ", "missing argument ", text)

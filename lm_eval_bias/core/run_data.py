@@ -109,9 +109,6 @@ class Run:
         provenance: Versions, dtype, batch size, seeds, chat template, date, data revisions: what would change it.
         command: What repeats it.
         tasks: By name.
-        differs: In what it differs from the first run of the same model that was read with it; empty for others.
-        began: When it began, in seconds since 1970; ``None`` where its file doesn't say it to the second.
-        model: The model's name where ``name`` says more, since other runs of it were read too; empty elsewhere.
     """
 
     name: str
@@ -119,9 +116,6 @@ class Run:
     provenance: Mapping[str, Any]
     command: str
     tasks: Mapping[str, TaskRun]
-    differs: str = ""
-    began: float | None = None
-    model: str = ""
 
 
 class Remark(NamedTuple):
@@ -146,7 +140,6 @@ class Problem:
 
     path: Path
     reason: str
-    is_copy: bool = False  # of a run that was read: nothing is unknown
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import DATA, REQUIRED, detailed, options_for, repeats
-from lm_eval_bias.core.errors import BiasError, check_arguments, did_you_mean, import_failure, one_line, require_extra
+from lm_eval_bias.core.errors import BiasError, did_you_mean, import_failure, one_line, require_extra
 from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.core.numbers import few
 
@@ -243,16 +243,13 @@ def _warn_of_base_models(config: EvaluatorConfig, entries: list[catalog.Entry], 
 
 
 def _model_class(config: EvaluatorConfig) -> Any:
-    """The class of the model type, whose packages are there and which takes the arguments."""
+    """The class of the model type, whose packages are there."""
     from lm_eval_bias.harness.internals import model_class
 
     try:
-        kind = model_class(config.model)
+        return model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
-    flags = f"--model {config.model} --model_args"
-    check_arguments(kind, config.model_args, flags, ("batch_size", "max_batch_size", "device"))
-    return kind
 
 
 def _asker(kind: Any) -> str:

@@ -80,10 +80,6 @@ def _violation(error: Any) -> str:
     """A violation of the schema in words."""
     if error.validator == "anyOf" and error.parent is None and isinstance(error.instance, dict):
         return "a bound needs min, max or max_distance_from_neutral"
-    if error.validator == "additionalProperties":
-        keys = list(error.schema["properties"])
-        unknown = [str(key) for key in error.instance if key not in keys]
-        return f"unknown key {unknown[0]!r}.{did_you_mean(unknown[0], keys)} Known: {', '.join(keys)}"
     return str(error.message)[:200]
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, options_for
@@ -110,7 +108,6 @@ class Report:
         return [one for one in self.cautions if one.kind != "trial_run"]
 
 
-_PIN = ("repository", "commit", "licence")  # what a source is known by
 LABELS = {
     "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
     "torch": "torch", "python": "Python", "model": "Model type", "model_args": "Model arguments",
@@ -227,12 +224,10 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
 
 def _data_of(tasks: Collection[str]) -> list[str]:
     """The pinned data of some tasks, one line per upstream revision; unknown tasks are passed over."""
-    names = sorted({entry.data for name, entry in catalog.entries().items() if name in tasks and entry.data})
-    sources = (source for name in names for source in manifest().resolve([name]))
-    return [
-        f"{repository}, commit {commit[:12]}, {files} {'file' if files == 1 else 'files'}; licence: {licence}"
-        for (repository, commit, licence), files in Counter(map(attrgetter(*_PIN), sources)).items()
-    ]
+    names = {entry.data for name, entry in catalog.entries().items() if name in tasks and entry.data}
+    sources = manifest().resolve(sorted(names)) if names else []
+    lines = (f"{one.repository}, commit {one.commit[:12]}; licence: {one.licence}" for one in sources)
+    return list(dict.fromkeys(lines))
 
 
 def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:

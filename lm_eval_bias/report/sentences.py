@@ -47,10 +47,8 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
         return [sentence(withheld)]
     try:
         lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(task, benchmark.main)
-    except KeyError as error:
-        return [f"Not described in words: the file lacks the score {error}."]
-    except (AttributeError, TypeError, ValueError) as error:
-        return [f"Not described in words: its metadata differs from what this version writes ({error})."]
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        return [f"Not described in words: the file lacks a score or an option of this version ({kind_of(error)})."]
     except Exception as error:  # other people's code can fail in any way
         fault(f"the benchmark {benchmark.name}: sentences failed ({kind_of(error)})")
         lines = plain_lines(task, benchmark.main)

@@ -281,8 +281,7 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
         tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
         if not tasks:
             raise BiasError(f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})")
-        began = None if content.get("date") is None else float(content["date"])
-        return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks, began=began)
+        return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
         if isinstance(error, BiasError):
             raise

@@ -19,24 +19,12 @@ UNMAKING = ("trial_run", "chance_level", "low_coverage", "unanswered")
 # headings of the kinds, by weight: what is about the numbers themselves, how they were made, what single ones lack
 SERIOUS, SETTING, NOTE = HEADINGS = "Read before the numbers", "How the runs were made", "Notes on single scores"
 _HEADINGS = {
-    **dict.fromkeys(("changed_options", "own_data", "provenance", "border"), SETTING),
+    **dict.fromkeys(("changed_options", "own_data", "border"), SETTING),
     "score_note": NOTE,
 }
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0
 _WIDE = 0.5
-# what a result file should say, and how that is called
-_EXPECTED = {
-    "date": "date",
-    "lm-eval-bias": "version of lm-eval-bias",
-    "lm_eval": "version of lm_eval",
-    "transformers": "version of transformers",
-    "torch": "version of torch",
-    "model_args": "model arguments",
-    "dtype": "dtype",
-    "batch_size": "batch size",
-    "seeds": "seeds",
-}
 
 
 def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
@@ -105,22 +93,6 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
             yield Remark("score_note", value.note, score=score_label(task.benchmark, value.name))
 
 
-def _of_run(run: Run) -> Iterator[Remark]:
-    seeds = run.provenance.get("seeds")
-    lacking = [
-        label
-        for key, label in _EXPECTED.items()
-        if run.provenance.get(key) in (None, "")
-        or (key == "seeds" and isinstance(seeds, list) and all(seed is None for seed in seeds))
-    ]
-    if lacking:
-        yield Remark("provenance", f"provenance is incomplete: no {', no '.join(lacking)}")
-    if not run.command:
-        yield Remark("provenance", "no command to repeat it")
-    if said := run.provenance.get("border"):
-        yield Remark("border", str(said))
-
-
 def unmaking(run: Run, task: TaskRun) -> list[Remark]:
     """What leaves no verdict on a task's scores."""
     found = (remark for remark in about_answers(run, task) if remark.kind in UNMAKING)
@@ -171,7 +143,8 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
     found: dict[str, PlacedRemark] = {}
     pairs = [(run, task, f"{run.name}: " if len(runs) > 1 else "") for run in runs for task in run.tasks.values()]
     placed = [(remark, f"{before}{task.task}") for run, task, before in pairs for remark in of_task(run, task)]
-    placed += [(remark, run.name) for run in runs for remark in _of_run(run)]
+    borders = [(run.name, run.provenance.get("border")) for run in runs]
+    placed += [(Remark("border", str(said)), name) for name, said in borders if said]
     for remark, place in sorted(placed, key=lambda one: one[0].kind == "score_note"):
         one = found.setdefault(remark.text, PlacedRemark(remark.kind, remark.text))
         if one.heading == _HEADINGS.get(remark.kind, SERIOUS):

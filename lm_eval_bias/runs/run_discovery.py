@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_json, under
-from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.runs import harness_results, sample_logs
 
 # what changes numbers; the number of items (limit) is told by each task
@@ -20,7 +20,6 @@ SAME = (
     "lm-eval-bias", "lm_eval", "transformers", "torch",
 )  # fmt: skip
 _FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpoints
-_LONGEST = 60
 
 
 def _fact(run: Run, key: str) -> Any:
@@ -69,28 +68,13 @@ def _joined(first: Any, second: Any) -> Any:
 
 
 def _places(runs: Sequence[Run]) -> list[str]:
-    """Where each run lies, as far as that tells them apart: folders, else files; numbers where nothing does."""
+    """Where each run lies, as far as that tells them apart: folders, else files."""
     paths = [os.path.abspath(run.path).split(os.sep) for run in runs]
     folders = [path[:-1] for path in paths]
-    if len(set(map(tuple, folders))) < len(folders):
-        folders = paths
-    if len(set(map(tuple, folders))) < len(folders):
-        return [str(number) for number in range(1, len(runs) + 1)]
-    first = len(os.path.commonprefix(folders))
-    last = len(os.path.commonprefix([folder[first:][::-1] for folder in folders]))
-    shown = [os.sep.join(folder[first : len(folder) - last]) for folder in folders]
-    return [place or os.sep.join(folder[-1:]) for place, folder in zip(shown, folders, strict=True)]
-
-
-def _difference(run: Run, first: Run) -> str:
-    """In what a run differs from the first of its model, in words."""
-    parts = []
-    for key in (*SAME, _FILES, "limit"):
-        values = [_fact(one, key) for one in (run, first)]
-        if values[0] != values[1]:
-            here, there = (readable(value)[:_LONGEST] for value in values)
-            parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
-    return ", ".join(parts) or "nothing that its file records"
+    shown = folders if len(set(map(tuple, folders))) == len(folders) else paths
+    first = len(os.path.commonprefix(shown))
+    last = len(os.path.commonprefix([path[first:][::-1] for path in shown]))
+    return [os.sep.join(path[first : len(path) - last]) or path[-1] for path in shown]
 
 
 def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
@@ -108,10 +92,8 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
         tasks = Counter(task for run in group for task in run.tasks)
         if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
             continue
-        places = _places(group)
-        for place, run in zip(places, group, strict=True):
-            differs = "" if run is group[0] else f"{name} ({places[0]}) in {_difference(run, group[0])}"
-            renamed[id(run)] = replace(run, name=f"{name} ({place})", differs=differs, model=name)
+        for place, run in zip(_places(group), group, strict=True):
+            renamed[id(run)] = replace(run, name=f"{name} ({place})")
     return [renamed.get(id(run), run) for run in runs]
 
 
@@ -177,17 +159,6 @@ def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return [run], []
 
 
-def _copied(run: Run, known: dict[tuple[str, str], list[Run]]) -> Run | None:
-    """Return the earlier run that this one duplicates: same model, scores and start time."""
-    scores = {name: [(v.name, v.value, v.stderr) for v in task.scores.values()] for name, task in run.tasks.items()}
-    alike = known.setdefault((run.name, repr(sorted(scores.items()))), [])  # as text, in which nan is like nan
-    for first in alike:
-        if first.began == run.began:
-            return first
-    alike.append(run)
-    return None
-
-
 def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
     """All runs under some paths, in the order of the paths, then of the files' names.
 
@@ -205,20 +176,12 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run],
     runs: list[Run] = []
     problems: list[Problem] = []
     seen: set[str] = set()
-    known: dict[tuple[str, str], list[Run]] = {}
     for name in paths:
         path = expanded(name)
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
         inside, wrong = _under(path, seen) if path.is_dir() else _named(path, seen)
-        own = []
-        for run in inside:
-            if (first := _copied(run, known)) is None:
-                own.append(run)
-            else:
-                reason = f"a copy of {first.path} (model, date and scores are the same): it counts once"
-                wrong.append(Problem(run.path, reason, is_copy=True))
-        runs += merged(own)
+        runs += merged(inside)
         problems += wrong
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import shutil
@@ -13,7 +12,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
-from tests.support.made_runs import edited, write
+from tests.support.made_runs import write
 from tests.support.run_scores import results_of, run
 
 TASK = "occugender_debias_implicit_none"
@@ -83,27 +82,6 @@ def test_one_run_by_several_paths_counts_once(folder):
         assert not problems
 
 
-@pytest.mark.parametrize("rewritten", [False, True])
-def test_a_copy_counts_once_and_is_named(rewritten, folder):
-    (copy,) = _results(shutil.copytree(folder / "two", folder / "three"))
-    (original,) = _results(folder / "two")
-    if rewritten:
-        copy.write_text(json.dumps({**json.loads(copy.read_text()), "pretty_env_info": ""}, indent=1))
-        copy = copy.rename(copy.with_name(copy.name.replace("results_2", "results_3")))
-        [log.unlink() for log in copy.parent.glob("samples_*")]
-    for paths in ([folder / "two", folder / "three"], [original, copy]):
-        runs, (problem,) = read(paths)
-        assert [run.path for run in runs] == [original]
-        assert (problem.path, problem.is_copy) == (copy, True)
-        assert f"a copy of {original}" in problem.reason
-    # without the original it is a run like any other, and so is the same again at another time
-    assert [run.path for run in read([copy])[0]] == [copy]
-    edited(folder / "three", lambda content: content.update(date=content["date"] + 0.001))
-    runs, problems = read([folder / "two", folder / "three"])
-    assert [run.name for run in runs] == ["bias-chance (seed=5) (two)", "bias-chance (seed=5) (three)"]
-    assert not problems
-
-
 DAMAGED = {
     "results_1.json": ("", "truncated or damaged"),
     "results_2.json": ('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}', "mmlu"),
@@ -159,4 +137,3 @@ def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_pat
     add(tmp_path, "c", ["regard_en"], torch="2.13.0", more=trained_on("fedcba9876543210"))
     (first, other) = read([tmp_path])[0]
     assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
-    assert "model files" in other.differs
