@@ -231,8 +231,8 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
         flag: What names the file.
 
     Raises:
-        BiasError: Its folder isn't there or can't be written; it is a folder, is named like a run's file, is an input
-            or lies below one, also by a link.
+        BiasError: Its folder isn't there or can't be written; it is a folder, is named like a run's file or is an
+            input, also by a link.
     """
     if output is None:
         return
@@ -244,10 +244,8 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
             pass
     if re.fullmatch(r"results_.*\.json|samples_.*\.jsonl", path.name):
         raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
-    for place in filter(os.path.exists, map(expanded, inputs)):
-        same = [one for one in (place, *under(place, "*.json")) if os.path.realpath(one) == os.path.realpath(path)]
-        if place in same or (same and "tasks" in read_json(path)):
-            raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
+    if os.path.realpath(path) in (os.path.realpath(expanded(one)) for one in inputs):
+        raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
 
 
 def write(text: str, output: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy
@@ -52,43 +52,6 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
         elif not any(True for task in fitting for _ in scores(task, bound)):
             missing.append(", ".join(task.task for task in fitting))
     return missing
-
-
-def refuse_unknown(policy: Policy, runs: Sequence[Run]) -> None:
-    """Refuse a task or score that neither this package nor any of the runs has: a misspelt bound must not be met.
-
-    Raises:
-        BiasError: The first such name, and where it stands.
-    """
-    entries = catalog.entries()
-    task_runs = [task for run in runs for task in run.tasks.values()]
-    for bound in policy.bounds:
-        benchmarks = {
-            n: e.benchmark for n, e in entries.items() if any(fnmatch.fnmatchcase(n, p) for p in patterns(bound))
-        }
-        benchmarks |= {task.task: task.benchmark for run in runs for task in tasks(run, bound)}
-        if not benchmarks:
-            hint = did_you_mean(bound.task, {*entries, *(task.task for task in task_runs)})
-            raise BiasError(f"{bound.place}: there is no task {bound.task!r}.{hint} ('lm-eval-bias ls')")
-        own = set(benchmarks.values())
-        names = {score.name for benchmark in own for score in registry.get(benchmark).scores([])}
-        names |= {name for task in task_runs if task.task in benchmarks for name in task.scores}
-        if not _exists(bound.score, names):
-            hint = did_you_mean(bound.score, names)
-            raise BiasError(f"{bound.place}: {bound.task} has no score {bound.score!r}.{hint}")
-
-
-def _exists(pattern: str, names: set[str]) -> bool:
-    """Whether a pattern means a score that a run may have; breakdowns are named by what the data hold.
-
-    >>> known = {"ss", "all/chi2"}
-    >>> [_exists(name, known) for name in ("ss", "gender/ss", "s*", "sss", "gender/sss")]
-    [True, True, True, False, False]
-    """
-    if fnmatch.filter(names, pattern):
-        return True
-    parts = {part for name in names for part in name.split("/")}
-    return "/" in pattern and any(fnmatch.filter(parts, part) for part in pattern.split("/"))
 
 
 _MOST_LINES = 3

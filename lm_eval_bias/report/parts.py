@@ -20,7 +20,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, score_label, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
-MANY = 8  # runs whose pictures, words and figures a page shows, and that stand beside each other in tables
+MANY = 8  # runs whose pictures, words and figures a page shows
 MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
 LISTED = 20  # items a task
 
@@ -47,22 +47,20 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
 
 
 def main_table(tasks: Sequence[ReportTask]) -> Table:
-    """The scores that findings rest on, a row per task and score; runs stand beside each other, or many in rows."""
+    """The scores that findings rest on, a row per task and score; runs stand beside each other."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
-    beside = len(runs) <= MANY
-    groups: dict[tuple[str, str], dict[str, ReportTask]] = {}
+    groups: dict[str, dict[str, TaskRun]] = {}
     for item in tasks:
-        groups.setdefault((item.task.task, "" if beside else item.run.name), {})[item.run.name] = item
+        groups.setdefault(item.task.task, {})[item.run.name] = item.task
     rows = []
-    for (task, run), members in groups.items():
-        for name in dict.fromkeys(name for item in members.values() for name in main_names(item.task)):
-            own = {key: item.task.scores.get(name) for key, item in members.items()}
-            value = next(value for value in own.values() if value is not None)
-            cells = [value_cell(own.get(key)) for key in (runs if beside else [run])]
-            benchmark = next(iter(members.values())).task.benchmark
-            label, aim = score_cell(benchmark, name), Cell(numbers.aim(value), value.neutral)
-            rows.append([Cell(task, note=run), label, *cells, aim, Cell(numbers.reads_as(value))])
-    values = [Column(name, True) for name in runs] if beside and len(runs) > 1 else [Column("Value", True)]
+    for name, members in groups.items():
+        scores = {score: task.scores[score] for task in members.values() for score in main_names(task)}
+        for score, value in scores.items():
+            own = [members[run].scores.get(score) if run in members else None for run in runs]
+            label = score_cell(next(iter(members.values())).benchmark, score)
+            aim = Cell(numbers.aim(value), value.neutral)
+            rows.append([Cell(name), label, *map(value_cell, own), aim, Cell(numbers.reads_as(value))])
+    values = [Column(run if len(runs) > 1 else "Value", True) for run in runs]
     columns = [Column("Task"), Column("Score"), *values, Column("Neutral or best"), Column("Reads as")]
     return Table("Main scores with 95% intervals in brackets", columns, rows)
 

@@ -46,8 +46,6 @@ CONFIGS = {
 BOUND = {"task": "stereoset_en", "score": "ss", "max": 60}
 POLICIES = {
     "good": {"bounds": [BOUND]},
-    "task": {"bounds": [{**BOUND, "task": "no_such_task"}]},
-    "score": {"bounds": [{**BOUND, "score": "no_such_score"}]},
 }
 
 
