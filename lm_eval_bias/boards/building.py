@@ -173,7 +173,11 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
         settings.describe(run, task),
-        (*departures, *(f"{', '.join(names)}: {note}" for note, names in notes.items())),
+        (
+            *departures,
+            *(f"{', '.join(names)}: {note}" for note, names in notes.items()),
+            *([f"differs from {run.differs}"] if run.differs else []),
+        ),
         cells,
         settings.key(run, task),
         remarks.before_scores(run, task),

@@ -109,6 +109,7 @@ class Run:
         provenance: Versions, dtype, batch size, seeds, chat template, date, data revisions: what would change it.
         command: What repeats it.
         tasks: By name.
+        differs: In what it differs from the first run of the same model that was read with it; empty for others.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Run:
     provenance: Mapping[str, Any]
     command: str
     tasks: Mapping[str, TaskRun]
+    differs: str = ""
 
 
 class Remark(NamedTuple):

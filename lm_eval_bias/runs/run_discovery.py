@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_json, under
-from lm_eval_bias.core.run_data import Problem, Run
+from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs
 
 # what changes numbers; the number of items (limit) is told by each task
@@ -77,6 +77,17 @@ def _places(runs: Sequence[Run]) -> list[str]:
     return [os.sep.join(path[first : len(path) - last]) or path[-1] for path in shown]
 
 
+def _difference(run: Run, first: Run) -> str:
+    """In what a run differs from the first of its model, in words."""
+    parts = []
+    for key in (*SAME, _FILES, "limit"):
+        values = [_fact(one, key) for one in (run, first)]
+        if values[0] != values[1]:
+            here, there = (readable(value)[:60] for value in values)
+            parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
+    return ", ".join(parts) or "nothing that its file records"
+
+
 def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
     """The runs with names that tell them apart: by their folders where they are of one model.
 
@@ -92,8 +103,10 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
         tasks = Counter(task for run in group for task in run.tasks)
         if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
             continue
-        for place, run in zip(_places(group), group, strict=True):
-            renamed[id(run)] = replace(run, name=f"{name} ({place})")
+        places = _places(group)
+        for place, run in zip(places, group, strict=True):
+            differs = "" if run is group[0] else f"{name} ({places[0]}) in {_difference(run, group[0])}"
+            renamed[id(run)] = replace(run, name=f"{name} ({place})", differs=differs)
     return [renamed.get(id(run), run) for run in runs]
 
 

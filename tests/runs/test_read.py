@@ -137,3 +137,4 @@ def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_pat
     add(tmp_path, "c", ["regard_en"], torch="2.13.0", more=trained_on("fedcba9876543210"))
     (first, other) = read([tmp_path])[0]
     assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
+    assert "model files" in other.differs
