@@ -213,9 +213,8 @@ def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[
         hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
         if not hits:
             formats = "; ".join(reader.name for reader in readers)
-            complaint = "holds no file" if path.is_dir() else "is not a file"
-            advice = "name its folder" if path.suffix == ".json" else "run again with --log_samples"
-            raise BiasError(f"{name} {complaint} that can be rescored (known: {formats}); {advice}")
+            advice = "run again with --log_samples, and name the run's folder"
+            raise BiasError(f"{name}: no file that can be rescored (known: {formats}); {advice}")
         real = {os.path.realpath(own): own for own in files}
         files.update({real.get(os.path.realpath(own), own): hit for own, hit in hits.items()})
     return files

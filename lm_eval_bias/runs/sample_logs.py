@@ -55,10 +55,8 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _sample(text: bytes, place: str) -> dict[str, Any]:
     try:
         sample = _parsed(text)
-    except UnicodeDecodeError as error:
-        raise BiasError(f"{place}: not UTF-8: truncated or damaged") from error
     except (ValueError, RecursionError) as error:
-        problem = getattr(error, "msg", "no number, or nested too deeply")
+        problem = getattr(error, "msg", "not UTF-8, no number, or nested too deeply")
         raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
     if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
         raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")

@@ -52,7 +52,6 @@ POLICIES = {
 OWN = {
     "whole": OWN_TASK,
     "benchmark": OWN_TASK.replace("  benchmark: occugender\n", ""),
-    "doc_to_choice": OWN_TASK.replace("doc_to_choice: words\n", ""),
     "function": OWN_TASK.replace("hooks.dataset", "hooks.no_such_function"),
     "bogus": f"{OWN_TASK}bogus: 1\n",
 }

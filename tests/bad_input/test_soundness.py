@@ -27,7 +27,7 @@ OF_ANOTHER = '{"doc": {"benchmark": "mmlu"}, "filtered_resps": [], "doc_id": 0}\
 DAMAGED = {
     "cut": (lambda raw: raw[:-20], " line 8: "),
     "cut at a line": (lambda raw: raw[: raw[:-1].rindex(b"\n") + 1], "7 documents, but the run scored 8"),
-    "not UTF-8": (lambda raw: raw[:-20] + b"\xff", " line 8: not UTF-8"),
+    "not UTF-8": (lambda raw: raw[:-20] + b"\xff", " line 8: truncated or damaged"),
     "no object": (lambda raw: b"[]\n", " line 1: "),
     "no answers": (lambda raw: raw.replace(b'"filtered_resps"', b'"x"', 1), " line 1: "),
     "odd answers": (lambda raw: raw.replace(b'"filtered_resps": [', b'"filtered_resps": [["x"], ', 1), " line 1: "),
