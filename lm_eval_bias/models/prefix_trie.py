@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
-_CHUNK = 1 << 22  # tokens compared at a time
 
 
 @dataclass(frozen=True)
@@ -41,20 +40,11 @@ class Sequences:
     @cached_property
     def shared(self) -> Ints:
         """How many first tokens each has in common with the one before it, shape (n,)."""
-        starts, lengths, flat = self.starts, self.lengths, self.tokens
-        shared = np.zeros(len(lengths), np.int64)
-        common = np.minimum(lengths[1:], lengths[:-1])
-        ends = np.cumsum(common)
-        first = 0
-        while first < len(common):
-            offset = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, offset + _CHUNK, side="right")))
-            counts = common[first:last]
-            before = flat[ranges(starts[first:last], counts)]
-            after = flat[ranges(starts[first + 1 : last + 1], counts)]
-            differs = np.where(before == after, np.repeat(counts, counts), ranges(np.zeros_like(counts), counts))
-            shared[first + 1 : last + 1] = np.minimum.reduceat(differs, np.cumsum(counts) - counts)
-            first = last
+        shared = np.zeros(len(self), np.int64)
+        for k in range(1, len(self)):
+            length = min(self.lengths[k - 1], self.lengths[k])
+            differs = np.flatnonzero(self.ids(k - 1)[:length] != self.ids(k)[:length])
+            shared[k] = differs[0] if len(differs) else length
         return shared
 
     @cached_property
@@ -81,27 +71,6 @@ class Sequences:
         """Return the tokens of sequence ``k``."""
         return self.tokens[self.starts[k] : self.starts[k + 1]]
 
-    def subset(self, indices: Ints) -> Sequences:
-        """Some of them, in the same order."""
-        if len(indices) == len(self):
-            return self
-        tokens = [self.ids(k) for k in indices.tolist()]
-        return Sequences(np.concatenate(tokens) if tokens else np.zeros(0, np.int32), bounds(self.lengths[indices]))
-
-
-def bounds(lengths: Ints) -> Ints:
-    """Where parts that stand one after another begin, and the end."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-
-
-def ranges(starts: Ints, counts: Ints) -> Ints:
-    """Count on from each start, one range after another.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    return np.arange(int(counts.sum())) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
-
 
 def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     """Sort the distinct token sequences, and tell which of them each input is.
@@ -117,6 +86,6 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     distinct = sorted(set(keys))
     rank = {key: k for k, key in enumerate(distinct)}
     sequence_of = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
-    lengths = np.fromiter((len(key) // 4 for key in distinct), np.int64, len(distinct))
+    starts = np.cumsum([0, *(len(key) // 4 for key in distinct)])
     flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
-    return Sequences(flat, bounds(lengths)), sequence_of
+    return Sequences(flat, starts), sequence_of

@@ -15,9 +15,8 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
 from lm_eval_bias.models.packed import attention_masks
-from lm_eval_bias.models.packed.packed_forwards import Plain, score
+from lm_eval_bias.models.packed.packed_forwards import score
 from lm_eval_bias.models.packed.packed_model import HFPacked
-from lm_eval_bias.models.packed.trie_walk import Walk
 from tests.support import tiny
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48}
@@ -28,39 +27,39 @@ HEADS = {**GROUPED, "head_dim": 8}
 CHUNKS = {"attention_chunk_size": 20, "intermediate_size_mlp": 48, "num_local_experts": 2,
           "interleave_moe_layer_step": 2, "no_rope_layers": [1, 1, 1, 0]}  # fmt: skip
 LOCAL = {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
-# class, what its configuration has besides, the way that is right
+# class, what its configuration has besides, whether its beginnings can be shared
 FAMILIES = {
-    "llama": ("LlamaConfig", GROUPED, "walk"),
-    "qwen2": ("Qwen2Config", GROUPED, "walk"),
-    "qwen3": ("Qwen3Config", HEADS, "walk"),
-    "mistral": ("MistralConfig", {**HEADS, "sliding_window": None}, "walk"),
-    "mistral, window": ("MistralConfig", {**HEADS, "sliding_window": 20}, "walk"),
-    "mixtral": ("MixtralConfig", {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}, "walk"),
-    "gemma": ("GemmaConfig", HEADS, "walk"),
-    "gemma2, soft-caps, windows": ("Gemma2Config", {**HEADS, "sliding_window": 20, "query_pre_attn_scalar": 8}, "walk"),
-    "gemma3, windows": ("Gemma3TextConfig", {**HEADS, "sliding_window": 20}, "walk"),
-    "cohere, logit scale": ("CohereConfig", GROUPED, "walk"),
-    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, "walk"),
-    "llama4, chunks": ("Llama4TextConfig", {**HEADS, **CHUNKS}, "walk"),
-    "olmo2": ("Olmo2Config", GROUPED, "walk"),
-    "phi3": ("Phi3Config", {**GROUPED, "pad_token_id": 0}, "walk"),
-    "gpt2": ("GPT2Config", GPT, "walk"),
-    "gpt-neox": ("GPTNeoXConfig", SMALL, "walk"),
-    "gptj": ("GPTJConfig", {**GPT, "rotary_dim": 4}, "walk"),
-    "opt": ("OPTConfig", {**TWO, "ffn_dim": 48, "word_embed_proj_dim": 32}, "walk"),
-    "falcon, rotary": ("FalconConfig", TWO, "walk"),
-    "falcon, alibi": ("FalconConfig", {**TWO, "alibi": True}, "rows"),
-    "bloom": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "rows"),
-    "mpt": ("MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256}, "rows"),
-    "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, "rows"),
-    "mamba": ("MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, "rows"),
+    "llama": ("LlamaConfig", GROUPED, True),
+    "qwen2": ("Qwen2Config", GROUPED, True),
+    "qwen3": ("Qwen3Config", HEADS, True),
+    "mistral": ("MistralConfig", {**HEADS, "sliding_window": None}, True),
+    "mistral, window": ("MistralConfig", {**HEADS, "sliding_window": 20}, True),
+    "mixtral": ("MixtralConfig", {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}, True),
+    "gemma": ("GemmaConfig", HEADS, True),
+    "gemma2, soft-caps, windows": ("Gemma2Config", {**HEADS, "sliding_window": 20, "query_pre_attn_scalar": 8}, True),
+    "gemma3, windows": ("Gemma3TextConfig", {**HEADS, "sliding_window": 20}, True),
+    "cohere, logit scale": ("CohereConfig", GROUPED, True),
+    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, True),
+    "llama4, chunks": ("Llama4TextConfig", {**HEADS, **CHUNKS}, False),
+    "olmo2": ("Olmo2Config", GROUPED, True),
+    "phi3": ("Phi3Config", {**GROUPED, "pad_token_id": 0}, True),
+    "gpt2": ("GPT2Config", GPT, True),
+    "gpt-neox": ("GPTNeoXConfig", SMALL, True),
+    "gptj": ("GPTJConfig", {**GPT, "rotary_dim": 4}, True),
+    "opt": ("OPTConfig", {**TWO, "ffn_dim": 48, "word_embed_proj_dim": 32}, True),
+    "falcon, rotary": ("FalconConfig", TWO, True),
+    "falcon, alibi": ("FalconConfig", {**TWO, "alibi": True}, False),
+    "bloom": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, False),
+    "mpt": ("MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256}, False),
+    "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, False),
+    "mamba": ("MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, False),
     "falcon-h1": (
         "FalconH1Config",
         {**GROUPED, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
-        "rows",
+        False,
     ),
-    "xlm, sees what follows": ("XLMConfig", {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "pad_index": 0}, "hf"),
-    "rwkv": ("RwkvConfig", {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 256}, "rows"),
+    "xlm, sees what follows": ("XLMConfig", {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "pad_index": 0}, False),
+    "rwkv": ("RwkvConfig", {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 256}, False),
 }
 
 
@@ -148,15 +147,13 @@ def requests(count=60, vocabulary=300, longest=40):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_way_a_family_takes_and_its_numbers(tokenizer, name):
-    if name == "llama4, chunks" and transformers.__version__ < "5":
-        pytest.skip("its plain forwards there depend on padding: no way agrees with them, and the model is left to hf")
-    class_, more, way = FAMILIES[name]
+    class_, more, shares = FAMILIES[name]
     ours, plain = both(build(class_, more, tokenizer), tokenizer, softmax_dtype="float32", tokens_per_forward=64)
     asked = requests(30)
     with torch.no_grad():
         wanted = loglikelihood_tokens(plain, asked)
-    assert getattr(ours.method, "name", "hf") == way
-    if way == "walk":
+    assert (ours.method is not None) is shares
+    if shares:
         ours.method.widths = (16,)  # four strands, windows that cut through continuations
     assert_same(loglikelihood_tokens(ours, asked), wanted)
 
@@ -228,13 +225,9 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
     cached.dbdict.close()
 
 
-@pytest.mark.parametrize(
-    ("way", "error"),
-    [(Walk, MemoryError()), (Plain, torch.OutOfMemoryError("CUDA out of memory."))],
-)
-def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(gpt2, caplog, way, error):
+@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.")])
+def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(gpt2, caplog, error):
     model = packed(gpt2, tokens_per_forward=512)
-    model.method = way(model.method.network)
     real, limit, raised = model.method.network.call, 60, error
 
     def small(**inputs):
@@ -269,12 +262,12 @@ def hardly_wrong(mask, *given):
     ("dtype", "wrong"), [("float32", without_ends), ("bfloat16", without_ends), ("float32", hardly_wrong)]
 )
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog, dtype, wrong):
-    assert packed(gpt2, dtype=dtype).method.name == "walk"
+    assert packed(gpt2, dtype=dtype).method is not None
     monkeypatch.setattr(attention_masks, "build", partial(wrong, attention_masks.build))
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2, dtype=dtype)
-    assert model.method.name == "rows"
-    assert "walk: differs from plain forward passes by" in caplog.text
+    assert model.method is None
+    assert "a walk differs from plain forward passes by" in caplog.text
 
 
 @pytest.fixture(scope="module")
@@ -285,11 +278,11 @@ def local(tokenizer):
 
 def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local, tokenizer):
     ours, plain = both(local, tokenizer)
-    assert ours.method.name == "walk"  # right for what the window holds
+    assert ours.method is not None  # right for what the window holds
     long = requests(5, 200, 900)
     assert max(len(context) for _, context, _ in long) > 600
     assert_equal(ours, plain, long, 1e-3)
-    assert ours.method.name == "rows"
+    assert ours.method is None
 
 
 def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):
@@ -310,8 +303,8 @@ def test_positions_that_depend_on_the_length(tokenizer):
     assert_equal(ours, plain, asked)
 
 
-@pytest.mark.parametrize(("kind", "way"), [("lora", "walk"), ("prompt", "rows")])
-def test_adapters(gpt2, tmp_path, kind, way):
+@pytest.mark.parametrize(("kind", "shares"), [("lora", True), ("prompt", False)])
+def test_adapters(gpt2, tmp_path, kind, shares):
     peft = pytest.importorskip("peft")
     base = transformers.AutoModelForCausalLM.from_pretrained(gpt2)
     torch.manual_seed(3)
@@ -322,7 +315,7 @@ def test_adapters(gpt2, tmp_path, kind, way):
     peft.get_peft_model(base, config).save_pretrained(tmp_path)
     options = {"peft": str(tmp_path), "max_length": 80}
     ours = packed(gpt2, **options)
-    assert getattr(ours.method, "name", "hf") == way
+    assert (ours.method is not None) is shares
     found = texts(ours)
     assert_same(found, texts(hf(gpt2, **options)))
     assert [value for value, _ in found] != pytest.approx([value for value, _ in texts(hf(gpt2))], abs=1e-3)
@@ -359,7 +352,7 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
 
 def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
     assert packed(gpt2, softmax_dtype="float64").method is None
-    assert packed(gpt2, softmax_dtype="float32").method.name == "walk"
+    assert packed(gpt2, softmax_dtype="float32").method is not None
 
 
 def test_scores_of_logits():

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from transformers import PretrainedConfig
 
-FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
+FULL, SLIDING = "full_attention", "sliding_attention"
 Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
@@ -78,17 +78,14 @@ def build(
         visible = torch.cat([cached < before[:, :, None], visible], -1)
         places = torch.cat([cached.expand(len(depths), -1), depths], -1)
     window = getattr(text, "sliding_window", None)
-    chunk = getattr(text, "attention_chunk_size", None)
     kinds = set(getattr(text, "layer_types", None) or ())
     if style == "single" and len(kinds) != 1:
-        kinds = {FULL if kinds else SLIDING if window else CHUNKED if chunk else FULL}
+        kinds = {SLIDING if window and not kinds else FULL}
     masks = {}
     for kind in sorted(kinds):
         windowed = visible
         if kind == SLIDING and window:
             windowed = visible & (depths[:, :, None] - places[:, None, :] < window)
-        elif kind == CHUNKED and chunk:
-            windowed = visible & (depths[:, :, None] // chunk == places[:, None, :] // chunk)
         bias = torch.zeros(windowed.shape, dtype=dtype, device=depths.device)
         masks[kind] = bias.masked_fill_(~windowed, torch.finfo(dtype).min)[:, None]
     return masks if style == "by_type" else next(iter(masks.values()))

@@ -1,16 +1,17 @@
-"""Finds out on the model itself which method of sharing it does right."""
+"""Finds out on the model itself whether it can walk the trie, and with which masks."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 
 from lm_eval_bias.core.errors import one_line
-from lm_eval_bias.models.packed.packed_forwards import Method, Network, Plain
+from lm_eval_bias.models.packed.packed_forwards import Network
 from lm_eval_bias.models.packed.trie_walk import Walk
 from lm_eval_bias.models.prefix_trie import Ints, arrange
 
@@ -26,12 +27,12 @@ class MethodVerdict:
     """What a trial found.
 
     Attributes:
-        method: The first method that agrees with plain forwards, ``None`` if none does.
-        why: One line about it and those before it.
+        method: The first walk that agrees with plain forwards, ``None`` if none does.
+        why: One line about it and the one before it.
         longest: Tokens of the longest sequence tried.
     """
 
-    method: Method | None
+    method: Walk | None
     why: str
     longest: int
 
@@ -62,7 +63,7 @@ def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
 
 
 class Trial:
-    """Plain forwards of trial sequences, one at a time, and how far a method is from them.
+    """Plain forwards of trial sequences, one at a time, and how far others are from them.
 
     Attributes:
         longest: Tokens of the longest sequence.
@@ -76,33 +77,34 @@ class Trial:
         self.sequences, order = arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
-        self.reference = [self._alone(self.sequences.ids(k), int(n)) for k, n in enumerate(self.needed)]
-        k = int(order[0])
-        altered = self.sequences.ids(k).copy()
-        before = len(altered) - int(self.needed[k])
+        self.reference = torch.cat([self._plain([self.sequences.ids(k)], [n]) for k, n in enumerate(self.needed)])
+        altered, last = self.sequences.ids(int(order[0])).copy(), self.needed[order[0]]
+        right = self._plain([altered], [last])
+        before = len(altered) - int(last)
         altered[:before] = altered[:before][::-1]
-        changed = _deviations(self._alone(altered, int(self.needed[k])), self.reference[k])
-        self.effect = float(changed.max()) if before > 1 else 1.0
+        self.effect = float(_deviations(self._plain([altered], [last]), right).max()) if before > 1 else 1.0
 
-    def _alone(self, ids: np.ndarray, last: int) -> torch.Tensor:
-        logits: torch.Tensor = self.network.call(input_ids=self.network.tensor(ids)[None]).logits
-        return logits[0, -last:].float().cpu()
+    def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
+        """Logits of the last tokens of rows that are padded on the right."""
+        padded = torch.nn.utils.rnn.pad_sequence([self.network.tensor(ids) for ids in rows], batch_first=True)
+        logits: torch.Tensor = self.network.call(input_ids=padded, use_cache=False).logits[:, -padded.shape[1] :]
+        ends = [(len(ids), count) for ids, count in zip(rows, needed, strict=True)]
+        return torch.cat([logits[k, end - count : end].float().cpu() for k, (end, count) in enumerate(ends)])
 
-    def deviations(self, method: Method) -> list[torch.Tensor]:
-        """How far a method's logits are from plain ones, in units of their spread, per sequence and position."""
-        reference = torch.cat(self.reference)
-        found = torch.full((len(reference),), math.nan, dtype=torch.float64)
-        for output in method.trial_outputs(self.sequences, self.needed):
-            if not len(output.slots):
-                continue
-            slots, rows = torch.from_numpy(output.slots), torch.from_numpy(output.rows)
-            found[slots] = _deviations(output.logits[rows], reference[slots])
+    def deviations(self, walk: Walk) -> list[torch.Tensor]:
+        """How far a walk's logits are from plain ones, in units of their spread, per sequence and position."""
+        found = torch.full((len(self.reference),), math.inf, dtype=torch.float64)
+        for output in walk.trial_outputs(self.sequences, self.needed):
+            if len(output.slots):
+                slots, rows = torch.from_numpy(output.slots), torch.from_numpy(output.rows)
+                found[slots] = _deviations(output.logits[rows], self.reference[slots])
         return list(found.nan_to_num(nan=math.inf).split(self.needed.tolist()))
 
-    @cached_property
     def noise(self) -> list[torch.Tensor]:
         """What padding alone makes of the logits."""
-        return self.deviations(Plain(self.network))
+        rows = [self.sequences.ids(k) for k in range(len(self.sequences))]
+        found = _deviations(self._plain(rows, self.needed.tolist()), self.reference)
+        return list(found.nan_to_num(nan=math.inf).split(self.needed.tolist()))
 
 
 def _agrees(deviations: list[torch.Tensor], noise: list[torch.Tensor] | None, effect: float) -> bool:
@@ -123,7 +125,7 @@ def _size(deviations: torch.Tensor) -> float:
 
 
 def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
-    """Find the first method that gives plain forwards' logits.
+    """Find the masks with which a walk gives plain forwards' logits.
 
     Args:
         network: The model.
@@ -134,23 +136,21 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
     """
     try:
         probe = Trial(network, limit, stem, usable)
+        noise = None if exact else probe.noise()
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return MethodVerdict(None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0)
     failures: list[str] = []
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
-    styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
-    walks = [Walk(network, style) for style in styles]
-    for method in (*walks, Plain(network)):  # the one that shares most first
+    for style in ["by_type", "single"] if by_type else ["single"]:  # the likelier first
+        walk = Walk(network, style)
         try:
-            noise = None if exact else probe.noise
-            deviations = probe.deviations(method)
+            deviations = probe.deviations(walk)
         except Exception as error:  # noqa: BLE001 (models refuse masks and caches in many ways: the next one then)
-            failures.append(f"{method.name}: {one_line(error)[:150]}")
+            failures.append(one_line(error)[:150])
             continue
         differs = f"differs from plain forward passes by {_size(torch.cat(deviations)):.0e} of the logits' spread"
         if _agrees(deviations, noise, probe.effect):
-            padding = "" if noise is None else f", padding by {_size(torch.cat(noise)):.0e}"
-            why = "; ".join([f"{method.description}; {differs}{padding}", *failures])
-            return MethodVerdict(method, why, probe.longest)
-        failures.append(f"{method.name}: {differs}")
+            why = "; ".join([f"every shared token runs once; {differs}", *failures])
+            return MethodVerdict(walk, why, probe.longest)
+        failures.append(f"a walk {differs}")
     return MethodVerdict(None, "; ".join(failures), probe.longest)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,12 +16,9 @@ from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models.packed import attention_masks, method_trial
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Method, Network, Plain, score
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network, score
 from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import Ints, Sequences, arrange, ranges
-
-if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+from lm_eval_bias.models.prefix_trie import arrange
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
@@ -34,7 +32,7 @@ class HFPacked(HFLM):
 
     All requests of a call form one trie over token ids, which is run as few rows in which each token sees its
     ancestors. At load the model shows on a small trie that it gives the logits of plain forwards so; where it doesn't,
-    a method that shares less is taken (see :mod:`.packed_forwards`), at last the ``hf`` backend's own.
+    requests go the ``hf`` backend's own way.
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
 
     Attributes:
@@ -59,9 +57,10 @@ class HFPacked(HFLM):
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
         self._on_cpu = self.device.type == "cpu"
         self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
-        self.method: Method | None = None
+        self.method: Walk | None = None
         self._tested_length = 0
         self._prove(method_trial.STEM)
+        self.softmax_dtype = self.softmax_dtype or torch.float32  # of what goes the hf backend's own way
 
     def _get_backend(self, *args: Any, **kwargs: Any) -> None:
         super()._get_backend(*args, **kwargs)
@@ -98,11 +97,11 @@ class HFPacked(HFLM):
             exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
         self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
-        if isinstance(self.method, Walk):
-            self.method.limit(attention_masks.windows(self.model.config))
-        name = self.method.name if self.method else "the hf backend's own method"
-        level = logging.INFO if isinstance(self.method, Walk) else logging.WARNING
-        logger.log(level, "hf-packed: %s (%s)", name, verdict.why)
+        if self.method is None:
+            logger.warning("hf-packed: the hf backend's own method (%s)", verdict.why)
+            return
+        self.method.limit(attention_masks.windows(self.model.config))
+        logger.info("hf-packed: walk (%s)", verdict.why)
 
     def _quantised(self) -> bool:
         """Whether weights are kept in less than their dtype; those of a GGUF file are unpacked when it is loaded."""
@@ -118,15 +117,6 @@ class HFPacked(HFLM):
         if self.softmax_dtype not in (None, torch.float32):
             return f"softmax_dtype={self.softmax_dtype} was requested"
         return None
-
-    def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
-        """See the ``hf`` backend's; all windows go into one trie."""
-        before = self.batch_size
-        self.batch_size_per_gpu = sys.maxsize if self.method else before
-        try:
-            return super().loglikelihood_rolling(requests, disable_tqdm=disable_tqdm)
-        finally:
-            self.batch_size_per_gpu = before
 
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False, override_bs: int | None = None
@@ -156,93 +146,87 @@ class HFPacked(HFLM):
             self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
         if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-        answers = _Answers(requests, inputs)
-        size, run = sum(map(len, inputs)), 0
-        with tqdm(
-            total=len(requests), desc="Running loglikelihood requests", disable=disable_tqdm or self.rank != 0
-        ) as bar:
-            lengths = answers.sequences.lengths[answers.sequence_of]
-            alone = lengths > (attention_masks.long_from(self.model.config) or sys.maxsize)
-            one_by_one = Plain(self.method.network, alone=True)  # where the length changes the model's positions
-            for method, chosen in ((self.method, np.flatnonzero(~alone)), (one_by_one, np.flatnonzero(alone))):
-                for part_size, finished in self._run(method, answers, chosen):
-                    run += part_size
-                    for i in finished.tolist():
-                        if requests[i][0] is not None:  # rolling ones are kept as a whole
-                            self.cache_hook.add_partial("loglikelihood", requests[i][0], answers[i])
-                    bar.update(len(finished))
-        if requests and not disable_tqdm:
-            logger.info(
-                "hf-packed: %s tokens requested, %s run (%.0f%% shared)",
-                f"{size:,}",
-                f"{run:,}",
-                100 * (1 - run / size),
-            )
+        # where the length changes the model's positions, sequences can't share a forward
+        reach = min(self.method.reach, attention_masks.long_from(self.model.config) or sys.maxsize)
+        packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
+        others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
+        answers = dict(zip(packed, self._walked(requests, inputs, packed, disable_tqdm), strict=True))
+        if others:
+            own = super()._loglikelihood_tokens([requests[i] for i in others], disable_tqdm, override_bs)
+            answers.update(zip(others, own, strict=True))
         return [answers[i] for i in range(len(requests))]
 
-    def _run(self, method: Method, answers: _Answers, chosen: Ints) -> Iterator[tuple[int, Ints]]:
-        """Answer requests: tokens of each forward, and the requests it completes; shrinks when memory runs out."""
+    def _walked(
+        self, requests: Sequence[Request], inputs: Sequence[list[int]], chosen: Sequence[int], silent: bool
+    ) -> list[Answer]:
+        """Answer some of the requests by walks of their trie; in smaller forwards where memory runs out."""
+        assert self.method is not None  # noqa: S101
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
-        most = max(64, size // (4 * method.network.vocabulary))
-        while len(chosen):
-            try:
-                for output in method.outputs(*answers.begin(chosen), self._budget, most):
-                    yield output.tokens, answers.add(output)
-            except Exception as error:
-                if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
-                    raise
-                if self._budget < 2:
-                    raise BiasError(
-                        f"not enough memory for a single sequence ({one_line(error)}): use a smaller model "
-                        "or a larger device"
-                    ) from error
-                self._budget, most = self._budget // 2, max(1, most // 2)
-                logger.warning("hf-packed: out of memory, continuing with %s tokens per forward pass", self._budget)
-            chosen = chosen[answers.left[chosen] > 0]
-            if len(chosen):
-                clear_device_cache(garbage_collection=True)
+        most = max(64, size // (4 * self.method.network.vocabulary))
+        run, answers = 0, dict[int, Answer]()
+        title, silent = "Running loglikelihood requests", silent or self.rank != 0
+        with tqdm(total=len(chosen), desc=title, disable=silent) as bar:
+            while missing := [i for i in chosen if i not in answers]:
+                sums = _Sums([inputs[i] for i in missing], [requests[i][2] for i in missing])
+                try:
+                    for output in self.method.outputs(sums.sequences, sums.needed, self._budget, most):
+                        run += output.tokens
+                        for place in sums.add(output):
+                            key, answer = requests[missing[place]][0], sums[place]
+                            answers[missing[place]] = answer
+                            if key is not None:  # rolling ones are kept as a whole
+                                self.cache_hook.add_partial("loglikelihood", key, answer)
+                            bar.update()
+                except Exception as error:
+                    if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
+                        raise
+                    if self._budget < 2:
+                        raise BiasError(
+                            f"not enough memory for a single sequence ({one_line(error)}): use a smaller model "
+                            "or a larger device"
+                        ) from error
+                    self._budget, most = self._budget // 2, max(1, most // 2)
+                    logger.warning("hf-packed: out of memory, continuing with %s tokens per forward pass", self._budget)
+                if len(answers) < len(chosen):
+                    clear_device_cache(garbage_collection=True)
+        if len(chosen) > 1 and not silent:
+            asked = sum(len(inputs[i]) for i in chosen)
+            shared = 100 * (1 - run / asked)
+            logger.info("hf-packed: %s tokens requested, %s run (%.0f%% shared)", f"{asked:,}", f"{run:,}", shared)
+        return [answers[i] for i in chosen]
 
 
-class _Answers:
+class _Sums:
     """Answers to requests, summed up token by token.
 
     Attributes:
         sequences: What the model is to read for them.
-        sequence_of: Which of these each request is about, shape (requests,).
-        left: How many tokens of each are still without a log-probability, same shape.
+        needed: How many last tokens of each sequence need logits.
     """
 
-    def __init__(self, requests: Sequence[Request], inputs: list[list[int]]) -> None:
-        self.sequences, self.sequence_of = arrange(inputs)
-        self._counts = np.fromiter((len(ids) for *_, ids in requests), np.int64, len(requests))
-        self._targets = np.fromiter((token for *_, ids in requests for token in ids), np.int64)
-        self._needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self._needed, self.sequence_of, self._counts)
-        self._sums, self._greedy = np.zeros(len(requests)), np.ones(len(requests), bool)
-        self.left = self._counts.copy()
+    def __init__(self, inputs: list[list[int]], continuations: list[list[int]]) -> None:
+        self.sequences, sequence_of = arrange(inputs)
+        counts = np.array([len(ids) for ids in continuations])
+        self.needed = np.zeros(len(self.sequences), np.int64)
+        np.maximum.at(self.needed, sequence_of, counts)
+        ends = np.cumsum(self.needed)[sequence_of].tolist()
+        self._wanted: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by slot: requests and their tokens
+        for i, (end, ids) in enumerate(zip(ends, continuations, strict=True)):
+            for slot, token in enumerate(ids, end - len(ids)):
+                self._wanted[slot].append((i, token))
+        self._sums, self._greedy, self._left = np.zeros(len(inputs)), np.ones(len(inputs), bool), counts
 
     def __getitem__(self, i: int) -> Answer:
         """The answer to a request."""
         return float(self._sums[i]), bool(self._greedy[i])
 
-    def begin(self, chosen: Ints) -> tuple[Sequences, Ints]:
-        """Begin with some requests, perhaps again: their sequences, and how many last tokens of each are needed."""
-        distinct, own = np.unique(self.sequence_of[chosen], return_inverse=True)
-        needed, counts = self._needed[distinct], self._counts[chosen]
-        slots = ranges(np.cumsum(needed)[own] - counts, counts)
-        order = np.argsort(slots, kind="stable")
-        self._slots, self._owners = slots[order], np.repeat(chosen, counts)[order]
-        self._tokens = self._targets[ranges((np.cumsum(self._counts) - self._counts)[chosen], counts)][order]
-        self._sums[chosen], self._greedy[chosen], self.left[chosen] = 0.0, True, counts
-        return self.sequences.subset(distinct), needed
-
-    def add(self, output: ForwardOutput) -> Ints:
+    def add(self, output: ForwardOutput) -> list[int]:
         """Add what a forward gave; returns the requests that it completes."""
-        low, high = (np.searchsorted(self._slots, output.slots, side) for side in ("left", "right"))
-        places = ranges(low, high - low)
-        owners = self._owners[places]
-        logprobs, greedy = score(output.logits, np.repeat(output.rows, high - low), self._tokens[places])
+        pairs = zip(output.rows.tolist(), output.slots.tolist(), strict=True)
+        asked = [(row, *wanted) for row, slot in pairs for wanted in self._wanted[slot]]
+        rows, owners, tokens = np.array(asked, np.int64).reshape(-1, 3).T
+        logprobs, greedy = score(output.logits, rows, tokens)
         np.add.at(self._sums, owners, logprobs)
         np.logical_and.at(self._greedy, owners, greedy)
-        np.subtract.at(self.left, owners, 1)
-        return np.unique(owners[self.left[owners] == 0])
+        np.subtract.at(self._left, owners, 1)
+        return sorted({i for i in owners.tolist() if not self._left[i]})

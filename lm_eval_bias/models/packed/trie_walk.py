@@ -18,15 +18,8 @@ import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
 from lm_eval_bias.models.packed import attention_masks
-from lm_eval_bias.models.packed.packed_forwards import (
-    ForwardOutput,
-    Method,
-    Network,
-    Plain,
-    slots_of,
-    trial_size,
-)
-from lm_eval_bias.models.prefix_trie import Ints, Sequences, ranges
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
+from lm_eval_bias.models.prefix_trie import Ints, Sequences
 
 WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
 WIDEST = 8192  # a mask has as many columns
@@ -84,8 +77,8 @@ def strands_of(sequences: Sequences, count: int, width: int, pair: float = 0.0) 
     return Layout(strands, width, int(columns.max()), trunk, price)
 
 
-def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int) -> Layout | None:
-    """Find the cheapest windows, and as many strands as there can be, within limits; ``None`` if there are none.
+def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int) -> Layout:
+    """Find the cheapest windows, and as many strands as there can be, within limits.
 
     Args:
         sequences: What to run.
@@ -97,7 +90,7 @@ def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most:
     size = sequences.trie_size
     dense = min(1.0, 2 * float(np.minimum(needed, sequences.fresh + 1).sum()) / size)
     layouts = []
-    for width in sorted({min(width, budget) for width in method.widths}):
+    for width in sorted({min(width, budget, most) for width in method.widths}):
         count = max(1, min(budget, size) // width)
         while count:
             layout = strands_of(sequences, count, width, method.network.pair)
@@ -107,7 +100,7 @@ def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most:
                 layouts.append(layout)
                 break
             count //= 2
-    return min(layouts, key=lambda layout: layout.price, default=None)
+    return min(layouts, key=lambda layout: layout.price)
 
 
 @dataclass
@@ -180,7 +173,7 @@ class Strand:
         tips = np.cumsum(fresh)
         heads = tips - fresh
         nodes = np.arange(int(tips[-1]))
-        self.depths = ranges(shared, fresh)
+        self.depths = np.concatenate(list(map(np.arange, shared, lengths)))
         self.ids = sequences.tokens[np.repeat(starts, fresh) + self.depths]
         self.ends = np.full(len(nodes), len(nodes))
         path, before = np.zeros(int(lengths.max()), np.int64), 0
@@ -194,14 +187,14 @@ class Strand:
         unordered = np.concatenate(needed_nodes)
         order = np.argsort(unordered, kind="stable")
         self.needed = unordered[order]
-        self.slots = slots_of(needed, np.arange(first, last))[order]
+        self.slots = int(needed[:first].sum()) + order
 
     def __len__(self) -> int:
         """Number of nodes."""
         return len(self.ids)
 
 
-class Walk(Method):
+class Walk:
     """Strands of the trie side by side, a window of each in a forward, the paths before them as keys and values.
 
     Attributes:
@@ -211,32 +204,38 @@ class Walk(Method):
         widths: Of its windows, the cheapest of which is taken.
     """
 
-    name = "walk"
-    description = "every shared token runs once"
-
     def __init__(self, network: Network, style: str = "single") -> None:
         """Run on this network with masks of this style (:func:`lm_eval_bias.models.packed.attention_masks.build`)."""
-        super().__init__(network)
+        self.network = network
         self.style = style
         self.widest = WIDEST
         self.attended = 0
         self.widths = WIDTHS
+
+    @property
+    def reach(self) -> int:
+        """Tokens of the longest sequence that can be run."""
+        return self.widest - min(self.widths)
 
     def limit(self, windows: list[int]) -> None:
         """Attend over no more than those of a model's windows that were not tried."""
         self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
 
     def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
-        """See :meth:`Method.outputs`."""
-        layout = lay_out(sequences, needed, self, budget, most)
-        if layout is None:
-            return Plain(self.network).outputs(sequences, needed, budget, most)
-        return self._run(sequences, needed, layout)
+        """Run sequences, none longer than :attr:`reach`, each once.
+
+        Args:
+            sequences: What to run.
+            needed: How many last tokens of each sequence need logits.
+            budget: Tokens of a forward.
+            most: Needed tokens of a forward.
+        """
+        return self._run(sequences, needed, lay_out(sequences, needed, self, budget, most))
 
     def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
         """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
         layout = strands_of(sequences, 2, 24)
-        return self._run(sequences, needed, layout, apart=trial_size(sequences) // 8)
+        return self._run(sequences, needed, layout, apart=int(sequences.lengths.sum()))
 
     def _run(self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0) -> Iterator[ForwardOutput]:
         """Run strands; ``apart`` places between the paths and the windows stay unused."""
