@@ -77,12 +77,14 @@ class Trial:
         self.sequences, order = arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
-        self.reference = torch.cat([self._plain([self.sequences.ids(k)], [n]) for k, n in enumerate(self.needed)])
-        altered, last = self.sequences.ids(int(order[0])).copy(), self.needed[order[0]]
-        right = self._plain([altered], [last])
-        before = len(altered) - int(last)
+        alone = [self._plain([self.sequences.ids(k)], [n]) for k, n in enumerate(self.needed.tolist())]
+        self.reference = torch.cat(alone)
+        first = int(order[0])
+        altered, last = self.sequences.ids(first).copy(), int(self.needed[first])
+        before = len(altered) - last
         altered[:before] = altered[:before][::-1]
-        self.effect = float(_deviations(self._plain([altered], [last]), right).max()) if before > 1 else 1.0
+        changed = _deviations(self._plain([altered], [last]), alone[first])
+        self.effect = float(changed.max()) if before > 1 else 1.0
 
     def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
         """Logits of the last tokens of rows that are padded on the right."""

@@ -39,6 +39,8 @@ class HFPacked(HFLM):
         method: How sequences are run; ``None`` leaves them to the ``hf`` backend.
     """
 
+    softmax_dtype: Any
+
     def __init__(self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any) -> None:
         """Load the model as ``hf`` does, and find out what it can share.
 
