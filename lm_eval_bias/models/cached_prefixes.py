@@ -17,8 +17,6 @@ from lm_eval_bias.models.prefix_trie import arrange
 
 Ids = tuple[int, ...]
 MOST_CHILDREN = 128  # next tokens that vLLM gives log-probabilities of at a time
-# what a prompt and a row cost, in tokens that are run: on a CPU, with a small model
-_PROMPT, _ROW = 8.0, 0.5
 
 
 class PrefixPrompt(NamedTuple):
@@ -60,43 +58,27 @@ class _Sequence(NamedTuple):
     Attributes:
         tokens: The tokens.
         path: The trie's node of each.
-        shared: How many tokens it has in common with the sequence before it.
         reached: How many it has in common with one of its neighbours.
         first: The place of the first token that is scored.
     """
 
     tokens: Ids
     path: list[int]
-    shared: int
     reached: int
     first: int
 
 
-def _run(length: int, known: int, block: int) -> int:
-    """Tokens of a prompt that are run: the cache holds whole blocks, and never the last token."""
-    return length - min(known, length - 1) // block * block
-
-
 class _Branches:
-    """What is scored behind one context: each sequence with the first place that no other one scores."""
+    """What is scored behind one context.
+
+    Attributes:
+        rows: Each sequence with the first place that no other one scores.
+        children: Tokens that are scored, by what stands before them, and their nodes.
+    """
 
     def __init__(self) -> None:
         self.rows: list[tuple[_Sequence, int]] = []
-        self.children: dict[Ids, dict[int, int]] = defaultdict(dict)  # by prefix: node by token
-        self.cost_of_rows = self.cost_of_children = 0.0
-
-    def add(self, sequence: _Sequence, fresh: Sequence[int], block: int) -> None:
-        """Add a sequence that is scored at the ``fresh`` places; ``block`` is the cache's."""
-        start = fresh[0]
-        self.rows.append((sequence, start))
-        known = min(sequence.shared, start - 1)
-        self.cost_of_rows += _PROMPT + (1 + _ROW) * _run(len(sequence.tokens), known, block)
-        for place in fresh:
-            siblings = self.children[sequence.tokens[:place]]
-            siblings[sequence.tokens[place]] = sequence.path[place]
-            if len(siblings) % MOST_CHILDREN == 1:
-                known = sequence.shared if place == start else place - 1
-                self.cost_of_children += _PROMPT + _ROW + _run(place, known, block)
+        self.children: dict[Ids, dict[int, int]] = defaultdict(dict)
 
 
 def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
@@ -122,16 +104,18 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     for k, (first, common, after, head) in enumerate(zip(firsts, shared, [*shared[1:], 0], heads, strict=True)):
         tokens = tuple(trie.ids(k).tolist())
         path = [*path[:common], *range(head, head + len(tokens) - common)]
-        sequences.append(_Sequence(tokens, path, common, max(common, after), first))
+        sequences.append(_Sequence(tokens, path, max(common, after), first))
         fresh = [place for place in range(first, len(tokens)) if not covered[path[place]]]
         if fresh:
-            by_context[path[first - 1]].add(sequences[-1], fresh, block)
+            branches = by_context[path[first - 1]]
+            branches.rows.append((sequences[-1], fresh[0]))
             for place in fresh:
+                branches.children[tokens[:place]][tokens[place]] = path[place]
                 covered[path[place]] = True
     children: dict[Ids, dict[int, int]] = defaultdict(dict)
     rows = []
     for branches in by_context.values():
-        if branches.cost_of_children <= branches.cost_of_rows:
+        if len(branches.children) <= len(branches.rows):  # the fewest prompts
             for prefix, siblings in branches.children.items():
                 children[prefix].update(siblings)
             continue
