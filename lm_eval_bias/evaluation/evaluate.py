@@ -15,7 +15,7 @@ from lm_eval_bias.core import catalog, redaction, registry
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why
 from lm_eval_bias.evaluation import preflight, suites
-from lm_eval_bias.harness import border, distributed, internals, linking, running, score_aggregation, servers
+from lm_eval_bias.harness import border, distributed, internals, linking, running, servers
 from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
@@ -97,7 +97,7 @@ def evaluate(
     tracker, dashboards = running.loggers(config)
     if config.use_cache:
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
-    with questions.expecting(preflight.request_kinds(named)), score_aggregation.unlogged():
+    with questions.expecting(preflight.request_kinds(named)):
         model = running.build_model(config)
         border_facts = _looked_at(model, config)
         ready()

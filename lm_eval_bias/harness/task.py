@@ -17,7 +17,7 @@ from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.questions import EXACT, GENERATED, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
-from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, Notes, TaskRecords
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, TaskRecords
 
 UNITS = ("percent", "proportion", "difference", "correlation", "percent (SE)", "count", "nats")
 # A text ends where the model ends it: a stop string can stand within thoughts, and would cut off the answer. GG-BBQ's
@@ -139,14 +139,14 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        notes, records = Notes(str(self.config.task), len(self.scores)), TaskRecords()
+        records = TaskRecords()
         self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
         self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
         for score in self.scores:
             entry = {"metric": score.name, **{k: v for k, v in score.describe().items() if k != "name"}}
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, records, notes, entry)
+            aggregation = Aggregation(score, records, str(self.config.task), entry)
             self._aggregations[score.name] = aggregation.value
             self._directions[score.name] = score.higher_is_better
             if score.has_stderr:  # what the harness shows in its Stderr column

@@ -20,7 +20,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.harness import running
-from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, Notes, TaskRecords
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, TaskRecords
 from lm_eval_bias.models.next_sentence import nsp_model
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.tasks.regard import classifier, regard_texts
@@ -75,7 +75,7 @@ def test_documents_of_several_ranks_are_scored_in_their_own_order(tiny_mirror):
 
     values = [CarriedRecord(1.0, {"n": n}, n) for n in (1, 3, 5, 2, 4)]  # two ranks, one behind the other
     score = SimpleNamespace(compute=digits, has_stderr=True)
-    found = Aggregation(score, TaskRecords(), Notes("t", 2), {}).value(pickle.loads(pickle.dumps([*values, None])))
+    found = Aggregation(score, TaskRecords(), "t", {}).value(pickle.loads(pickle.dumps([*values, None])))
     assert found == 12345
     task = built("gg_bbq_group_terms", rank=1, world_size=2)
     ((_, doc),) = task.doc_iterator(rank=1, limit=3, world_size=2)

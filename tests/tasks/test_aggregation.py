@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.core import errors
 from lm_eval_bias.custom_metrics.score import Estimate, Score
-from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, Notes, TaskRecords
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord, TaskRecords
 
 
 def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reason():
@@ -26,9 +26,7 @@ def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reaso
         entry = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert Aggregation(score, TaskRecords(), Notes("t", 1), entry).value(values) == pytest.approx(
-                value, nan_ok=True
-            )
+            assert Aggregation(score, TaskRecords(), "t", entry).value(values) == pytest.approx(value, nan_ok=True)
         assert entry.get("note") == reason
     assert len(errors.FAULTS) == 1
     errors.FAULTS.clear()
