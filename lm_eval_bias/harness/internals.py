@@ -18,7 +18,6 @@ import logging.handlers
 import os
 import re
 import sys
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -217,11 +216,6 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
             config = EvaluatorConfig.from_cli(arguments)
         except TypeError as error:
             raise BiasError(f"--config {arguments.config}: {one_line(error)}") from error
-    for name, hint in {**typing.get_type_hints(EvaluatorConfig), "batch_size": int | str}.items():
-        value = getattr(config, name)
-        kinds = {typing.get_origin(kind) or kind for kind in typing.get_args(hint) or (hint,)}
-        if value is not None and not isinstance(value, tuple(kinds | ({int} if float in kinds else set()))):
-            raise BiasError(f"--{name} {value!r}: no value for this flag")
     return config
 
 

@@ -8,7 +8,6 @@ import logging
 import math
 import os
 import random
-import re
 import sqlite3
 import sys
 import traceback
