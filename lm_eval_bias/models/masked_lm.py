@@ -130,11 +130,10 @@ class HFMaskedLM(QuestionModel):
         self.check_rows(rows)
         for batch in self.batches([len(row) for row in rows]):
             logits = self._model(**self.inputs([rows[i] for i in batch])).logits
-            keys = [(place, i, *key) for place, i in enumerate(batch) for key in logprobs[rows[i]]]
-            at = torch.tensor([(place, position, target) for place, _, position, target in keys], device=self._device)
-            target_logprobs = logits[at[:, 0], at[:, 1]].float().log_softmax(-1).gather(1, at[:, 2:]).squeeze(1)
-            for (_, i, position, target), logprob in zip(keys, target_logprobs.tolist(), strict=True):
-                logprobs[rows[i]][position, target] = logprob
+            for place, i in enumerate(batch):
+                for position, target in logprobs[rows[i]]:
+                    of_position = logits[place, position].float().log_softmax(-1)
+                    logprobs[rows[i]][position, target] = of_position[target].item()
         answers = []
         for question, of_question in zip(questions, readings, strict=True):
             word_logprobs = [logprobs[r.ids][r.position, r.target] for r in of_question]

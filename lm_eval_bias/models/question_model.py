@@ -17,7 +17,6 @@ from tqdm import tqdm
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS
 from lm_eval_bias.harness import servers
-from lm_eval_bias.harness.internals import request_key
 from lm_eval_bias.scoring.questions import benchmarks_asking, tasks_asking
 
 if TYPE_CHECKING:
@@ -148,11 +147,7 @@ class QuestionModel(LM):
     ) -> list[Any]:
         """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
         answers = servers.kept(self, kind, (request.args for request in requests))
-        firsts: dict[str, int] = {}
-        for i, request in enumerate(requests):
-            if answers[i] is None:
-                firsts.setdefault(request_key(kind, request.args), i)
-        unanswered = list(firsts.values())
+        unanswered = [i for i, answer in enumerate(answers) if answer is None]
         size = self.batch_size * _PARTS
         with tqdm(total=len(unanswered), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
             for start in range(0, len(unanswered), size):
@@ -162,10 +157,7 @@ class QuestionModel(LM):
                     self.cache_hook.add_partial(kind, requests[i].args, answer)
                 servers.commit(self)
                 bar.update(len(part))
-        return [
-            answers[firsts[request_key(kind, request.args)]] if answer is None else answer
-            for request, answer in zip(requests, answers, strict=True)
-        ]
+        return answers
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Group indices by similar length, longest first (so that too little memory shows at once)."""

@@ -47,33 +47,30 @@ class Network:
     def forward(self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any) -> ForwardOutput:
         """Run the model on rows of ids, and project the places of slots, in the flattened rows, to the vocabulary."""
         needed, rows = np.unique(places, return_inverse=True)
-        at, width = self.tensor(needed), ids.shape[1]
-        with gathered(self.model, at, width) as projected:
+        at = self.tensor(needed)
+        with gathered(self.model, at, ids.shape[1]) as projected:
             logits: torch.Tensor = self.call(input_ids=self.tensor(ids), **inputs).logits
         if projected:
             return ForwardOutput(slots, rows, logits[0], tokens)
-        logits = logits[:, logits.shape[1] - width :].reshape(-1, logits.shape[-1])[at.to(logits.device)]
-        return ForwardOutput(slots, rows, logits, tokens)
+        logits = logits.reshape(-1, logits.shape[-1])
+        return ForwardOutput(slots, rows, logits[at.to(logits.device)], tokens)
 
 
 @contextlib.contextmanager
 def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
     """Run the output projection at some places only; what follows it (soft-caps, scales) is untouched.
 
-    Places are indices into the flattened rows of ``width`` tokens; a model may put virtual ones in front. The list is
-    no longer empty once the projection ran so.
+    Places are indices into the flattened rows of ``width`` tokens. The list is no longer empty once the projection ran
+    so.
     """
     projected: list[bool] = []
 
     def pick(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         hidden = inputs[0]
-        if hidden.dim() != 3 or hidden.shape[1] < width:
+        if hidden.dim() != 3 or hidden.shape[1] != width:
             return inputs
         projected.append(True)
-        indices = places.to(hidden.device)
-        if hidden.shape[1] > width:
-            indices = indices // width * hidden.shape[1] + indices % width + (hidden.shape[1] - width)
-        return hidden.reshape(-1, hidden.shape[-1])[indices][None], *inputs[1:]
+        return hidden.reshape(-1, hidden.shape[-1])[places.to(hidden.device)][None], *inputs[1:]
 
     head = model.get_output_embeddings()
     handle = head.register_forward_pre_hook(pick) if head is not None else contextlib.nullcontext()
