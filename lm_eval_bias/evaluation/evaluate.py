@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import catalog, redaction, registry
+from lm_eval_bias.core import catalog, redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why
 from lm_eval_bias.evaluation import preflight, suites
@@ -56,8 +56,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             loaded = manager.load([name])
         except Exception as error:
             entry = entries.get(name)
-            is_own = entry is None or (name in catalog.packaged() and registry.is_own(registry.get(entry.benchmark)))
-            if entry is None or is_own or isinstance(error, BiasError | MemoryError):
+            if entry is None or isinstance(error, BiasError | MemoryError):
                 raise
             logger.debug("where the task failed", exc_info=error)
             raise BiasError(f"{entry.path}: the task {name} can't be built: {one_line(error)}") from error

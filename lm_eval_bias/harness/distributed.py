@@ -8,8 +8,6 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 
-IDLE = "process_without_items"  # the field of a document that only keeps a process busy
-
 
 def first() -> bool:
     """Whether this process is the one that prints and writes."""
@@ -22,7 +20,7 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
     Args:
         instances: Of this rank; they get their ``filtered_resps``.
         world_size: Number of ranks, as the model tells it.
-        apply: Sets ``filtered_resps`` of instances. What belongs to no document (a negative number) is kept from it.
+        apply: Sets ``filtered_resps`` of instances.
 
     Raises:
         BiasError: On every rank what ``apply`` raised on the first.
@@ -46,10 +44,9 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
 
 def _filtered(ranks: list[list[Any]], apply: Callable[[list[Any]], None]) -> list[tuple[list[Any], str]]:
     """Filter on the first rank: each rank's answers, and what went wrong."""
-    instances = sorted((i for rank in ranks for i in rank if i.doc_id >= 0), key=lambda i: (i.doc_id, i.idx))
+    instances = sorted((i for rank in ranks for i in rank), key=lambda i: (i.doc_id, i.idx))
     try:
         apply(instances)
     except BiasError as error:
         return [([], str(error)) for _ in ranks]
-    nothing = dict.fromkeys(instances[0].filtered_resps)
-    return [([i.filtered_resps if i.doc_id >= 0 else nothing for i in rank], "") for rank in ranks]
+    return [([i.filtered_resps for i in rank], "") for rank in ranks]

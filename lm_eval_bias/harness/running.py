@@ -159,7 +159,7 @@ def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) ->
 
 
 def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Sort samples by document (the harness orders them by rank), without idle ranks' stand-ins.
+    """Sort samples by document (the harness orders them by rank).
 
     Standard errors have no value of a document, nor has a score to which it contributes nothing.
     """
@@ -173,7 +173,6 @@ def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list
         scored = [
             {name: None if is_nan(value) else value for name, value in sample.items() if not name.endswith("_stderr")}
             for sample in logged
-            if distributed.IDLE not in sample["doc"]
         ]
         by_task[task] = sorted(scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
     return by_task

@@ -83,8 +83,6 @@ def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
             f"its neutral value {neutral} is outside of its range {score.low:g} to {score.high:g}": (
                 neutral is not None and not score.low <= neutral <= score.high
             ),
-            "its direction is empty, though it has a neutral value": neutral is not None and not score.direction,
-            "its summary is empty": not score.summary,
         }
         yield from (f"{score.name or 'a score without a name'}: {text}" for text, is_so in wrong.items() if is_so)
 
@@ -122,7 +120,6 @@ class BiasTask(ConfigurableTask):
         settings |= {} if repeats is None else {"repeats": repeats}  # not of the other tasks of the run
         self._only_predicts = False
         self._world_size = 1
-        self._idle: dict[str, Any] | None = None
         self._places: dict[int, int] = {}
         self._failures: set[str] = set()
         with files.recorded() as read:
@@ -215,15 +212,10 @@ class BiasTask(ConfigurableTask):
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._world_size = kwargs.get("world_size", 1)
         self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)} if self._world_size > 1 else {}
-        shared = {key: kwargs.get(key) for key in ("limit", "samples")}
-        self._idle = None
-        if self._world_size > 1 and not any(
-            self.doc_iterator(**shared, rank=kwargs["rank"], world_size=self._world_size)
-        ):
-            self._keep_busy(tokenizer_name=tokenizer_name, **kwargs)
-        else:
-            super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
-        self._even_out_kinds(**shared, world_size=self._world_size)
+        order = self._kinds_of_ranks(kwargs.get("limit"), kwargs.get("samples"))
+        super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
+        if order:
+            self._instances.sort(key=lambda instance: order.index(instance.request_type))
 
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
         """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
@@ -267,22 +259,6 @@ class BiasTask(ConfigurableTask):
         arguments = [list(one.arguments[texts]) for one in (requests if isinstance(requests, list) else [requests])]
         return [self.config.description, *arguments]
 
-    def _keep_busy(self, **kwargs: Any) -> None:
-        """Give a rank without documents the requests of the first document, to be thrown away.
-
-        The harness has every rank ask something and say something about a document.
-        """
-        super().build_all_requests(**{**kwargs, "rank": 0, "world_size": 1, "limit": 1, "cache_requests": False})
-        self._idle = {**self._instances[0].doc, distributed.IDLE: True}
-        for instance in self._instances:
-            instance.doc_id = -1
-
-    def doc_iterator(self, *, world_size: int = 1, **kwargs: Any) -> Iterator[tuple[int, Any]]:
-        """The harness's; a stand-in on a rank that has no document of its own."""
-        if self._idle is not None and world_size > 1:
-            return iter([(-1, self._idle)])
-        return iter(super().doc_iterator(world_size=world_size, **kwargs))
-
     def apply_filters(self) -> None:
         """The harness's; texts of all ranks together, since a classifier should be run once and see what one would.
 
@@ -299,23 +275,23 @@ class BiasTask(ConfigurableTask):
         for ensemble in self._filters:
             ensemble.apply(instances)
 
-    def _even_out_kinds(self, limit: Any, samples: Any, world_size: int) -> None:
-        """Give every rank every kind of question, in the same order.
+    def _kinds_of_ranks(self, limit: Any, samples: Any) -> list[str]:
+        """List the kinds of questions, in the order in which every rank is to ask them.
 
-        The harness waits for all ranks after each kind that a rank has; a rank without one would leave the others
-        waiting for ever. What fills the gap belongs to no document of the rank and enters no score.
+        The harness waits for all ranks after each kind that a rank has, and has each say something about a document.
+
+        Raises:
+            BiasError: A rank without documents, or without one of the kinds.
         """
-        if world_size == 1 or not self.config.metadata.get("asks"):
-            return
-        fillers: dict[str, Any] = {}
-        for doc_id, doc in self.doc_iterator(limit=limit, samples=samples):
-            for number, question in enumerate(self.benchmark.asking(doc).questions):
-                filler = Instance(question.kind, doc, question.arguments, number, (self.config.task, -1 - doc_id, 1))
-                fillers.setdefault(question.kind, filler)
-        kinds = {instance.request_type for instance in self._instances}
-        self._instances += [filler for kind, filler in fillers.items() if kind not in kinds]
-        order = list(fillers)
-        self._instances.sort(key=lambda instance: order.index(instance.request_type))
+        docs = [doc for _, doc in self.doc_iterator(limit=limit, samples=samples)] if self._world_size > 1 else []
+        by_document = [[question.kind for question in self.benchmark.asking(doc).questions] for doc in docs]
+        kinds = list(dict.fromkeys(itertools.chain.from_iterable(by_document)))
+        for rank in range(self._world_size if self._world_size > 1 else 0):
+            own = by_document[rank :: self._world_size]
+            if not own or set(kinds) - set(itertools.chain.from_iterable(own)):
+                text = f"{len(docs)} documents are too few for {self._world_size} processes"
+                raise BiasError(f"{self.config.task}: {text}: use fewer processes or a larger --limit")
+        return kinds
 
     def dump_config(self) -> dict[str, Any]:
         """The harness's, with functions by name."""
@@ -347,8 +323,6 @@ class BiasTask(ConfigurableTask):
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         metrics: dict[str, Any] = dict.fromkeys(self._aggregations)
-        if distributed.IDLE in doc:
-            return metrics
         carrier, place = self.scores[0].name, self._places.get(id(doc), 0)  # which the harness aggregates first
         try:
             record = self.benchmark.record(doc, results)

@@ -14,7 +14,6 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSample
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
-from lm_eval_bias.harness.distributed import IDLE
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -85,8 +84,6 @@ def samples(path: Path) -> Iterator[SavedSample]:
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
     numbers: dict[SavedPart, set[int]] = {}
     for place, sample in lines(path):
-        if IDLE in sample["doc"]:
-            continue
         benchmark, number = sample["doc"].get("benchmark") or described, sample.get("doc_id")
         if benchmark not in registry.by_name():
             names = ", ".join(registry.by_name())
