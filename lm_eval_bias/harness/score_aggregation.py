@@ -62,14 +62,7 @@ class Aggregation:
         self._records = records
         self._task = task
         self._entry = entry
-        self._known: tuple[object, Estimate] | None = None
-
-    def _estimate(self, values: Sequence[Any]) -> Estimate:
-        """Estimate the score once for the same records."""
-        self._records.take(values)
-        if self._known is None or self._known[0] is not self._records.sound:
-            self._known = self._records.sound, self._computed()
-        return self._known[1]
+        self._stderr = math.nan
 
     def _computed(self) -> Estimate:
         """Estimate the score; ``nan`` where a document has no record, or the score fails on them."""
@@ -86,7 +79,9 @@ class Aggregation:
 
     def value(self, values: Sequence[Any]) -> float:
         """Return the score."""
-        estimate = self._estimate(values)
+        self._records.take(values)
+        estimate = self._computed()
+        self._stderr = estimate.stderr
         self._entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
         for name in ("interval", "fixed_interval"):
             if (ends := getattr(estimate, name)) is not None:
@@ -96,5 +91,5 @@ class Aggregation:
         return estimate.value
 
     def stderr(self, values: Sequence[Any]) -> float:
-        """Return its standard error."""
-        return self._estimate(values).stderr
+        """Return the standard error of the value, which the harness asks for before."""
+        return self._stderr
