@@ -44,12 +44,10 @@ class Plan(NamedTuple):
     Attributes:
         prompts: Those of next tokens, then those of rows, each in the order of their tokens.
         scored: The nodes of each request's continuation.
-        nodes: Number of the trie's nodes: tokens that have to be run at least.
     """
 
     prompts: list[PrefixPrompt]
     scored: list[list[int]]
-    nodes: int
 
 
 class _Sequence(NamedTuple):
@@ -132,4 +130,4 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
             some = tuple(siblings)[start : start + MOST_CHILDREN]
             prompts.append(PrefixPrompt(prefix, tuple(siblings[token] for token in some), some))
     scored = [sequences[k].path[len(context) :] for (context, _), k in zip(pairs, places, strict=True)]
-    return Plan([*prompts, *sorted(rows)], scored, trie.trie_size)
+    return Plan([*prompts, *sorted(rows)], scored)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import math
 from collections.abc import Sequence
@@ -20,7 +19,6 @@ Answer = tuple[float, bool]
 BLOCK_ON_CPU = 32  # tokens; the engine's own 128 there is longer than most prompts
 # largest difference of a continuation's log-likelihood from the engine's own: in float32, and in less
 EXACT, ROUGH = 1e-4, 0.2
-_NEEDED = ("logprob_token_ids", "skip_reading_prefix_cache")  # options that vLLM has from 0.19 on
 
 
 class _Unanswered(Exception):
@@ -62,15 +60,9 @@ class VLLMPacked(VLLM):
 
     def _unfit(self) -> str:
         """Why the cache can't be read; empty if the engine may be tried."""
-        from vllm import SamplingParams
-
-        if missing := [name for name in _NEEDED if name not in inspect.signature(SamplingParams).parameters]:
-            return f"this vLLM has no {missing[0]}"
         if self.data_parallel_size > 1:
             return f"with data_parallel_size={self.data_parallel_size} each call loads the model again"
         config = self.model.llm_engine.vllm_config
-        if not config.cache_config.enable_prefix_caching:
-            return "the engine has no prefix cache for this model"
         space = (config.cache_config.num_gpu_blocks or 0) * config.cache_config.block_size
         if space < 2 * config.scheduler_config.max_num_batched_tokens:
             # a prompt that is put off in the middle would find its own first rows in the cache
@@ -92,7 +84,7 @@ class VLLMPacked(VLLM):
             # the second time the first's beginnings are in the cache
             answers, cached = [], 0
             for _ in range(2):
-                values, _, cached = self._answers(cached_prefixes.plan(pairs, self._block), True)
+                values, cached = self._answers(cached_prefixes.plan(pairs, self._block), True)
                 answers += values
         except Exception as error:  # noqa: BLE001 (an engine that can't be asked so is left to the vllm backend)
             return f"a trial fails: {one_line(error)}"
@@ -116,18 +108,11 @@ class VLLMPacked(VLLM):
                 cut,
                 self.max_length,
             )
-        plan = cached_prefixes.plan(pairs, self._block)
         self.model.reset_prefix_cache()  # what was asked before would come from it, rows included
-        answers, run, _ = self._answers(plan, disable_tqdm)
+        answers, _ = self._answers(cached_prefixes.plan(pairs, self._block), disable_tqdm)
         for (key, _, _), answer in zip(requests, answers, strict=True):
             if key is not None:  # rolling ones are kept as a whole
                 self.cache_hook.add_partial("loglikelihood", key, answer)
-        if not disable_tqdm:
-            size = sum(len(context) + len(continuation) for context, continuation in pairs)
-            logger.info(
-                "vllm-packed: %s tokens requested, %s run (%.2f per token of the trie)",
-                f"{size:,}", f"{run:,}", run / plan.nodes,
-            )  # fmt: skip
         return answers
 
     def _cut(self, context: Sequence[int], continuation: Sequence[int]) -> tuple[Ids, Ids]:
@@ -140,18 +125,17 @@ class VLLMPacked(VLLM):
             )
         return tuple(context[-room:]), tuple(continuation)
 
-    def _answers(self, plan: Plan, silent: bool) -> tuple[list[Answer], int, int]:
-        """The answers to a plan's requests, tokens that were run, and tokens that came from the cache."""
+    def _answers(self, plan: Plan, silent: bool) -> tuple[list[Answer], int]:
+        """The answers to a plan's requests, and how many tokens came from the cache."""
         answer_by_node: dict[int, Answer] = {}
-        run = cached = 0
+        cached = 0
         # engines mix up what is asked where prompts of both kinds are in one batch: one kind after the other
         for kind in (True, False):
             prompts = [prompt for prompt in plan.prompts if bool(prompt.children) is kind]
             for reads_cache in (True, False):
                 again = []
                 for prompt, output in zip(prompts, self._outputs(prompts, silent, reads_cache), strict=True):
-                    reused = (output.num_cached_tokens or 0) if reads_cache else 0
-                    run, cached = run + len(prompt.tokens) - reused, cached + reused
+                    cached += output.num_cached_tokens or 0
                     try:
                         answer_by_node.update(zip(prompt.nodes, _read(prompt, output), strict=True))
                     except _Unanswered as error:
@@ -161,7 +145,7 @@ class VLLMPacked(VLLM):
                 text = f"vLLM gives no usable answer: {again[0][1]}; use --model vllm, which doesn't share prefixes"
                 raise BiasError(text)
         answers = [[answer_by_node[i] for i in nodes] for nodes in plan.scored]
-        return [(math.fsum(one[0] for one in of), all(one[1] for one in of)) for of in answers], run, cached
+        return [(math.fsum(one[0] for one in of), all(one[1] for one in of)) for of in answers], cached
 
     def _outputs(self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool) -> list[Any]:
         """Ask the engine for prompts."""

@@ -223,7 +223,7 @@ def test_what_an_engine_may_not_answer_ends_the_run(spoil, says, make):
 @pytest.mark.parametrize(
     ("engine", "changes", "says"),
     [
-        (Engine(caching=False), {}, "no prefix cache"),
+        (Engine(caching=False), {}, "doesn't use its prefix cache"),
         (Engine(), {"data_parallel_size": 2}, "data_parallel_size=2"),
         (Engine(), {"space": 900}, "memory for 900 tokens"),
     ],
