@@ -37,16 +37,10 @@ class DialLM(ChanceLM):
             raise BiasError("bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
         super().__init__(seed=seed)
         self._dial = Dial(strength, competence, noise, refusals, seed)
-        self._last: tuple[Any, Sequence[Any]] = (None, ())
 
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
         """Give each request the answer that its benchmark plants; a BiasError if none says how."""
-        answers = []
-        for request in requests:
-            if self._last[0] is not request.doc:
-                self._last = request.doc, _answers(request.doc, self._dial)
-            answers.append(self._last[1][request.idx])
-        return answers
+        return [_answers(request.doc, self._dial)[request.idx] for request in requests]
 
     next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
 

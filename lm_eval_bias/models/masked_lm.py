@@ -14,7 +14,7 @@ import transformers
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE, Cloze
 from lm_eval_bias.models.question_model import QuestionModel
-from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, reveal, tasks_asking
+from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, reveal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -27,7 +27,7 @@ _HEAD = "seq_relationship"
 def _no_head(where: str) -> BiasError:
     return BiasError(
         f"--model hf-mlm pretrained={where}: the checkpoint has no next-sentence head (no {_HEAD} weights) and "
-        f"cannot answer between-sentence questions: run {tasks_asking(CLOZE)}"
+        f"cannot answer between-sentence questions: run stereoset_<language>_intra"
     )
 
 

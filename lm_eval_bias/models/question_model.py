@@ -15,9 +15,8 @@ from lm_eval.api.model import LM
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.questions import KINDS, NEXT_SENTENCE, SENTENCE_LIKELIHOODS
+from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.harness import servers
-from lm_eval_bias.scoring.questions import benchmarks_asking, tasks_asking
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -190,7 +189,7 @@ class QuestionModel(LM):
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
         return BiasError(
-            f"--model {cls.kind} answers the questions of {benchmarks_asking()} ('lm-eval-bias ls'), not tasks with "
+            f"--model {cls.kind} answers the questions of StereoSet ('lm-eval-bias ls'), not tasks with "
             "plain log-likelihoods or generated text: run those with --model hf"
         )
 
@@ -198,7 +197,7 @@ class QuestionModel(LM):
     def _no_likelihoods(cls) -> BiasError:
         return BiasError(
             f"--model {cls.kind} gives no likelihoods of whole sentences, which the generative variants compare: run "
-            f"them with --model hf, or run {tasks_asking(NEXT_SENTENCE)}"
+            "them with --model hf, or run stereoset_<language>_inter"
         )
 
     def _refuse_plain(self, requests: Sequence[Instance]) -> list[Any]:

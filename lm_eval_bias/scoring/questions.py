@@ -13,9 +13,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import BLANK, KINDS, OPTIONS, Cloze, NextSentence
+from lm_eval_bias.core.questions import BLANK, OPTIONS, Cloze, NextSentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -53,19 +52,6 @@ def clozes(requests: Sequence[Any]) -> list[Cloze]:
 def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
     """The questions that instances carry."""
     return [NextSentence(*request.args) for request in requests]
-
-
-def tasks_asking(kind: str) -> str:
-    """The tasks that ask this kind of question alone, their languages as one: ``NAME_<language>_inter``."""
-    entries = [entry for entry in catalog.entries().values() if entry.kind == "task" and entry.asks == (kind,)]
-    names = (entry.name.replace(f"_{entry.language}_", "_<language>_") for entry in entries)
-    return " or ".join(dict.fromkeys(names))
-
-
-def benchmarks_asking() -> str:
-    """The benchmarks whose tasks ask the questions of this module."""
-    names = {entry.benchmark for entry in catalog.entries().values() if set(entry.asks) & set(KINDS)}
-    return " and ".join(type(benchmark).__name__ for benchmark in registry.benchmarks() if benchmark.name in names)
 
 
 def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequence[str], model: str) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import NEXT_SENTENCE
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
-from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign, reveal, tasks_asking
+from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign, reveal
 
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
@@ -114,5 +113,5 @@ def no_contexts() -> BiasError:
     """The error for variants that an encoder-decoder model doesn't have."""
     return BiasError(
         "the generative variants compare likelihoods of contexts, which an encoder-decoder model doesn't have: run "
-        f"{tasks_asking(NEXT_SENTENCE)}, or use a causal model"
+        "stereoset_<language>_inter, or use a causal model"
     )

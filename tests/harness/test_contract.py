@@ -54,7 +54,7 @@ BUILD = "limit samples rank world_size cache_requests system_instruction apply_c
 FAILURES = ("API request failed with error message: ", "API request failed! Status code", "Response text: ")
 CALLS = ("outputs=outputs, tokens=inputs, ctxlens=ctxlens", "(messages=inputs, generate=False)", "self._concurrent")
 ATTRIBUTES = "tokenizer_backend max_retries base_url auth_token _header api_key".split()
-SETTINGS = "softmax_dtype logits_cache batch_size_per_gpu _get_backend mixed_precision_dtype".split()
+SETTINGS = "softmax_dtype logits_cache _get_backend mixed_precision_dtype".split()
 # what is asked of something of the harness, the names or words, who depends on it
 CONTRACTS = [
     ("has", "lm_eval.api.registry", [*internals.REGISTRIES.values(), *METRICS], f"{DOOR}.internals.registries"),

@@ -51,14 +51,12 @@ class HFPacked(HFLM):
             kwargs: The ``hf`` backend's.
 
         Raises:
-            BiasError: An encoder-decoder model, or a number of tokens that is none.
+            BiasError: An encoder-decoder model.
         """
-        if tokens_per_forward is not None and (not str(tokens_per_forward).isdigit() or int(tokens_per_forward) < 1):
-            raise BiasError(f"--model_args tokens_per_forward={tokens_per_forward}: must be a number above 0")
         super().__init__(*args, **kwargs)
         self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
         self._on_cpu = self.device.type == "cpu"
-        self._budget = int(tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
+        self._budget = max(1, tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
         self.method: Walk | None = None
         self._tested_length = 0
         self._prove(method_trial.STEM)
