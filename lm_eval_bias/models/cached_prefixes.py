@@ -50,35 +50,6 @@ class Plan(NamedTuple):
     scored: list[list[int]]
 
 
-class _Sequence(NamedTuple):
-    """A distinct sequence of tokens.
-
-    Attributes:
-        tokens: The tokens.
-        path: The trie's node of each.
-        reached: How many it has in common with one of its neighbours.
-        first: The place of the first token that is scored.
-    """
-
-    tokens: Ids
-    path: list[int]
-    reached: int
-    first: int
-
-
-class _Branches:
-    """What is scored behind one context.
-
-    Attributes:
-        rows: Each sequence with the first place that no other one scores.
-        children: Tokens that are scored, by what stands before them, and their nodes.
-    """
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[_Sequence, int]] = []
-        self.children: dict[Ids, dict[int, int]] = defaultdict(dict)
-
-
 def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     """Plan the prompts that answer requests.
 
@@ -97,37 +68,39 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     for (context, _), k in zip(pairs, places, strict=True):
         firsts[k] = min(firsts[k], len(context))
     shared, heads, path = trie.shared.tolist(), trie.heads.tolist(), list[int]()
-    sequences, covered = [], bytearray(trie.trie_size)
-    by_context: dict[int, _Branches] = defaultdict(_Branches)
+    paths, covered = [], bytearray(trie.trie_size)
+    # by the last node of a context: sequences that are scored behind it, each with its path, the first place that no
+    # other one scores and how much it has in common with a neighbour; and scored tokens by what stands before them
+    sequences: dict[int, list[tuple[Ids, list[int], int, int]]] = defaultdict(list)
+    branches: dict[int, dict[Ids, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
     for k, (first, common, after, head) in enumerate(zip(firsts, shared, [*shared[1:], 0], heads, strict=True)):
         tokens = tuple(trie.ids(k).tolist())
         path = [*path[:common], *range(head, head + len(tokens) - common)]
-        sequences.append(_Sequence(tokens, path, max(common, after), first))
+        paths.append(path)
         fresh = [place for place in range(first, len(tokens)) if not covered[path[place]]]
         if fresh:
-            branches = by_context[path[first - 1]]
-            branches.rows.append((sequences[-1], fresh[0]))
+            sequences[path[first - 1]].append((tokens, path, fresh[0], max(common, after)))
             for place in fresh:
-                branches.children[tokens[:place]][tokens[place]] = path[place]
+                branches[path[first - 1]][tokens[:place]][tokens[place]] = path[place]
                 covered[path[place]] = True
     children: dict[Ids, dict[int, int]] = defaultdict(dict)
     rows = []
-    for branches in by_context.values():
-        if len(branches.children) <= len(branches.rows):  # the fewest prompts
-            for prefix, siblings in branches.children.items():
+    for node, members in sequences.items():
+        if len(branches[node]) <= len(members):  # the fewest prompts
+            for prefix, siblings in branches[node].items():
                 children[prefix].update(siblings)
             continue
-        for sequence, start in branches.rows:
+        for tokens, path, start, reached in members:
             # another prompt's blocks may end right before this row: its token's predecessor would come from the cache
-            if start % block == 0 and sequence.reached >= start:
-                children[sequence.tokens[:start]][sequence.tokens[start]] = sequence.path[start]
+            if start % block == 0 and reached >= start:
+                children[tokens[:start]][tokens[start]] = path[start]
                 start += 1
-            if start < len(sequence.tokens):
-                rows.append(PrefixPrompt(sequence.tokens, tuple(sequence.path[start:])))
+            if start < len(tokens):
+                rows.append(PrefixPrompt(tokens, tuple(path[start:])))
     prompts = []
     for prefix, siblings in sorted(children.items()):
         for start in range(0, len(siblings), MOST_CHILDREN):  # so many at a time as can be asked
             some = tuple(siblings)[start : start + MOST_CHILDREN]
             prompts.append(PrefixPrompt(prefix, tuple(siblings[token] for token in some), some))
-    scored = [sequences[k].path[len(context) :] for (context, _), k in zip(pairs, places, strict=True)]
+    scored = [paths[k][len(given) :] for (given, _), k in zip(pairs, places, strict=True)]
     return Plan([*prompts, *sorted(rows)], scored)

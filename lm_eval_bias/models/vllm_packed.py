@@ -7,11 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from lm_eval.models.vllm_causallms import VLLM
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
+from lm_eval_bias.models.packed.method_trial import trial
 
 logger = logging.getLogger("lm_eval.bias")
 Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
@@ -77,7 +79,11 @@ class VLLMPacked(VLLM):
         """Why a small trie's log-likelihoods aren't those of the engine's own way; empty if they are."""
         vocabulary = range(min(len(self.tokenizer), self.model.llm_engine.model_config.get_vocab_size()))
         usable = set(vocabulary) - set(getattr(self.tokenizer, "all_special_ids", ()))
-        requests = _trial_requests(self._block, min(self.max_length, 4096), sorted(usable or vocabulary))
+        drawn = trial(min(self.max_length, 4096) - 3, 2 * self._block, np.array(sorted(usable or vocabulary)))
+        requests: list[Request] = []
+        for number, (ids, tail) in enumerate(zip(*drawn, strict=True)):
+            # long continuations, and short ones of one token and of three
+            requests += [(None, ids[:-tail], ids[-tail:]), (None, ids, ids[: 1 + 2 * (number % 2)])]
         try:
             own = super()._loglikelihood_tokens(requests, disable_tqdm=True)
             pairs = [(tuple(context), tuple(continuation)) for _, context, continuation in requests]
@@ -197,21 +203,3 @@ def _read(prompt: PrefixPrompt, output: Any) -> list[Answer]:
             raise _Unanswered(f"{value} in place of a log-probability")
         answers.append((value, value >= max(entry.logprob for entry in row.values())))
     return answers
-
-
-def _trial_requests(block: int, limit: int, usable: Sequence[int]) -> list[Request]:
-    """Requests with beginnings in common: long and short continuations, within a block and at its end."""
-    import numpy as np
-
-    rng = np.random.default_rng(20261123)
-
-    def draw(number: int) -> list[int]:
-        return [int(i) for i in rng.choice(usable, number)]
-
-    stem = draw(max(2, min(2 * block + 5, limit - 12)))
-    even = stem[: max(1, (len(stem) - 2) // block * block)]
-    contexts = [stem] * 5 + [even] * 3 + [stem[:3]] * 2
-    continuations = [draw(n) for n in (1, 1, 3, 5, 7, 4, 4, 1, 6, 2)]
-    continuations[3][:2] = continuations[4][:2]  # which differ behind their second token
-    continuations[6][0] = continuations[5][0]
-    return [(None, context, continuation) for context, continuation in zip(contexts, continuations, strict=True)]
