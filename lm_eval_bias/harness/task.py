@@ -212,7 +212,7 @@ class BiasTask(ConfigurableTask):
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._world_size = kwargs.get("world_size", 1)
         self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)} if self._world_size > 1 else {}
-        order = self._kinds_of_ranks(kwargs.get("limit"), kwargs.get("samples"))
+        order = self._kinds_of_ranks(kwargs.get("limit"), kwargs.get("samples")) if self._world_size > 1 else []
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         if order:
             self._instances.sort(key=lambda instance: order.index(instance.request_type))
@@ -283,10 +283,10 @@ class BiasTask(ConfigurableTask):
         Raises:
             BiasError: A rank without documents, or without one of the kinds.
         """
-        docs = [doc for _, doc in self.doc_iterator(limit=limit, samples=samples)] if self._world_size > 1 else []
+        docs = [doc for _, doc in self.doc_iterator(limit=limit, samples=samples)]
         by_document = [[question.kind for question in self.benchmark.asking(doc).questions] for doc in docs]
         kinds = list(dict.fromkeys(itertools.chain.from_iterable(by_document)))
-        for rank in range(self._world_size if self._world_size > 1 else 0):
+        for rank in range(self._world_size):
             own = by_document[rank :: self._world_size]
             if not own or set(kinds) - set(itertools.chain.from_iterable(own)):
                 text = f"{len(docs)} documents are too few for {self._world_size} processes"

@@ -39,9 +39,6 @@ class ChanceLM(LM):
         super().__init__()
         self._seed = seed
 
-    def _uniform(self, *parts: object) -> float:
-        return uniform(self._seed, *parts)
-
     def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         """Log of a uniform draw from 0 to 1/1000 per ``(context, continuation)``, nats; never greedy.
 
@@ -49,14 +46,14 @@ class ChanceLM(LM):
         """
         answers = []
         for request in requests:
-            answer = (math.log(self._uniform("loglikelihood", *request.args) / 1000), False)
+            answer = (math.log(uniform(self._seed, "loglikelihood", *request.args) / 1000), False)
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
             answers.append(answer)
         return answers
 
     def loglikelihood_rolling(self, requests: Sequence[Instance]) -> list[float]:
         """Log of a uniform draw per string, nats."""
-        return [math.log(self._uniform("rolling", *request.args)) for request in requests]
+        return [math.log(uniform(self._seed, "rolling", *request.args)) for request in requests]
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
         """One of the texts that the document's benchmark gives (its choices, say); a letter without a benchmark.
@@ -70,17 +67,17 @@ class ChanceLM(LM):
             planting = None if benchmark is None else benchmark.planting
             random_texts = choices if planting is None else planting.random_texts
             among = list("ABC" if benchmark is None else random_texts(doc))
-            draw = self._uniform("generate", request.args[0], *([turn] if turn else []))
+            draw = uniform(self._seed, "generate", request.args[0], *([turn] if turn else []))
             texts.append(str(among[int(draw * len(among))]))
         return texts
 
     def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """A uniform draw from 0 to 1 per candidate, and one token."""
-        return [(self._uniform("cloze", *request.args), 1) for request in requests]
+        return [(uniform(self._seed, "cloze", *request.args), 1) for request in requests]
 
     def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """A uniform draw from 0 to 1 per candidate, and one token."""
-        return [(self._uniform("next_sentence", *request.args), 1) for request in requests]
+        return [(uniform(self._seed, "next_sentence", *request.args), 1) for request in requests]
 
     def sentence_likelihoods(self, requests: Sequence[Instance]) -> list[tuple[float | int, ...]]:
         """Logs of uniform draws for the context, the candidate after it and the candidate alone; one token each."""
@@ -88,7 +85,7 @@ class ChanceLM(LM):
         for request in requests:
             context, *candidate = request.args
             keys = (("x", context), ("c", context, *candidate), ("u", *candidate))
-            x, c, u = (math.log(self._uniform(*key)) for key in keys)
+            x, c, u = (math.log(uniform(self._seed, *key)) for key in keys)
             answers.append((x, 1, c, 1, u, 1))
         return answers
 

@@ -11,6 +11,7 @@ from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
+from lm_eval_bias.core.planting import uniform
 from lm_eval_bias.models.chance import ChanceLM
 
 CALLED = {
@@ -41,7 +42,7 @@ class Answering(ChanceLM):
             "",
         ]
         texts = [*people, *told, *odd, "It can't be determined from this.", "We do not know", "Undetermined!"]
-        draw = self._uniform("text", doc["context"], doc["question"])
+        draw = uniform(self._seed, "text", doc["context"], doc["question"])
         return texts[int(draw * len(texts))]
 
 

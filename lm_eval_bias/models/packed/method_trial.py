@@ -66,7 +66,6 @@ class Trial:
 
     Attributes:
         longest: Tokens of the longest sequence.
-        effect: How much the tokens before matter: a method that mixes them up must show.
     """
 
     def __init__(self, network: Network, limit: int, stem: int, usable: Ints) -> None:
@@ -78,12 +77,6 @@ class Trial:
         np.maximum.at(self.needed, order, np.array(tails))
         alone = [self._plain([self.sequences.ids(k)], [n]) for k, n in enumerate(self.needed.tolist())]
         self.reference = torch.cat(alone)
-        first = int(order[0])
-        altered, last = self.sequences.ids(first).copy(), int(self.needed[first])
-        before = len(altered) - last
-        altered[:before] = altered[:before][::-1]
-        changed = _deviations(self._plain([altered], [last]), alone[first])
-        self.effect = float(changed.max()) if before > 1 else 1.0
 
     def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
         """Logits of the last tokens of rows that are padded on the right."""
@@ -108,11 +101,11 @@ class Trial:
         return found.nan_to_num(nan=math.inf)
 
 
-def _agrees(deviations: torch.Tensor, noise: torch.Tensor | None, effect: float) -> bool:
+def _agrees(deviations: torch.Tensor, noise: torch.Tensor | None) -> bool:
     """Whether deviations are nothing but rounding."""
     if noise is None:
-        return float(deviations.max()) <= min(EXACT, max(effect / 4, 1e-6))
-    return _size(deviations) <= min(ROUGHLY * (_size(noise) + 1e-3), effect / 4)
+        return float(deviations.max()) <= EXACT
+    return _size(deviations) <= ROUGHLY * (_size(noise) + 1e-3)
 
 
 def _size(deviations: torch.Tensor) -> float:
@@ -144,7 +137,7 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
             failures.append(one_line(error)[:150])
             continue
         differs = f"differs from plain forward passes by {_size(deviations):.0e} of the logits' spread"
-        if _agrees(deviations, noise, probe.effect):
+        if _agrees(deviations, noise):
             why = "; ".join([f"every shared token runs once; {differs}", *failures])
             return MethodVerdict(walk, why, probe.longest)
         failures.append(f"a walk {differs}")

@@ -94,7 +94,8 @@ class HFPacked(HFLM):
             token_ids = np.arange(min(network.vocabulary, len(self.tokenizer)))
             usable = np.setdiff1d(token_ids, special) if len(token_ids) > len(special) + 1 else token_ids
             logger.info("hf-packed: checking shared beginnings against plain forward passes")
-            exact = network.dtype in (torch.float32, torch.float64) and not self._quantised()
+            is_quantised = getattr(self.model.config, "quantization_config", None) is not None
+            exact = network.dtype in (torch.float32, torch.float64) and not is_quantised
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
         self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
         if self.method is None:
@@ -102,12 +103,6 @@ class HFPacked(HFLM):
             return
         self.method.limit(attention_masks.windows(self.model.config))
         logger.info("hf-packed: walk (%s)", verdict.why)
-
-    def _quantised(self) -> bool:
-        """Whether weights are kept in less than their dtype; those of a GGUF file are unpacked when it is loaded."""
-        config = getattr(self.model.config, "quantization_config", None)
-        method = config.get("quant_method") if isinstance(config, dict) else getattr(config, "quant_method", None)
-        return config is not None and str(getattr(method, "value", method)) != "gguf"
 
     def _unfit(self) -> str | None:
         """Why only the ``hf`` backend's own way will do; ``None`` if the model may be tried."""
