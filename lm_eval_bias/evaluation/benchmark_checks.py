@@ -124,11 +124,6 @@ class Examination:
         docs: Sequence[dict[str, Any]] = task.eval_docs
         if entry.items not in (None, len(docs)):
             self.add(str(entry.path), f"n_items is {entry.items}, but there are {len(docs)} documents")
-        keys: dict[tuple[str, ...], int] = {}
-        for place, doc in enumerate(docs):
-            if (first := keys.setdefault(own.key(doc), place)) != place:
-                self.add(name, f"documents {first} and {place} have the same id: {', '.join(own.key(doc))}")
-                break
         self.scores[name] = {score.name: score for score in task.scores}
         build = partial(task.build_all_requests, rank=0, world_size=1, limit=DOCUMENTS)
         self.attempt(name, "asking its documents", build)

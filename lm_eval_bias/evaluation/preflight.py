@@ -69,9 +69,6 @@ def check_flags(config: EvaluatorConfig) -> None:
             raise BiasError(f"--samples {name}: must be a list of document numbers, as in [0, 1]")
     if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(config.batch_size)):
         raise BiasError(f"--batch_size {config.batch_size}: must be a whole number above 0, auto or auto:N")
-    folder = config.include_path
-    if folder and not os.path.isdir(expanded(folder)):
-        raise BiasError(f"--include_path {folder}: no such folder: name the one that holds the tasks' YAML files")
     if config.output_path:
         out = Path(config.output_path)
         place = out.parent if out.suffix == ".json" else out

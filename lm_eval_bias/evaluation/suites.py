@@ -15,7 +15,7 @@ import yaml
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Size, options_for
-from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault, kind_of
+from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
 
@@ -85,10 +85,7 @@ class Suite:
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        try:
-            indices = sampling.indices(docs)
-        except Exception as error:  # other people's code can fail in any way
-            raise BiasError(f"--suite {self.name}: {task}: its items can't be chosen ({kind_of(error)})") from error
+        indices = sampling.indices(docs)
         if not indices:
             raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data set is empty")
         return indices

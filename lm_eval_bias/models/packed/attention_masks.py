@@ -72,11 +72,9 @@ def build(
     width = depths.shape[1]
     at = torch.arange(width, device=depths.device)
     visible = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
-    places = depths
-    if columns:
-        cached = torch.arange(columns, device=depths.device)
-        visible = torch.cat([cached < before[:, :, None], visible], -1)
-        places = torch.cat([cached.expand(len(depths), -1), depths], -1)
+    cached = torch.arange(columns, device=depths.device)
+    visible = torch.cat([cached < before[:, :, None], visible], -1)
+    places = torch.cat([cached.expand(len(depths), -1), depths], -1)
     window = getattr(text, "sliding_window", None)
     kinds = set(getattr(text, "layer_types", None) or ())
     if style == "single" and len(kinds) != 1:
