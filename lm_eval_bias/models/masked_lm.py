@@ -27,7 +27,7 @@ _HEAD = "seq_relationship"
 def _no_head(where: str) -> BiasError:
     return BiasError(
         f"--model hf-mlm pretrained={where}: the checkpoint has no next-sentence head (no {_HEAD} weights) and "
-        f"cannot answer between-sentence questions: run stereoset_<language>_intra"
+        f"cannot answer between-sentence questions: run tasks whose names end in _intra"
     )
 
 

@@ -189,7 +189,7 @@ class QuestionModel(LM):
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
         return BiasError(
-            f"--model {cls.kind} answers the questions of StereoSet ('lm-eval-bias ls'), not tasks with "
+            f"--model {cls.kind} answers blanks and next sentences ('lm-eval-bias ls'), not tasks with "
             "plain log-likelihoods or generated text: run those with --model hf"
         )
 
@@ -197,7 +197,7 @@ class QuestionModel(LM):
     def _no_likelihoods(cls) -> BiasError:
         return BiasError(
             f"--model {cls.kind} gives no likelihoods of whole sentences, which the generative variants compare: run "
-            "them with --model hf, or run stereoset_<language>_inter"
+            "them with --model hf, or run tasks whose names end in _inter"
         )
 
     def _refuse_plain(self, requests: Sequence[Instance]) -> list[Any]:

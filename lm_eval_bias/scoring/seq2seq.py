@@ -113,5 +113,5 @@ def no_contexts() -> BiasError:
     """The error for variants that an encoder-decoder model doesn't have."""
     return BiasError(
         "the generative variants compare likelihoods of contexts, which an encoder-decoder model doesn't have: run "
-        "stereoset_<language>_inter, or use a causal model"
+        "tasks whose names end in _inter, or use a causal model"
     )
