@@ -162,8 +162,10 @@ class Examination:
                 self.of_score(name, score.name, f"the score of {what} failed ({kind_of(error)})")
                 continue
             values[score.name] = value.value
-            if problem := soundness.problem(own.name, value):
-                self.of_score(name, score.name, f"{problem} (of {what})")
+            highest = max(score.high, score.high if score.largest is None else score.largest) + ROUNDING
+            if value.value < score.low - ROUNDING or value.value > highest:
+                span = f"outside of its range of {score.low:g} to {score.high:g}"
+                self.of_score(name, score.name, f"it is {value.value:g}, {span} (of {what})")
         return values if len(values) == len(task.scores) else {}
 
 

@@ -214,6 +214,7 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     _check_tokenizer(config, kind, request_kinds(entries))
     if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
+    _warn_of_base_models(config, entries, kind)
     greedy = internals.is_greedy(config.gen_kwargs)
     needed = ("always",) if greedy else ("always", "by default")
     sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts in needed]
@@ -222,6 +223,20 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in config.gen_kwargs:
         text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
         raise BiasError(f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}")
+
+
+def _warn_of_base_models(config: EvaluatorConfig, entries: list[catalog.Entry], kind: Any) -> None:
+    """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
+    from lm_eval_bias.harness import internals
+
+    read = [
+        entry.name
+        for entry in entries
+        if "generate_until" in entry.asks and registry.get(entry.benchmark).samples_texts != "always"
+    ]
+    if read and not config.apply_chat_template and internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI"):
+        text = "%s: without --apply_chat_template a model may write on behind its answer, up to max_gen_toks= tokens"
+        logger.warning(f"{text}, or give none; base models are better asked by the tasks without _gen", few(read))
 
 
 def _model_class(config: EvaluatorConfig) -> Any:

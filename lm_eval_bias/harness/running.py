@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import random
+import re
 import sqlite3
 import sys
 import traceback
