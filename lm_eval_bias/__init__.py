@@ -45,10 +45,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)  # imported when it is asked for
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)  # imported when it is asked for

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from lm_eval_bias.core import files, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
@@ -59,37 +59,27 @@ class Runs(Sequence[Run]):
     problems: tuple[Problem, ...] = ()
     paths: tuple[Path, ...] = ()
 
-    @overload
-    def __getitem__(self, index: int) -> Run: ...
-    @overload
-    def __getitem__(self, index: str) -> Run: ...
-    @overload
-    def __getitem__(self, index: slice) -> Runs: ...
-    def __getitem__(self, index: int | str | slice) -> Run | Runs:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Runs(self.runs[index], self.problems, self.paths)
         if isinstance(index, str):
             names = {run.name: run for run in self.runs}
             if index not in names:
-                raise BiasError(f"no run is called {index!r}.{did_you_mean(index, names)} Runs: {', '.join(names)}")
+                raise BiasError(f"no run is called {index!r}. Runs: {', '.join(names)}")
             return names[index]
         return self.runs[index]
 
     def __len__(self) -> int:
         return len(self.runs)
 
-    def _table(self) -> DataFrame:
+    def __repr__(self) -> str:
+        if not self.runs:
+            return "<no runs>"
         frame = scores(self)
         frame = frame[frame.main]
         texts = [f"{one.value:.4g} [{one.interval_low:.4g}, {one.interval_high:.4g}]" for one in frame.itertuples()]
         shown = frame.assign(value=[text.replace(" [nan, nan]", "") for text in texts])
-        return shown.pivot_table("value", ["task", "score"], "run", aggfunc="first", sort=False).fillna("")
-
-    def __repr__(self) -> str:
-        return f"{self._table() if self.runs else '<no runs>'}"
-
-    def _repr_html_(self) -> str:
-        return str(self._table().to_html(notebook=True))
+        return str(shown.pivot_table("value", ["task", "score"], "run", aggfunc="first", sort=False).fillna(""))
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
@@ -111,8 +101,7 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
     if value is not None and value not in known:
-        hint = did_you_mean(str(value), known)
-        raise BadOption(name, value, f"unknown.{hint} Known: {', '.join(known)}")
+        raise BadOption(name, value, f"unknown. Known: {', '.join(known)}")
 
 
 def _several(runs: Run | Iterable[Run]) -> Runs:
@@ -466,6 +455,4 @@ def card(name: str) -> Card:
     """
     from lm_eval_bias.report import listings
 
-    benchmark_card = listings.with_card(name).card
-    assert benchmark_card is not None
-    return benchmark_card
+    return cast("Card", listings.with_card(name).card)

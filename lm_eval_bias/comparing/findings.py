@@ -194,7 +194,6 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
     findings: list[Finding] = []
     refused: list[Refusal] = []
     known: set[str] = set()
-    unknown = set(choice.scores)
     for pair in progress(pairs, "Comparing"):
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
@@ -209,7 +208,6 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         defined = {one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)}
         comparable = [name for name, score in defined.items() if score.design is not None]
         known.update(defined)
-        unknown -= defined.keys()
         benchmark = pair.base.benchmark
         main = [name for name in benchmark.main if name not in benchmark.derived]
         chosen = choice.scores or main or comparable
@@ -234,9 +232,8 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
             "--unpaired compares them as independent runs"
         )
-    if name := next((name for name in choice.scores if name in unknown), None):
-        hint = did_you_mean(name, sorted(known))
-        raise BadOption("scores", name, f"no task in these runs has this score.{hint}")
+    if name := next((name for name in choice.scores if name not in known), None):
+        raise BadOption("scores", name, f"no task in these runs has this score.{did_you_mean(name, known)}")
     if not findings:
         raise BiasError("no score to compare")
     tests = sum(not math.isnan(f.difference.p) for f in findings)

@@ -134,4 +134,10 @@ class Part:
     text: Sequence[str] = ()
     figures: Sequence[Drawing] = ()
     tables: Sequence[Table] = ()
-    folded: Sequence[Table] = field(default_factory=list)
+    folded: Sequence[Table] = ()
+
+
+def not_shown(tasks: Sequence[ReportTask]) -> list[str]:
+    """Name the tasks whose figures would be too many; nothing where all are shown."""
+    labels = ", ".join(result.label for result in tasks[MOST_FIGURES:])
+    return [f"Not shown, because this page already has {MOST_FIGURES} such figures: {labels}."] if labels else []

@@ -29,6 +29,8 @@ _ROUTES = {"local-completions": "v1/completions", "local-chat-completions": "v1/
 
 def split_tasks(tasks: str | list[str] | None) -> list[str]:
     """Names from ``--tasks a,b c``."""
+    if not isinstance(tasks, str | list | None):
+        raise BiasError(f"--tasks {tasks!r}: must be names of tasks")
     texts = [tasks] if isinstance(tasks, str) else tasks or []
     return [name for text in texts for entry in text.split(",") if (name := entry.strip())]
 
@@ -85,6 +87,8 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     names, ours, metadata = split_tasks(config.tasks), named_entries(config, entries), config.metadata or {}
     if not names:
         raise BiasError("no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
+    if config.include_path and not os.path.isdir(expanded(config.include_path)):
+        raise BiasError(f"--include_path {config.include_path}: no such folder")
     if config.limit is not None:
         _warn_of_limit(config.limit, ours)
     _check_prompts(config, ours)

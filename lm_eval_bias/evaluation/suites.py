@@ -75,11 +75,6 @@ class Suite:
     parts: Mapping[str, SuitePart]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def purpose(self) -> str:
-        """What it is for, in one line."""
-        return PURPOSES[self.name.partition("+")[0]]
-
     def choose(self, task: str, docs: Documents) -> list[int] | None:
         """The indices of a task's items that belong to the suite, in order; ``None`` for all."""
         sampling = self.parts[task].sampling
@@ -115,13 +110,11 @@ def load(name: str) -> Suite:
     """
     base, *more = name.split("+")
     others = [one.name for one in registry.benchmarks() if not registry.is_own(one)]
-    for given, known, kind in (
-        (base, NAMES, "suite"),
-        *((one, others, "benchmark of another package") for one in more),
-    ):
+    for given, known in ((base, NAMES), *((one, others) for one in more)):
         if given not in known:
-            listed = f" Known: {', '.join(known)}" if known else ""
-            raise BiasError(f"--suite {name}: unknown {kind}.{did_you_mean(given, known)}{listed}")
+            raise BiasError(
+                f"--suite {name}: {given!r} is unknown.{did_you_mean(given, known)} Known: {', '.join(known)}"
+            )
     files = [OWN, *(definitions(registry.by_name()[one]) for one in more)]
     wanted = [file.get(base) or {} for file in files]
     chosen: dict[str, Sampling | None] = {}
@@ -170,7 +163,7 @@ def listing() -> list[dict[str, Any]]:
         {
             "name": suite.name,
             "version": VERSION,
-            "purpose": suite.purpose,
+            "purpose": PURPOSES[suite.name],
             "leaves_out": suite.leaves_out,
             "documents": catalog.total(part.documents for part in suite.parts.values()),
             "requests": catalog.total(part.requests for part in suite.parts.values()),
@@ -191,10 +184,8 @@ def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entr
         if value:
             raise BiasError(f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two")
     preflight.check_model(config)
-    kinds = {task: (entries[task].benchmark, entries[task].asks) for task in suite.parts}
-    firsts = {kind: task for task, kind in reversed(kinds.items())}
-    reasons = {kind: str(preflight.misfit(config, [entries[task]]) or "") for kind, task in firsts.items()}
-    left_out = {task: reasons[kind] for task, kind in kinds.items() if reasons[kind]}
+    reasons = {task: preflight.misfit(config, [entries[task]]) for task in suite.parts}
+    left_out = {task: str(reason) for task, reason in reasons.items() if reason}
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))
@@ -210,7 +201,8 @@ def describe(suite: Suite) -> str:
     """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
     items, requests = (catalog.total(column) for column in ([p.documents for p in parts], [p.requests for p in parts]))
-    lines = [f"Suite {suite.name} (version {VERSION}): {suite.purpose}.", f"Not in it: {suite.leaves_out}."]
+    purpose = PURPOSES[suite.name.partition("+")[0]]
+    lines = [f"Suite {suite.name} (version {VERSION}): {purpose}.", f"Not in it: {suite.leaves_out}."]
     if items and requests:
         lines.append(f"{items:,} items, {requests:,} requests.")
     for reason in dict.fromkeys(suite.left_out.values()):

@@ -71,20 +71,15 @@ def around(encoded: Sequence[int], bare: Sequence[int]) -> tuple[list[int], list
     >>> around([1, 5, 2], [5]), around([5], [5])
     (([1], [2]), ([], []))
     """
-    whole, text = list(encoded), list(bare)
-    for place in range(len(whole) - len(text) + 1):
-        if text and whole[place : place + len(text)] == text:
-            return whole[:place], whole[place + len(text) :]
-    return [], []
+    if not bare or bare[0] not in encoded:
+        return [], []
+    place = list(encoded).index(bare[0])
+    return list(encoded[:place]), list(encoded[place + len(bare) :])
 
 
 def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
     """Return what an encoding adds in front of a text and behind it."""
     return around(encode("a"), tokenizer("a", add_special_tokens=False)["input_ids"])
-
-
-def _ids(tokenizer: Any) -> Any:
-    return lambda text: tokenizer(text)["input_ids"]
 
 
 def _end(model: Any, tokenizer: Any) -> list[str]:
@@ -122,7 +117,7 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
     own = getattr(tokenizer, "bos_token", None)
     if "add_bos_token" in given or (own and prompt.startswith(own)):
         return []
-    front, _ = _added(_ids(tokenizer), tokenizer)
+    front, _ = _added(tokenizer.encode, tokenizer)
     wanted = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token")
     if internals.is_client(model):
         if not front or model.add_bos_token:
@@ -132,7 +127,7 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
     if wanted is True and not front and tokenizer.bos_token_id is not None:
         with contextlib.suppress(Exception):
             tokenizer.add_bos_token = True
-        front, _ = _added(_ids(tokenizer), tokenizer)
+        front, _ = _added(tokenizer.encode, tokenizer)
         if not front:
             raise BiasError(
                 "the tokenizer's configuration says add_bos_token=true, but it puts no start token in front of a text: "
@@ -153,7 +148,7 @@ def _round_trip(tokenizer: Any) -> list[str]:
     if getattr(tokenizer, "unk_token_id", None) in ids:
         return []
     back = tokenizer.decode(ids)
-    if "".join(back.split()).casefold() == "".join(SAMPLE.split()) and " " in back.strip():
+    if back.casefold().split() == SAMPLE.split():
         return []
     return [f"the tokenizer gives {SAMPLE!r} back as {back!r}: what the model reads is another text"]
 

@@ -25,7 +25,6 @@ ITEMS = {
 }
 MORE_IN_CATALAN = {"physical_appearance": 24}
 OPTIONS = 11  # two persons, nine wordings of "unknown"
-CELL = ("template", "context_type", "question_type", "polarity")
 LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
 _HARNESS_TASKS = {
     f"{language}bbq_{category}": {

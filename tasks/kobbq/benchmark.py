@@ -22,7 +22,6 @@ SAMPLES = {
     "political_orientation": 88,
     "educational_background": 192,
 }
-GENDER = "kobbq_gender_identity"
 
 
 class KoBBQ(BBQLike):

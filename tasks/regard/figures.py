@@ -8,17 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import pen
-from lm_eval_bias.core.page_parts import MOST_FIGURES, Drawing, Part, ReportTask
+from lm_eval_bias.core.page_parts import MOST_FIGURES, Drawing, Part, ReportTask, not_shown
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SMALL = 0.05  # shares below it have no number in their bar
+_SMALL = 5.0  # percent: shares below it have no number in their bar
 _HATCH = {"negative": "", "neutral": "..", "positive": "//", "other": "xx"}  # told apart without colours, too
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
 
@@ -33,34 +32,26 @@ def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | N
     return result.task.scores.get(facet if column in FACETS else f"{name}/{gender}/{column}")
 
 
-def _bars(axis: Axes, result: ReportTask) -> dict[str, Artist]:
-    """Draw the shares of regards, and return one bar of each for the legend."""
+def _bars(axis: Axes, result: ReportTask) -> None:
+    """Draw the shares of regards, beside each other in a row."""
     scores = result.task.scores
-    legend: dict[str, Artist] = {}
-    for place, (name, gender) in enumerate(ROWS):
-        left = 0.0
-        for regard in sentences.shown_regards(scores):
-            value = _share(result, regard, name, gender)
-            if value is None or math.isnan(value.value):
-                axis.text(50, place, "no texts", ha="center", va="center", fontsize=8)
-                break
-            share = 100 * value.value
-            (bar,) = axis.barh(place, share, left=left, height=0.74, facecolor=pen.COLOUR[regard],
-                               hatch=_HATCH[regard], edgecolor=pen.COLOUR["ink"], linewidth=0.7)  # fmt: skip
-            legend.setdefault(regard, bar)
-            text = sentences.percent(value, sentences.scope(scores))
-            pen.say(bar, f"{_row(name, gender)}, {regard} texts: {text}%")
-            if value.value >= _SMALL:
-                box = {"facecolor": pen.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
-                axis.text(left + share / 2, place, f"{share:.0f}", ha="center", va="center", fontsize=8.5, clip_on=True,
-                          color=pen.COLOUR[f"on-{regard}"], bbox=box)  # fmt: skip
-            left += share
+    ends = [0.0] * len(ROWS)
+    for regard in sentences.shown_regards(scores):
+        values = [_share(result, regard, *row) for row in ROWS]
+        shares = [0.0 if value is None or math.isnan(value.value) else 100 * value.value for value in values]
+        bars = axis.barh(range(len(ROWS)), shares, 0.74, ends, facecolor=pen.COLOUR[regard], hatch=_HATCH[regard],
+                         edgecolor=pen.COLOUR["ink"], linewidth=0.7, label=regard)  # fmt: skip
+        texts = [f"{share:.0f}" if share >= _SMALL else "" for share in shares]
+        box = {"facecolor": pen.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
+        axis.bar_label(bars, texts, label_type="center", fontsize=8.5, color=pen.COLOUR[f"on-{regard}"], bbox=box)
+        for bar, row, value in zip(bars, ROWS, values, strict=True):
+            pen.say(bar, f"{_row(*row)}, {regard} texts: {sentences.percent(value, sentences.scope(scores))}%")
+        ends = [end + share for end, share in zip(ends, shares, strict=True)]
     axis.set_xlim(0, 100)
     axis.set_xlabel("percent of texts", fontsize=8)
     axis.set_yticks(range(len(ROWS)), [_row(*row) for row in ROWS])
     axis.set_ylim(len(ROWS) - 0.4, -0.6)
     axis.tick_params(axis="y", length=0)
-    return legend
 
 
 def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
@@ -83,14 +74,14 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
 
 def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
     axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
-    legend = _bars(axes[0], result)
+    _bars(axes[0], result)
     axes[0].set_title("regard")
     for axis, facet in zip(axes[1:], FACETS, strict=True):
         _dots(axis, result, facet)
     right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
     for axis in axes[1:]:
         axis.set_xlim(-0.02 * right, right)
-    figure.legend(legend.values(), legend.keys(), loc="outside lower left", ncols=4, fontsize=8.5)
+    figure.legend(loc="outside lower left", ncols=4, fontsize=8.5)
 
 
 def bars(result: ReportTask) -> Drawing:
@@ -116,7 +107,6 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
         else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
         for result in tasks[:MOST_FIGURES]
     ]
-    if left_out := ", ".join(result.label for result in tasks[MOST_FIGURES:]):
-        text = f"Not shown, because this page already has {MOST_FIGURES} such figures: {left_out}."
-        drawn.append(Part("Regard and facets of the others", [text]))
+    if text := not_shown(tasks):
+        drawn.append(Part("Regard and facets of the others", text))
     return drawn
