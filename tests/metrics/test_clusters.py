@@ -1,4 +1,4 @@
-"""Scores over clusters: sums, the jackknife within strata against plain loops, intervals of shares."""
+"""Scores over clusters: the jackknife within strata against plain loops, intervals of shares."""
 
 import math
 from dataclasses import replace
@@ -12,12 +12,8 @@ from scipy import stats
 from lm_eval_bias.custom_metrics.clusters import (
     UNEVEN,
     clustered_mean,
-    difference_of,
     left_out,
-    share_of,
     standard_error,
-    sums,
-    tabulate,
 )
 from tests.support.oracles import reason_of, shares, wilson
 
@@ -31,37 +27,6 @@ def error(form):
 
 def estimate(form, exact=None, **described):
     return replace(form, exact=exact, **described).estimate()
-
-
-@pytest.fixture
-def table():
-    # a has 3 items with hits 0 + 1 + 1, b 2 with 1 + 0
-    return tabulate(["b", "a", "b", "a", "a"], [[1.0] * 5, [1.0, 0.0, 0.0, 1.0, 1.0]], share_of)
-
-
-def test_sums_over_clusters(table):
-    assert table.names == ["a", "b"]
-    assert table.sizes.tolist() == [3.0, 2.0]
-    assert table.sizes.dtype == np.float64
-    assert table.totals.tolist() == [[3.0, 2.0], [2.0, 1.0]]
-    assert table.value == pytest.approx(3 / 5, abs=1e-15)
-    assert table.strata == ()
-    numbers = tabulate([10, 9, 10], [[1.0, 2.0, 4.0]], share_of, ["x", "y", "x"])  # known by their names as text
-    assert (numbers.names, numbers.totals.tolist(), numbers.strata) == (["10", "9"], [[5.0], [2.0]], ["x", "y"])
-    with pytest.raises(ValueError, match="zip"):
-        tabulate([10, 9, 10], [[1.0, 2.0, 4.0]], share_of, ["x", "y"])
-
-
-def test_weights_repeat_and_leave_out_clusters(table):
-    weights = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
-    assert sums(weights, table.totals).tolist() == [[5, 3], [6, 4], [6, 3], [0, 0]]
-    assert share_of(weights, table.totals) == pytest.approx([3 / 5, 2 / 3, 1 / 2, np.nan], abs=1e-15, nan_ok=True)
-    assert share_of(np.ones((1, 1)), np.array([[0.0, 2.0]]))[0] == np.inf  # no warning, which would be an error here
-    # each draw can have totals of its own
-    totals = np.array([[[3.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [4.0, 0.0]]])
-    assert sums(weights[:2], totals).tolist() == [[5, 3], [2, 2]]
-    both = np.concatenate([totals, totals[:, ::-1]], axis=2)  # (5, 3, 5, 3) and (2, 2, 8, 0)
-    assert difference_of(weights[:2], both) == pytest.approx([0, 1], abs=1e-15)
 
 
 def slow_jackknife(score, strata):
@@ -102,12 +67,6 @@ def test_the_jackknife_is_that_of_plain_loops_in_any_order(strata, rng):
         else:
             assert (found, found_dof) == pytest.approx((stderr, dof), rel=1e-9)
         rng.shuffle(flat)
-
-
-def test_the_others_of_one_stratum_count_once():
-    form = replace(shares([3, 30, 2], [4, 50, 6]), of=lambda weights, totals: sums(weights, totals)[:, 1])
-    assert left_out(form).tolist() == [32, 5, 33]
-    assert left_out(replace(form, strata=list("aab"))).tolist() == [32, 5, 33]
 
 
 def test_a_stratum_of_one_cluster_makes_all_one():
@@ -159,16 +118,6 @@ def test_one_stratum_that_varies_has_its_degrees_of_freedom():
     # (1/2)^2 * 0.5^2 / 4
     found = error(shares([2, 2, 9, 4], [10] * 4, "aabb"))
     assert found == (pytest.approx(0.125, abs=1e-12), pytest.approx(1, abs=1e-9), "")
-
-
-@pytest.mark.parametrize(
-    ("value", "spread", "varied"),
-    [(0.5, 0.8e-12, False), (0.5, 1.5e-12, True), (-1e3, 0.8e-9, False), (-1e3, 1.5e-9, True)],
-)
-def test_a_spread_of_1e_12_of_the_value_is_rounding(value, spread, varied):
-    stderr, _, reason = standard_error(value, np.array([value, value + spread]), shares([1, 2], [3, 3]))
-    assert math.isnan(stderr) != varied
-    assert reason == ("" if varied else "nothing varied between clusters: no standard error")
 
 
 def test_a_share_has_wilsons_interval_of_the_effective_number():

@@ -71,12 +71,6 @@ def test_contexts_vary_within_their_strata():
     assert difference_form([*own, *men]).strata == list("bbaab")
 
 
-def test_prompts_of_one_context_are_one_cluster():
-    double = [*rows(x=2, y=4, z=9), *rows(x=4, y=4, z=7)]
-    pooled = [Row(0, name, "a", n, 20) for name, n in {"x": 6, "y": 8, "z": 16}.items()]
-    assert share(double) == share(pooled)
-
-
 def test_texts_of_no_prompt_have_one_interval():
     own = [*rows(x=2, y=4), Row(0, None, "a", 3, 10)]
     both = [*own, *(row._replace(group=1, hits=5) for row in own)]
