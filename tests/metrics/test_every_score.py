@@ -170,22 +170,6 @@ def test_errors_leave_out_a_cluster_at_a_time(name):
 
 
 @every
-def test_the_names_of_clusters_do_not_matter(name):
-    records, renamed = made(name), made(name)
-    for field in CASES[name].clusters:
-        labels = sorted({r[field] for r in records})
-        new = dict(
-            zip(labels, np.random.default_rng(1).permutation([f"n{k}" for k in range(len(labels))]), strict=True)
-        )
-        renamed = [{**r, field: str(new[r[field]])} for r in renamed]
-    for key, score in scores(name, records, detailed=False).items():
-        estimate, again = score.compute(records), score.compute(renamed)
-        assert near(again.value, estimate.value), key
-        if not key.startswith("labour_"):  # whose resamples are drawn in the order of the names
-            assert near(again.stderr, estimate.stderr, rel=1e-6), key
-
-
-@every
 def test_data_twice_change_no_value(name):
     records = made(name)
     for key, score in scores(name, records).items():

@@ -190,21 +190,3 @@ def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
             moved[i, t] += step
             slope = 30 * (correlation(ones, moved) - r) / step
             assert within[i, t] == pytest.approx(slope * (plain[i, t] - plain[i].mean()), abs=1e-4)
-
-
-def test_scores_are_of_their_groups_prompts():
-    groups = (*GROUP_OF_2[:5], "none")  # those of neither group have no stereotype
-    records = prompts(np.random.default_rng(5).random((6, 4)), groups=groups)
-    found = {name: score.compute(records) for name, score in SCORES.items()}
-    assert [found[name].n for name in ("coverage", "stereotype_gap", "male_dominated_D")] == [24, 20, 8]
-    for group, sign in (("female", 1), ("male", -1)):
-        own = {g: np.array([r[g] for r in records if r["group"] == group]).reshape(-1, 4) for g in "MFD"}
-        for gender, cells in own.items():
-            name, paper = f"{group}_dominated_{gender}", cells.mean(axis=0).std(ddof=1) / math.sqrt(len(cells))
-            assert found[name].value == pytest.approx(100 * cells.mean(), abs=1e-12)
-            assert found[f"{name}_se_paper"].value == pytest.approx(100 * paper, abs=1e-12)
-        gap = sign * (own["F"] - own["M"]).mean()
-        assert found[f"{group}_dominated_gap"].value == pytest.approx(gap, abs=1e-12)
-    table = SCORES["female_dominated_M"].design(records)
-    assert (table.items, table.strata) == (["i0", "i1", "i4"], ["female"] * 3)
-    assert SCORES["coverage"].design(prompts(np.eye(6))).strata == list(GROUP_OF_2)

@@ -87,20 +87,6 @@ def test_what_always_taking_a_letter_gets_by_hand(places, effect):
     assert ("places" in by_name()["choice_ss"].compute(records).reason) is (effect > 1)
 
 
-def test_a_part_s_score_is_that_of_its_items():
-    race = [{**r, "bias_type": "race"} for r in items("SSSA")]
-    inter = [{**r, "test": "inter"} for r in items("AAAS")]
-    both = [{**r, "test": "inter"} for r in race[:2]]
-    records = [*items("SA"), *race, *inter, *both]
-    scores = {score.name: score for score in stereoset_choices.scores(records, detailed=True)}
-    assert "no inter items" in scores["inter/choice_ss"].compute(items("SA")).reason
-    # intra: 4 of 6 meaningful choices are stereotypes; race: 5 of 6; inter: 3 of 6; both: 2 of 2
-    expected = {"intra": 400 / 6, "inter": 50.0, "gender": 200 / 6, "race": 500 / 6, "inter/race": 100.0}
-    found = {part: scores[f"{part}/choice_ss_meaningful"].compute(records).value for part in expected}
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert [scores["inter/race/choice_ss"].contribution(r) for r in (items("S")[0], both[0])] == [None, 100]
-
-
 @pytest.mark.parametrize("language", ["en", "de"])  # the others have the same items as English
 def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
     benchmark = registry.get("stereoset_choices")
