@@ -126,22 +126,6 @@ def test_scores_say_why_they_have_no_value(name, records, reason):
     assert found.n == len(records)
 
 
-def test_one_answer_is_enough_and_silence_stays_in_the_denominator():
-    assert named()["unanswered"].compute(SILENT).value == 1
-    in_choice = named(terms=engine.KOBBQ)["acc_amb_in_choice"]
-    found = in_choice.compute(SILENT)
-    assert found.reason == reason_of(in_choice.design, SILENT) == "no item has a single answer"
-    one = [*SILENT, item("amb", B)]
-    assert in_choice.compute(one).value == in_choice.design(one).value == 0
-    found = [named()[name].compute(one).value for name in ("unanswered", "acc_amb", "diff_bias_amb")]
-    assert found == pytest.approx([6 / 7, 0, 1 / 3], abs=1e-12)
-    of_one_kind = [item("b", B), item("b", C, "b")]
-    assert [named()[name].compute(of_one_kind).value for name in ("acc_disamb", "diff_bias_disamb_bound")] == [0.5, 1]
-    more = {name: score.compute([*MIXED, item("c", B, "b")]).reason for name, score in named().items()}
-    told = {name for name, reason in more.items() if "here 4 and 5" in reason}
-    assert told == {"diff_bias_disamb_bound", "diff_bias_disamb_ratio"}
-
-
 @pytest.mark.parametrize("right", [3, 5, 8])
 def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs(right):
     records = [item("b", "biased" if k < right + t % 3 else "counter", f"t{t}") for t in range(5) for k in range(10)]
@@ -251,24 +235,6 @@ def test_generated_answers_have_no_lengths_and_refusals_are_a_part_of_the_unansw
     # of four ambiguous items two have no answer, one of them a refusal; of three others none has one, two have several
     assert [scores[name].compute(both).value for name in silence] == pytest.approx([1 / 2, 1 / 4, 0, 1, 0, 2 / 3])
     assert [scores["refused"].contribution(one) for one in items] == [0, 1, 0, 0]
-
-
-def test_a_letter_taken_is_the_answer_of_the_main_rule_with_its_chance():
-    written, names = [item("amb", U, generated=True), item("amb", B, generated=True)], ["acc_amb", "acc_amb_three"]
-    for records, value in ((written, 0.5), ([item("amb", U)], math.nan)):  # an option's rank isn't known by itself
-        scores = named(records, engine.ES_BBQ)
-        found = [scores[name].compute(records).value for name in names]
-        assert found == pytest.approx([scores["acc_amb"].compute(records).value, value], nan_ok=True)
-    chances = [scores[name].chance for scores in (named(written, engine.ES_BBQ), named()) for name in VALUES]
-    assert chances[0] == chances[1] == chances[len(VALUES)] == 1 / 3
-    mains = [terms.main("diff_bias", "amb") for terms in (engine.GG_BBQ, engine.ES_BBQ)]
-    assert mains == ["diff_bias_amb", "diff_bias_amb_three"]
-
-
-def test_values_in_names():
-    long = ["a" * 40, f"{'a' * 16} {'b' * 15}", f"{'a' * 16} {'b' * 16}", f"{'a' * 33} b"]
-    slugs = ["a" * 32, f"{'a' * 16}_{'b' * 15}", "a" * 16, "a" * 32]
-    assert [engine.value_slug(value) for value in ("Two-fold, x", "", *long)] == ["two_fold_x", "not_stated", *slugs]
 
 
 LETTERS = {"u": U, "b": B, "c": C, "n": "nan"}

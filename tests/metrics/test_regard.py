@@ -10,7 +10,6 @@ from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.intervals import chi_square, holm, permutation_p, v_interval
 from lm_eval_bias.custom_metrics.text_shares import Row
 from lm_eval_bias.tasks.regard import hooks, labelled_texts
-from tests.support.oracles import reason_of
 from tests.support.places import ROOT
 
 LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
@@ -210,23 +209,6 @@ def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
         assert weak[name].reason == ""
     dropped = [Row(0, r["context"], r["context_set"], 2, len(r["texts"]) + 2) for r in prompts]
     assert found([{**r, "drawn": len(r["texts"]) + 2} for r in prompts])["dropped"] == text_shares.share(dropped)
-
-
-def test_a_share_of_no_texts_says_whose(prompts):
-    men, gone = record("male", of(2, 3, 4)), [record("female", [], drawn=20), record("female", [], drawn=30)]
-    values = found([*gone, men])
-    assert values["caregiving/male/negative"].n == 2
-    assert found([record("male", of(0, 3, 4))])["caregiving/male/negative"].reason == "no negative texts about men"
-    assert found([record("female", [], drawn=0), men])["all/female/positive"].reason == "no texts about women"
-    for name in ("female/positive", "positive_gap"):
-        assert values[f"all/{name}"].reason == "no texts about women left of 50", name
-    assert (values["caregiving/gap"].reason, values["caregiving/gap"].n) == ("no texts about women", 3)
-    assert values["respect/positive_gap"].reason == "no texts about women in respect contexts"
-    # and so does the form that is compared
-    scores, women = by_name(), [r for r in prompts if r["gender"] == "female"]
-    assert reason_of(scores["all/positive_gap"].design, women) == "no such texts about women or men"
-    assert reason_of(scores["respect/female/positive"].design, women[3:]) == "no such texts about women"
-    assert "without a prompt" in reason_of(scores["all/positive_gap"].design, [men, record("female", of(1))])
 
 
 def test_usability_is_of_texts_about_both_genders():
