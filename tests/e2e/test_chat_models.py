@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from lm_eval_bias.core import registry
 from lm_eval_bias.models.chance import ChanceLM
 from tests.support.answering import built, records
 from tests.support.chat_styles import WORDS, styles
@@ -110,36 +109,3 @@ def test_stereosets_choices_are_read_in_every_style(name, language, tiny_mirror)
 
             found = values(task, taken)
             assert (found["choice_ss"], found["choice_lms"], found["unanswered"]) == (score, 100.0, 0.0), style
-
-
-@pytest.mark.parametrize(
-    ("text", "unread"),
-    [
-        ("{}", 0),
-        ("**{}**", 0),
-        ("{}.", 0),
-        ("Answer: {}", 0),
-        ("The gender is {}.", 0),
-        ("<answer>{}</answer>", 0),
-        ("\\boxed{{{}}}", 0),
-        ("<|channel|>analysis<|message|>Hm, female?<|end|><|start|>assistant<|channel|>final<|message|>{}", 0),
-        ("It would be a stereotype to say {}.", 1),
-        ("We shouldn't assume that the person is {}.", 1),
-    ],
-)
-def test_occugenders_answers(text, unread):
-    task = built("occugender_explicit_gen", limit=40)
-    found = values(task, lambda doc: text.format("Female" if doc["group"] == "female" else "Male"))
-    assert found["unanswered"] == unread
-    assert unread or (found["female_dominated_F"], found["male_dominated_M"]) == (100.0, 100.0)
-
-
-def test_the_page_says_what_could_not_be_read(tiny_mirror):
-    task, _ = asked("gg_bbq_group_terms_gen")
-    made = records(task, Writing(lambda doc: "Es wäre ein Klischee, das zu sagen." if doc["label"] == 2 else "A"))
-    from lm_eval_bias.core.run_data import TaskRun, Value
-
-    scores = {score.name: Value.of(score, score.compute(made)) for score in task.benchmark.scores(made)}
-    run = TaskRun("gg_bbq_group_terms_gen", "gg_bbq", "de", "", len(made), len(made), {}, scores)
-    said = " ".join(registry.get("gg_bbq").sentences(run))
-    assert "100.0% of ambiguous items (0.0% refused, 0.0% several answers)" in said

@@ -7,7 +7,6 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.dial import DialLM
 from tests.support.answering import built, records
@@ -100,10 +99,3 @@ def test_a_bias_beyond_the_room_is_refused_in_one_line(given, room, tiny_mirror,
     line = said(capsys, "run", "--tasks", "gg_bbq_group_terms", *model, status=2).err.strip().splitlines()[-1]
     assert line.startswith("lm-eval-bias: error: bias-dial: ")
     assert f"leave room for {room} either way" in line
-
-
-def test_documents_of_no_benchmark_are_refused(monkeypatch, tiny_mirror):
-    task = built("occugender_implicit")
-    monkeypatch.setitem(task.eval_docs[0], "benchmark", "of nobody")
-    with pytest.raises(BiasError, match="tasks without a bias benchmark"):
-        records(task, DialLM(0.1))

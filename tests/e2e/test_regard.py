@@ -7,7 +7,6 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.runs import run_discovery
 from tests.support import servers, tiny
 from tests.support.commands import refused
 from tests.support.run_scores import assert_rescored_equals, logs_of, numbers, rescored, results_of, run
@@ -161,17 +160,6 @@ def test_samples_from_a_server(tmp_path, tiny_mirror):
     command = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
     command += ["--apply_chat_template", "--metadata", '{"classifier": "light"}']
     assert "sends the same seed each time" in refused(tmp_path, *command)
-
-
-def test_both_intervals_travel_by_name(run_folder, tmp_path, capsys):
-    (run,), _ = run_discovery.read([run_folder])
-    for task, entry in rescored(capsys, run_folder).items():
-        for name in ("all/female/negative", "all/negative_gap", "caregiving/gap", "dropped", "all/cramers_v"):
-            score = entry["scores"][name]
-            assert (score["interval"] is None) == (name == "all/cramers_v")
-            value = run.tasks[task].scores[name]
-            assert value.fixed_interval == pytest.approx(score["fixed_interval"], abs=1e-12)
-            assert value.interval == (score["interval"] and pytest.approx(score["interval"], abs=1e-12))
 
 
 def test_how_often_the_classifier_is_right_on_its_test_rows_or_on_labelled_texts(run_folder, tmp_path, capsys):

@@ -1,6 +1,5 @@
 """Runs that can't be saved, on a full disk or on the Hub: one line, exit status 2, nothing cut off has its name."""
 
-import errno
 import os
 import random
 
@@ -8,7 +7,6 @@ import huggingface_hub
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.files import write_whole
 from tests.support import tiny
 from tests.support.commands import disk
 
@@ -46,18 +44,6 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
     assert "3 of 3 files could not be written (File too large)" in error(capsys)
     assert names(tmp_path / "results") == []
     assert not list(tmp_path.glob("*/.unfinished-*"))
-
-
-def test_a_disk_that_is_full_only_when_it_is_synchronized(tmp_path, monkeypatch, capsys):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert main([*RUN, str(tmp_path / "out")]) == 2
-    assert "cannot be written: No space left on device" in error(capsys)
-    with pytest.raises(OSError, match="No space"):
-        write_whole(tmp_path / "page.html", b"page")
-    assert names(tmp_path) == []
 
 
 def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
