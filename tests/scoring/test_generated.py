@@ -97,20 +97,6 @@ def test_a_run_that_was_stopped_goes_on_with_its_texts(model, tmp_path):
     assert model.calls == [1]
 
 
-def test_few_samples_of_many_prompts_share_a_batch(model, tmp_path):
-    model.batch_size_per_gpu = 5
-    prompts = ["The woman", "A man", "My friend", "The nurse", "A vet"]
-    every, some = asks(*prompts, repeats=2), asks(*prompts[:3], repeats=2)
-    whole = model.generated_text(every)
-    assert model.calls == [4, 4, 2]
-    assert len(set(whole)) == 10
-    # the whole batches of another limit are the same ones, the cut one isn't
-    cached, model.calls = CachingLM(model, str(tmp_path / "cache.db")), []
-    assert cached.generated_text(some)[:4] == whole[:4]
-    assert cached.generated_text(every) == whole
-    assert model.calls == [4, 2, 4, 2]
-
-
 @pytest.mark.parametrize("options", [SAMPLE, GREEDY])
 def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
     """Else thoughts without an end would be read as an answer."""

@@ -1,17 +1,10 @@
-"""The generative scores of a next sentence, by hand and where a part has no tokens."""
+"""The generative scores of a next sentence where a part has no tokens; ``test_families.py`` has their values."""
 
 import math
 
 import pytest
 
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-
-
-def test_by_hand():
-    # means of a token: context -2, candidate after it -4, alone -5, both together -14 / 5
-    scores = next_sentence_scores([-6.0, 3, -8.0, 2, -15.0, 3])
-    exponents = {"gen": -4, "gen_full": -2.8, "gen_orig": -5 + 2, "gen_pmi": -4 + 5, "gen_full_ratio": -2.8 + 5}
-    assert scores == pytest.approx({name: math.exp(value) for name, value in exponents.items()}, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 """Log-likelihoods of token ids and texts on any backend: exact, kept, and such as a distribution gives."""
 
-import itertools
 import math
 
 import pytest
 import torch
 import transformers
-from hypothesis import given
-from hypothesis import strategies as st
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM, TemplateLM
 from lm_eval.models.huggingface import HFLM
@@ -25,7 +22,6 @@ from lm_eval_bias.core.questions import (
 )
 from lm_eval_bias.harness import internals, registration, servers
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.scoring import causal
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import tiny
 from tests.support.servers import Kept
@@ -182,27 +178,6 @@ def test_texts_that_a_model_would_read_only_the_end_of_are_refused():
     assert len(loglikelihoods(model, [([1, 2], [3])])) == 1
     with pytest.raises(BiasError, match="a text of 4 tokens.*max_length="):
         loglikelihoods(model, [([1, 2], [3, 4])])
-
-
-@pytest.mark.parametrize("bos", ["first", "all"])
-def test_pieces_sum_over_every_token_once(bos):
-    for ids in ([5], [5, 6], [5, 6, 7, 8]):
-        pairs = causal.pieces(causal.Text([], ids), 0, bos)
-        assert [token for _, continuation in pairs for token in continuation] == ids
-    # the tokenizer's own start tokens are never scored
-    assert causal.pieces(causal.Text([3], [5, 6]), 0, bos) == [([3], [5, 6])]
-
-
-def slowest(probabilities):
-    """The largest sum over all sets of which no member begins another."""
-    sets = (chosen for n in range(len(probabilities) + 1) for chosen in itertools.combinations(probabilities, n))
-    exclusive = (c for c in sets if not any(a != b and b.startswith(a) for a in c for b in c))
-    return max(math.fsum(probabilities[text] for text in chosen) for chosen in exclusive)
-
-
-@given(st.dictionaries(st.text("ab", max_size=4), st.floats(0, 1), max_size=7))
-def test_the_largest_sum_is_that_of_all_exclusive_sets(probabilities):
-    assert servers.largest_sum(probabilities) == pytest.approx(slowest(probabilities), abs=1e-12)
 
 
 P = math.log(0.6)

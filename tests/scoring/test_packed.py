@@ -15,7 +15,6 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
 from lm_eval_bias.models.packed import attention_masks
-from lm_eval_bias.models.packed.packed_forwards import score
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from tests.support import tiny
 
@@ -350,18 +349,3 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
 def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
     assert packed(gpt2, softmax_dtype="float64").method is None
     assert packed(gpt2, softmax_dtype="float32").method is not None
-
-
-def test_scores_of_logits():
-    logits = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
-    # log-softmax by hand: 2 - log(1 + e + e²) and -log(e³ + 2)
-    found, greedy = score(logits, np.array([0, 1, 0]), np.array([2, 1, 0]))
-    e = np.e
-    assert found == pytest.approx([2 - np.log(1 + e + e**2), -np.log(e**3 + 2), -np.log(1 + e + e**2)], abs=1e-6)
-    assert greedy.tolist() == [True, False, False]
-    many = torch.randn(3000, 7, generator=torch.Generator().manual_seed(0)).bfloat16()
-    places, targets = np.arange(3000), np.arange(3000) % 7
-    found, greedy = score(many, places, targets)
-    logs = many.float().log_softmax(-1)
-    assert found == pytest.approx(logs[places, targets].numpy(), abs=1e-6)
-    assert greedy.tolist() == (logs.argmax(-1).numpy() == targets).tolist()

@@ -11,7 +11,7 @@ from transformers import DynamicCache, PretrainedConfig
 
 from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed.packed_forwards import Network
-from lm_eval_bias.models.packed.trie_walk import WIDTHS, Walk, lay_out, strands_of
+from lm_eval_bias.models.packed.trie_walk import Walk
 
 NO_LIMIT = 1 << 30
 few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
@@ -80,31 +80,3 @@ def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     nodes = sorted({tuple(ids[: i + 1]) for ids in inputs for i in range(len(ids))})
     assert found.trie_size == len(nodes)
     assert found.depths(np.arange(len(nodes))).tolist() == [len(node) - 1 for node in nodes]
-
-
-def deep():
-    """Beginnings of 100 tokens in chains of branches, as paragraphs with questions and answers have."""
-    rng = np.random.default_rng(0)
-    made = []
-    for paragraph in range(25):
-        text = [paragraph, *rng.integers(0, 900, 99).tolist()]
-        for _ in range(12):
-            question = rng.integers(0, 900, 20).tolist()
-            made += [text + question + rng.integers(0, 900, 6).tolist() for _ in range(3)]
-    return prefix_trie.arrange(made)[0]
-
-
-def test_strands_are_similarly_long_and_limits_leave_fewer_or_narrower_windows():
-    found, any_width = deep(), walk(*WIDTHS)
-    sizes = [last - first for first, last in strands_of(found, 8, 64).strands]
-    assert len(sizes) == 8
-    assert max(sizes) < 1.3 * min(sizes)
-    needed = np.full(len(found), 6)
-    free = lay_out(found, needed, walk(512), 4096, NO_LIMIT)
-    assert len(free.strands) == 8
-    assert 8 * (free.columns + 512) <= 4 * 4096
-    assert len(lay_out(found, needed, walk(16), 1024, NO_LIMIT).strands) == 16  # 64 paths are too much to keep
-    few_logits = lay_out(found, needed, any_width, 4096, 600)
-    assert few_logits.width * len(few_logits.strands) <= 1024
-    assert lay_out(found, needed, walk(*WIDTHS, widest=400), 4096, NO_LIMIT).width <= 256
-    assert lay_out(found, needed, any_width, 4096, 6).width == 6
