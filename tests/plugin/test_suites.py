@@ -15,8 +15,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import design
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
-from lm_eval_bias.tasks.kinds import quadruples
-from lm_eval_bias.tasks.kinds.quadruples import ORDERS
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
@@ -126,27 +124,6 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
     for place in range(3):  # whoever always takes it prefers no side
         taken = Counter(doc["candidates"][doc["order"][place]]["label"] for doc in docs[stereoset])
         assert taken["stereotype"] == taken["anti-stereotype"]
-
-
-def quadruple(template, number, order):
-    fixed = {"template": template, "label": 0, "biased_choice": 0, "order": list(order)}
-    contexts = "ambiguous", "disambiguated"
-    return [{**fixed, "item": 2 * number + j, "context_type": context} for j in (0, 1) for context in contexts]
-
-
-def test_orders_of_a_direction_make_up_for_one_another():
-    orders = [order for pair in ORDERS for order in pair]
-    # a small template shows "keine Antwort" at the first place alone: a larger one leaves that place to it
-    docs = [doc for n in range(2) for doc in quadruple("small", n, orders[0])]
-    docs += [doc for n in range(2, 14) for doc in quadruple("large", n, orders[n % 6])]
-    picks = [docs[i] for i in quadruples.chosen(docs, "s", 6)]
-    assert sorted(Counter(doc["order"].index(2) for doc in picks).values()) == [8, 12, 12]  # 3, 3 and 2 quadruples
-    assert Counter(doc["template"] for doc in picks) == {"small": 8, "large": 24}
-    full = [doc for n, order in enumerate(orders * 2) for doc in quadruple("t", n, order)]
-    six = quadruples.chosen(full, "s", 6)
-    assert Counter(tuple(full[i]["order"]) for i in six) == {tuple(order): 4 for order in orders}
-    few = [doc for n, order in enumerate(orders[:2]) for doc in quadruple("t", n, order)]
-    assert len(quadruples.chosen(few, "s", 6)) == len(few)
 
 
 def test_ls_says_items_requests_and_the_smallest_useful_limit(said):

@@ -171,16 +171,6 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     assert all(one.holds for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0))
 
 
-@pytest.mark.parametrize(("changes", "share"), [
-    ({"documents": 25, "items": 100}, 0.25),
-    ({"documents": 120, "items": 100}, 1.0),  # more than all is all
-    ({"metadata": {"repeats": 25}, "usual_repeats": 100}, 0.25),  # fewer samples of a prompt
-    ({"metadata": {"repeats": 200}, "usual_repeats": 100}, 1.0),
-])  # fmt: skip
-def test_the_share_of_a_task(changes, share):
-    assert replace(bare("own_set"), **{"documents": 20, "items": 20, **changes}).share == share
-
-
 def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
     little, guessing = task(scores=(ACC, Value("coverage", 0.04, low=0.0, high=1.0))), {"model": "bias-chance"}
     names = ("chance_level", "low_coverage")
@@ -199,16 +189,3 @@ def test_other_code_is_told_and_no_violation():
     assert (found.task, found.score, found.holds) == (ASKED, "package_code", True)
     assert found.required == "for information"
     assert "1" * 12 in found.problem
-
-
-def test_every_bound_is_looked_at_and_every_task_with_a_bound_once():
-    bounds = [Bound(ASKED, "acc_amb", low=0.1, why="a promise"), Bound(ASKED, "gone", low=0.1, why="another")]
-    found = checked(task(), bounds=bounds)
-    expected = [("acc_amb", True, "a promise"), ("gone", False, "another")]
-    assert [(one.score, one.holds, one.why) for one in found] == expected
-    first, second = task(metadata={"words": 3}), task(SECOND, metadata={"words": 4})
-    for options, per_task in (({}, ["words"]), ({"share": 1.0}, ["words", "items"])):
-        found = beside_bounds(first, second, **options)
-        assert [(one.task, one.score) for one in found] == [(name, s) for name in (ASKED, SECOND) for s in per_task]
-    twice = [Bound(ASKED, "acc_amb", low=0.1), Bound("occugender_e*", "acc*", high=0.9)]
-    assert len(beside_bounds(first, bounds=twice)) == 1
