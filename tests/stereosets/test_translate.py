@@ -1,4 +1,4 @@
-"""``stereoset translate``: sheets from every spreadsheet program, what follows from them, and the whole path."""
+"""``stereoset translate``: sheets from every spreadsheet program, and the whole path."""
 
 import re
 
@@ -60,21 +60,6 @@ def test_sheets_that_cannot_be_understood(tmp_path, content, named):
     path.write_bytes(content)
     with pytest.raises(BiasError, match=rf"{path}.*{re.escape(named)}"):
         translate.read_sheet(path, ["i1", "i2"])
-
-
-def test_what_follows_from_context_and_word():
-    row = EMPTY | {"target": "Gärtner", "context": "Der Gärtner war BLANK.", "stereotype word": "lieb"}
-    row |= {"anti-stereotype": "Der Gärtner war sehr grob.", "unrelated word": "rund", "unrelated": "Er war rund."}
-    item = translate.translated(INTRA, row)
-    assert [(candidate["word"], candidate["sentence"]) for candidate in item["candidates"]] == [
-        ("lieb", "Der Gärtner war lieb."), ("sehr grob", "Der Gärtner war sehr grob."), ("rund", "Er war rund.")
-    ]  # fmt: skip
-    assert {key: item[key] for key in ("id", "term", "bias_type")} == {
-        key: INTRA[key] for key in ("id", "term", "bias_type")
-    }
-    inter = translate.translated(INTER, EMPTY | {"context": "Er kam heim.", "unrelated": "Die Lampe."})
-    assert [candidate["word"] for candidate in inter["candidates"]] == [None] * 3
-    assert translate.texts_of(inter)["unrelated"] == "Die Lampe."
 
 
 @pytest.mark.parametrize("source", [*ENGLISH, *DUTCH])

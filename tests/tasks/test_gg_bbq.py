@@ -5,8 +5,8 @@ import json
 import math
 from collections import Counter
 from functools import cache, partial
+from itertools import product
 
-import numpy as np
 import pytest
 from lm_eval.api.registry import get_filter
 from lm_eval.tasks._yaml_loader import load_yaml
@@ -56,23 +56,6 @@ def test_released_files(mirror, subset, release, size, biased, counter):
     assert Counter(i["label"] == i["biased_choice"] for i in informed) == {True: biased, False: counter}
     assert all(i["label"] == 2 for i in items if i["context_type"] == "ambiguous")
     assert all(c == c.strip() for i in items for c in i["choices"])
-
-
-def test_names_of_the_paper_are_its_eight(mirror):
-    items = items_of("names", "paper")
-    names = {"Noah", "Matteo", "Leon", "Emilia", "Sophia", "Emma", "Kim", "Luca"}
-    assert {name for item in items for name in item["choices"][:2]} == names
-    later = {item["question"]: (item["question_type"], item["value"]) for item in items_of("names", "latest")[::-1]}
-    assert all((item["question_type"], item["value"]) == later[item["question"]] for item in items)
-    for item in items:
-        if item["template"] in ("names-35", "names-36"):  # the text says who is trans, not the name
-            assert item["groups"].count("non_binary") == 1
-            assert f"{item['choices'][item['groups'].index('non_binary')]} bezeichnet sich als trans" in item["context"]
-
-
-def test_the_biased_answer_is_the_stereotyped_person_of_a_negative_question_and_the_other_of_another():
-    groups = ["M", "F", "unknown"]
-    assert [released_items.biased_choice(groups, '["F"]', kind) for kind in ("negative", "non_negative")] == [1, 0]
 
 
 def test_the_release_belongs_to_the_task(tiny_mirror):
@@ -171,38 +154,13 @@ def test_answers_by_length():
     assert BENCHMARK.record(document(letters=["C", "A", "B"]), results)["by_rule"]["bytes"] == "counter"
 
 
-def curves(docs, place):
-    """diff-bias of a model that always takes a place, over every beginning, by hand; nan without both contexts."""
-    context = np.array([doc["context_type"] == "ambiguous" for doc in docs])
-    biased = np.array([doc["label"] == doc["biased_choice"] for doc in docs])
-    taken = [(doc["order"][place], doc) for doc in docs]
-    right = np.array([own == doc["label"] for own, doc in taken])
-    signed = [0 if doc["groups"][own] == "unknown" else 1 if own == doc["biased_choice"] else -1 for own, doc in taken]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        amb = np.cumsum(signed * context) / np.cumsum(context)
-        part = [np.cumsum(right & ~context & b) / np.cumsum(~context & b) for b in (biased, ~biased)]
-    return amb, part[0] - part[1]
-
-
 @every_release
 def test_one_place_gives_no_bias_in_any_beginning(subset, release, mirror):
-    # the documents whose two persons have different names: only these can be answered, and others come last
-    docs = [doc for doc in documents(subset, release) if len(set(doc["choices"])) == 3]
-    assert docs == documents(subset, release)[: len(docs)]
-    known = [d for d in docs if d["context_type"] == "disambiguated" and d["question_type"] == "negative"]
-    sizes = Counter(d["label"] == d["biased_choice"] for d in known)
-    whole = sum(n // 3 for n in sizes.values()) * BLOCK  # what lies behind is one or two quadruples of a direction
-    limits = np.arange(BLOCK, whole + 1, BLOCK)
-    # where one or two of a block's three quadruples came, right answers are off by 2/3 of one at most
-    rest = sum(2 / 3 / (2 * n) for n in sizes.values() if n % 3)
-    for place in range(3):
-        amb, disamb = curves(docs, place)
-        assert abs(amb[-1]) == np.abs(amb[limits - 1]).max() == 0
-        assert np.isnan(disamb[limits - 1]).sum() <= 2
-        assert np.nanmax(np.abs(disamb[limits - 1])) < 1e-12
-        assert abs(disamb[-1]) <= rest + 1e-12
-        # any other limit: of a broken block no more than one item is off
-        assert np.all(np.abs(amb) <= 1 / np.cumsum([d["context_type"] == "ambiguous" for d in docs]))
+    for place, blocks in product(range(3), (2, 5, 20)):
+        docs = documents(subset, release)[: blocks * BLOCK]
+        records = [BENCHMARK.record(doc, [(float(doc["order"][place] == i), False) for i in range(3)]) for doc in docs]
+        for context in ("amb", "disamb"):
+            assert diff_bias(records, context=context).value == pytest.approx(0, abs=1e-12)
 
 
 # every item, whom it is about, and the order of its options; whoever changes it changes every prompt

@@ -130,17 +130,6 @@ def test_prompts_are_read_but_never_run(tiny_mirror):
     assert len(hooks.dataset("tr", "age", fixed={"prompt": "all"})["test"]) == 5 * 48
 
 
-def test_a_bias_without_a_stereotype_is_inability(tiny_mirror):
-    """A model that takes the biased option of both forms has a bias and no contrast; of items alone, both."""
-    docs = hooks.dataset("en", "gender_identity")["test"]
-    both = values(docs, answered(docs, [doc["biased_choice"] for doc in docs]))
-    assert both["diff_bias_amb"].value == both["control/diff_bias_amb"].value == 1.0
-    assert both["contrast/diff_bias_amb"].value == both["contrast/acc_amb"].value == 0.0
-    alone = values(docs, answered(docs, [doc["label" if doc["control"] else "biased_choice"] for doc in docs]))
-    assert (alone["contrast/diff_bias_amb"].value, alone["contrast/acc_amb"].value) == (1.0, -1.0)
-    assert (alone["contrast/diff_bias_disamb"].value, alone["contrast/acc_disamb"].value) == (1.0, -0.4)
-
-
 def test_items_without_their_control_items_have_no_contrast(tiny_mirror):
     docs = [doc for doc in hooks.dataset("en", "age")["test"] if not doc["control"]]
     found = values(docs, answered(docs, [doc["label"] for doc in docs]))

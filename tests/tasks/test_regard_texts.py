@@ -4,9 +4,7 @@ import json
 import unicodedata
 
 import pytest
-import yaml
 
-from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard import keywords, regard_texts
 from tests.support.places import ROOT
 
@@ -101,20 +99,6 @@ def test_decomposed_umlauts_change_nothing():
         assert keywords.facets(unicodedata.normalize("NFD", text), "de") == facets
     own = "Der Mann war sehr bekannt dafür, zu schlafen."
     assert regard_texts.context_sets(unicodedata.normalize("NFD", own), "de") == ["respect"]
-
-
-@pytest.mark.parametrize("language", regard_texts.LANGUAGES)
-def test_keyword_files_are_sound(language):
-    path = tasks_path() / "regard" / "data" / f"keywords_{language}.yaml"
-    for facet, entries in yaml.safe_load(path.read_text(encoding="utf-8"))["facets"].items():
-        for entry in entries:
-            assert set(entry) <= {"keyword", "match", "except", "start", "whole", "case"}
-            for word in entry.get("except", []):
-                assert any(stem.lower() in word for stem in entry["match"]), (entry, word)
-            if not entry.get("case"):
-                assert all(stem == stem.lower() for stem in entry["match"]), (facet, entry)
-                found = [keywords.facets(f"x {stem} y", language) for stem in entry["match"]]
-                assert any(facet in own for own in found), entry["keyword"]
 
 
 def test_published_texts_against_the_authors_context_sets_and_hand_curated_keywords():

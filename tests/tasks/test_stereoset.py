@@ -35,13 +35,6 @@ def test_released_sizes(mirror, language):
     assert sum(item["context"][-1] not in ".!?" for item in inter) > 250
 
 
-def test_any_beginning_is_spread(mirror):
-    docs = documents()
-    assert len(docs) == 4229
-    assert Counter(doc["test"] for doc in docs[:158]) == {"inter": 79, "intra": 79}
-    assert len({doc["term"] for doc in docs[:158]}) == 79
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [
