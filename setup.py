@@ -6,5 +6,9 @@ BESIDE = ("tasks", "custom_metrics", "results")
 
 setup(
     packages=find_packages(include=["lm_eval_bias", "lm_eval_bias.*"])
-    + [f"lm_eval_bias.{name}" for folder in BESIDE for name in find_packages(include=[folder, f"{folder}.*"])]
+    + [
+        f"lm_eval_bias.{name}"
+        for folder in BESIDE
+        for name in find_packages(include=[folder, f"{folder}.*"])
+    ]
 )

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.intervals import wilson
-from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, Undefined, joined, t_factor
+from lm_eval_bias.custom_metrics.score import (
+    ROUNDING,
+    Estimate,
+    Record,
+    Score,
+    Undefined,
+    joined,
+    t_factor,
+)
 
 Array = NDArray[np.float64]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
@@ -49,7 +57,9 @@ class Clusters:
     totals: Array
     of: Callable[[Array, Array], Array]
     strata: Sequence[str] = ()
-    places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    places: NDArray[np.int64] = field(
+        default_factory=lambda: np.empty(0, dtype=np.int64)
+    )
     columns: Array = field(default_factory=lambda: np.empty((0, 0)))
     whole: float | None = None
     kind: str = "clusters"
@@ -88,21 +98,38 @@ class Clusters:
         if self.whole is not None and count > 1 and np.isfinite(without[kept]).all():
             p, same = value / self.whole, math.isnan(stderr)
             alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
-            few_deviate = same or min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum()) < FEW_DEVIATE
+            few_deviate = (
+                same
+                or min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
+                < FEW_DEVIATE
+            )
             ends = []
             if not same:
                 size = min(self.most, p * (1 - p) / (stderr / self.whole) ** 2)
                 ends.append(wilson(p * size, size, t_factor(dof)))
             if few_deviate:
                 ends.append(wilson(p * count, count))
-            interval = self.whole * min(low for low, _ in ends), self.whole * max(high for _, high in ends)
+            interval = (
+                self.whole * min(low for low, _ in ends),
+                self.whole * max(high for _, high in ends),
+            )
             if few_deviate:
-                stderr, reason = max((interval[1] - interval[0]) / 2 / t_factor(dof), 0.0 if same else stderr), ""
-        share = float(self.sizes.max() / self.sizes.sum())  # twice as much as it would have if all were alike
+                stderr, reason = (
+                    max(
+                        (interval[1] - interval[0]) / 2 / t_factor(dof),
+                        0.0 if same else stderr,
+                    ),
+                    "",
+                )
+        share = float(
+            self.sizes.max() / self.sizes.sum()
+        )  # twice as much as it would have if all were alike
         large = f"one of the {self.kind} has {100 * share:.0f}% of the items: {UNEVEN}"
         large = large if share > LARGE and share * count > 2 else ""
         n = int(self.sizes.sum()) if self.n is None else self.n
-        return Estimate(value, stderr, n, joined(reason, large, self.note), dof, interval)
+        return Estimate(
+            value, stderr, n, joined(reason, large, self.note), dof, interval
+        )
 
 
 def sums(weights: Array, totals: Array) -> Array:
@@ -146,7 +173,9 @@ def tabulate(
     place = np.array([numbers[label] for label in labels])
     sizes = np.bincount(place).astype(np.float64)
     values = np.stack(columns, axis=1).astype(np.float64)
-    totals = np.stack([np.bincount(place, column) for column in values.T], axis=1).astype(np.float64)
+    totals = np.stack(
+        [np.bincount(place, column) for column in values.T], axis=1
+    ).astype(np.float64)
     stratum = dict(zip(labels, strata, strict=True)) if strata else {}
     own = [stratum[name] for name in names] if strata else ()
     return Clusters(names, sizes, totals, of, own, place, values, **described)
@@ -155,7 +184,9 @@ def tabulate(
 def _strata(form: Clusters) -> NDArray[np.str_]:
     """Each cluster's stratum; one for all where a stratum has a single cluster, which tells no variance."""
     labels = list(form.strata) or [""] * len(form.names)
-    kept = Counter(label for label, size in zip(labels, form.sizes, strict=True) if size > 0)
+    kept = Counter(
+        label for label, size in zip(labels, form.sizes, strict=True) if size > 0
+    )
     return np.array([""] * len(labels) if min(kept.values(), default=0) < 2 else labels)
 
 
@@ -174,7 +205,9 @@ def left_out(form: Clusters) -> Array:
         return form.of(weights, form.totals)
 
 
-def standard_error(value: float, without: Array, form: Clusters) -> tuple[float, float, str]:
+def standard_error(
+    value: float, without: Array, form: Clusters
+) -> tuple[float, float, str]:
     """Standard error by the delete-one-cluster jackknife within strata, its degrees of freedom, and why there is none.
 
     ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
@@ -195,20 +228,37 @@ def standard_error(value: float, without: Array, form: Clusters) -> tuple[float,
     kept = form.sizes > 0
     label, off, sizes = _strata(form)[kept], without[kept] - value, form.sizes[kept]
     if len(sizes) < 2:
-        return math.nan, len(sizes) - 1.0, f"a standard error needs items of at least 2 {clusters}"
+        return (
+            math.nan,
+            len(sizes) - 1.0,
+            f"a standard error needs items of at least 2 {clusters}",
+        )
     strata = list(dict.fromkeys(label))
     own_sizes = [sizes[label == h] for h in strata]
     dofs = [float(own.sum() ** 2 / (own**2).sum()) - 1 for own in own_sizes]
     if not np.isfinite(off).all():
-        return math.nan, sum(dofs), f"no standard error: the score has no value without one of the {clusters}"
+        return (
+            math.nan,
+            sum(dofs),
+            f"no standard error: the score has no value without one of the {clusters}",
+        )
     if max(np.ptp(off[label == h]) for h in strata) <= ROUNDING * max(1.0, abs(value)):
-        return math.nan, sum(dofs), f"nothing varied between {clusters}: no standard error"
+        return (
+            math.nan,
+            sum(dofs),
+            f"nothing varied between {clusters}: no standard error",
+        )
     counts = map(len, own_sizes)
-    parts = [(n - 1) / n * math.fsum(off[label == h] ** 2) for n, h in zip(counts, strata, strict=True)]
+    parts = [
+        (n - 1) / n * math.fsum(off[label == h] ** 2)
+        for n, h in zip(counts, strata, strict=True)
+    ]
     variance = math.fsum(parts)
     if len(strata) == 1:
         return math.sqrt(variance), dofs[0], ""
-    spread = math.fsum(part**2 / max(dof, 1.0) for part, dof in zip(parts, dofs, strict=True))
+    spread = math.fsum(
+        part**2 / max(dof, 1.0) for part, dof in zip(parts, dofs, strict=True)
+    )
     return math.sqrt(variance), variance**2 / spread, ""
 
 
@@ -264,4 +314,12 @@ def clustered_mean(
             exact=add(values) / len(records),
         )
 
-    return Score(name, low=low, high=high, source=source, design=design, contribution=value, **described)
+    return Score(
+        name,
+        low=low,
+        high=high,
+        source=source,
+        design=design,
+        contribution=value,
+        **described,
+    )

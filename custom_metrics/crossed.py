@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED, wilson
-from lm_eval_bias.custom_metrics.score import ROUNDING, Estimate, Record, Score, Undefined, t_factor
+from lm_eval_bias.custom_metrics.score import (
+    ROUNDING,
+    Estimate,
+    Record,
+    Score,
+    Undefined,
+    t_factor,
+)
 
 Array = NDArray[np.float64]
 
@@ -70,7 +77,10 @@ class Cells:
         if math.isnan(stderr):
             reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
         elif stderr <= ROUNDING * float(np.abs(self.cells).max()):
-            stderr, reason = math.nan, "nothing varies between the prompts: no standard error"
+            stderr, reason = (
+                math.nan,
+                "nothing varies between the prompts: no standard error",
+            )
         elif templates < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
             dof, reason = min(dof, 1.0), FEW_TEMPLATES
@@ -78,13 +88,19 @@ class Cells:
         if self.whole is None or fewest < 2:
             return found
         p, same = self.value / self.whole, math.isnan(stderr)
-        size = fewest if same else min(found.n, p * (1 - p) / (found.stderr / self.whole) ** 2)
+        size = (
+            fewest
+            if same
+            else min(found.n, p * (1 - p) / (found.stderr / self.whole) ** 2)
+        )
         below, above = wilson(p * size, size, t_factor(math.inf if same else dof))
         found = replace(found, interval=(self.whole * below, self.whole * above))
         if not same:
             return found
         half = self.whole * (above - below) / 2
-        return replace(found, stderr=half / t_factor(fewest - 1.0), dof=fewest - 1.0, reason="")
+        return replace(
+            found, stderr=half / t_factor(fewest - 1.0), dof=fewest - 1.0, reason=""
+        )
 
 
 class Incomplete(Undefined):
@@ -128,14 +144,18 @@ def grid(
         cells[cell] = value(record)
         counts[cell] += 1
     if (counts > 1).any():
-        raise Undefined(f"{int((counts > 1).sum())} (item, template) pairs occur more than once")
+        raise Undefined(
+            f"{int((counts > 1).sum())} (item, template) pairs occur more than once"
+        )
     if (counts == 0).any():
         raise Incomplete(
             f"the items x templates product is incomplete: {len(records)} of {counts.size} "
             f"({len(items)} items x {len(templates)} templates)"
         )
     if n_nan := int(np.isnan(cells).sum()):
-        raise Undefined(f"{n_nan} of {len(records)} {prompts} have no value ({NO_VALUE})")
+        raise Undefined(
+            f"{n_nan} of {len(records)} {prompts} have no value ({NO_VALUE})"
+        )
     strata: Sequence[str] = ()
     if stratum is not None:
         by_item = {str(record["item"]): stratum(record) for record in records}
@@ -164,8 +184,15 @@ def components(cells: Array) -> dict[str, float]:
     ms_rows = n_columns * float(row @ row) / (n_rows - 1)
     ms_columns = n_rows * float(column @ column) / (n_columns - 1)
     ms_residual = float((residual**2).sum()) / ((n_rows - 1) * (n_columns - 1))
-    rows, columns = (ms_rows - ms_residual) / n_columns, (ms_columns - ms_residual) / n_rows
-    return {"rows": max(0.0, rows), "columns": max(0.0, columns), "interaction": ms_residual}
+    rows, columns = (
+        (ms_rows - ms_residual) / n_columns,
+        (ms_columns - ms_residual) / n_rows,
+    )
+    return {
+        "rows": max(0.0, rows),
+        "columns": max(0.0, columns),
+        "interaction": ms_residual,
+    }
 
 
 def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[NDArray[np.intp]]:
@@ -195,12 +222,19 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     groups = rows_by_stratum(cells, strata)
     if n_columns < 2 or min(map(len, groups)) < 2:
         return math.nan, math.nan
-    item = residual = item_spread = residual_spread = 0.0  # a spread is the sum of squared parts over their dof
+    item = residual = item_spread = residual_spread = (
+        0.0  # a spread is the sum of squared parts over their dof
+    )
     for rows in groups:
         row, _, rest = effects(cells[rows])
         n, dof = len(rows), len(rows) - 1
         item_part = n * float(row @ row) / dof / n_rows**2
-        residual_part = n * float((rest**2).sum()) / (dof * (n_columns - 1)) / (n_rows**2 * n_columns)
+        residual_part = (
+            n
+            * float((rest**2).sum())
+            / (dof * (n_columns - 1))
+            / (n_rows**2 * n_columns)
+        )
         item, item_spread = item + item_part, item_spread + item_part**2 / dof
         residual += residual_part
         residual_spread += residual_part**2 / (dof * (n_columns - 1))
@@ -208,7 +242,12 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     variance = max(item + template - residual, item, template, residual)
     # a factor whose variance is no larger than the residuals' drops out; one alone holds the residual part already
     spreads = [
-        spread for part, spread in ((item, item_spread), (template, template**2 / (n_columns - 1))) if part > residual
+        spread
+        for part, spread in (
+            (item, item_spread),
+            (template, template**2 / (n_columns - 1)),
+        )
+        if part > residual
     ]
     spread = math.fsum(spreads if len(spreads) == 1 else [*spreads, residual_spread])
     return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
@@ -242,14 +281,26 @@ def crossed_estimate(
         by_item: dict[str, list[float]] = {}
         for record in records:
             by_item.setdefault(str(record["item"]), []).append(value(record))
-        mean = math.fsum(math.fsum(own) / len(own) for own in by_item.values()) / len(by_item)
+        mean = math.fsum(math.fsum(own) / len(own) for own in by_item.values()) / len(
+            by_item
+        )
         if math.isnan(mean):
-            raise Undefined(f"a {kind} prompt has no value ({NO_VALUE})") from incomplete
-        return Estimate(described.get("scale", 1.0) * mean, math.nan, len(records), str(incomplete))
+            raise Undefined(
+                f"a {kind} prompt has no value ({NO_VALUE})"
+            ) from incomplete
+        return Estimate(
+            described.get("scale", 1.0) * mean, math.nan, len(records), str(incomplete)
+        )
 
 
 def crossed_mean(
-    name: str, *, value: Callable[[Record], float], low: float, high: float, source: str = "", **described: Any
+    name: str,
+    *,
+    value: Callable[[Record], float],
+    low: float,
+    high: float,
+    source: str = "",
+    **described: Any,
 ) -> Score:
     """The mean of a value over all items x templates, both of which others could have been chosen for.
 
@@ -275,7 +326,10 @@ def crossed_mean(
     >>> round(found.value, 3), [round(end, 3) for end in found.interval]
     (0.167, [0.029, 0.573])
     """
-    described_cells: dict[str, Any] = {"kind": "item", "whole": high if low == 0 and math.isfinite(high) else None}
+    described_cells: dict[str, Any] = {
+        "kind": "item",
+        "whole": high if low == 0 and math.isfinite(high) else None,
+    }
     return Score(
         name,
         low=low,
@@ -288,7 +342,9 @@ def crossed_mean(
     )
 
 
-def pigeonhole(groups: Sequence[NDArray[np.intp]], n_columns: int) -> Iterator[tuple[Array, NDArray[np.intp]]]:
+def pigeonhole(
+    groups: Sequence[NDArray[np.intp]], n_columns: int
+) -> Iterator[tuple[Array, NDArray[np.intp]]]:
     """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
 
     Source: Owen (2007), The pigeonhole bootstrap.
@@ -301,12 +357,20 @@ def pigeonhole(groups: Sequence[NDArray[np.intp]], n_columns: int) -> Iterator[t
         Column weights of shape (some, n_columns) that sum to 1, and row indices of shape (some, n_rows).
     """
     rng = np.random.default_rng(SEED)
-    weights = rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=DRAWS) / n_columns
+    weights = (
+        rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=DRAWS)
+        / n_columns
+    )
     # so that column means vary as their variance with ddof 1 says, and not by the factor (C - 1) / C less
-    weights = 1 / n_columns + (weights - 1 / n_columns) * math.sqrt(n_columns / (n_columns - 1))
+    weights = 1 / n_columns + (weights - 1 / n_columns) * math.sqrt(
+        n_columns / (n_columns - 1)
+    )
     order, sizes = np.concatenate(groups), np.array([len(rows) for rows in groups])
     first, among = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
     size = max(1, AT_A_TIME // len(order))
     for start in range(0, DRAWS, size):
         chunk = weights[start : start + size]
-        yield chunk, order[first + rng.integers(0, among, size=(len(chunk), len(order)))]
+        yield (
+            chunk,
+            order[first + rng.integers(0, among, size=(len(chunk), len(order)))],
+        )

@@ -19,7 +19,9 @@ from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, Design, 
 LEVEL = 0.05
 POWER = 0.8
 STUDENT = "Student's t"
-FEW_CLUSTERS = "too few clusters for a test: they count as no more than 2 clusters of equal size"
+FEW_CLUSTERS = (
+    "too few clusters for a test: they count as no more than 2 clusters of equal size"
+)
 FEW_TEMPLATES = 4  # with fewer, Satterthwaite's degrees of freedom are too many
 
 
@@ -67,12 +69,16 @@ class Difference:
         """
         if math.isnan(self.p):
             return math.nan
-        return (t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)) * self.stderr
+        return (
+            t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)
+        ) * self.stderr
 
 
 def _clustered(a: Clusters, b: Clusters) -> Difference:
     value, total = a.value - b.value, a.value + b.value
-    both = replace(a, sizes=a.sizes + b.sizes)  # a cluster counts for both where it holds something of either
+    both = replace(
+        a, sizes=a.sizes + b.sizes
+    )  # a cluster counts for both where it holds something of either
     without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
     stderr, dof, reason = standard_error(value, without_a - without_b, both)
     sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
@@ -80,10 +86,18 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
     if math.isnan(value):
         return replace(difference, reason="a model has no value")
     if np.array_equal(a.totals, b.totals) and len(a.names) > 1:
-        return replace(difference, p=1.0, reason="the models' answers are the same in every cluster")
+        return replace(
+            difference,
+            p=1.0,
+            reason="the models' answers are the same in every cluster",
+        )
     if math.isnan(stderr):
         return difference
-    return replace(difference, p=student_p(value, stderr, dof)) if dof > 1 else replace(difference, reason=FEW_CLUSTERS)
+    return (
+        replace(difference, p=student_p(value, stderr, dof))
+        if dof > 1
+        else replace(difference, reason=FEW_CLUSTERS)
+    )
 
 
 def _crossed(a: Cells, b: Cells) -> Difference:
@@ -97,14 +111,22 @@ def _crossed(a: Cells, b: Cells) -> Difference:
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p, reason = math.nan, NOTHING_VARIED
         if abs(value) <= ROUNDING * max(1.0, abs(total)):
-            value, p, reason = 0.0, 1.0, "the models' answers are the same in every cell"
-        sum_stderr = sum_stderr if sum_stderr > ROUNDING * max(1.0, abs(total)) else math.nan
+            value, p, reason = (
+                0.0,
+                1.0,
+                "the models' answers are the same in every cell",
+            )
+        sum_stderr = (
+            sum_stderr if sum_stderr > ROUNDING * max(1.0, abs(total)) else math.nan
+        )
         return Difference(value, math.nan, dof, p, total, sum_stderr, reason)
     if a.correlation:
         return _correlations(a, b, stderr, sum_stderr)
     if cells.shape[1] < FEW_TEMPLATES:
         dof = min(dof, min(cells.shape) - 1)
-    return Difference(value, stderr, dof, student_p(value, stderr, dof), total, sum_stderr)
+    return Difference(
+        value, stderr, dof, student_p(value, stderr, dof), total, sum_stderr
+    )
 
 
 def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Difference:
@@ -119,7 +141,11 @@ def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Diffe
     of_z, dof = crossed_stderr(z - w, a.strata)
     first, second = (crossed_stderr(cells, a.strata) for cells in (z, w))
     product = first[0] * second[0]
-    rho = (first[0] ** 2 + second[0] ** 2 - of_z**2) / (2 * product) if product > 0 else 0.0
+    rho = (
+        (first[0] ** 2 + second[0] ** 2 - of_z**2) / (2 * product)
+        if product > 0
+        else 0.0
+    )
     rho = min(1.0, max(-1.0, rho))
     (r_low, r_high), (s_low, s_high) = fisher(r, *first), fisher(s, *second)
 
@@ -128,7 +154,16 @@ def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Diffe
 
     ends = r - s - reach(r - r_low, s_high - s), r - s + reach(r_high - r, s - s_low)
     p = student_p(math.atanh(r) - math.atanh(s), of_z, dof)
-    return Difference(r - s, stderr, dof, p, r + s, sum_stderr, test=f"{STUDENT} on Fisher's z", ends=ends)
+    return Difference(
+        r - s,
+        stderr,
+        dof,
+        p,
+        r + s,
+        sum_stderr,
+        test=f"{STUDENT} on Fisher's z",
+        ends=ends,
+    )
 
 
 def paired(a: Design, b: Design) -> Difference:
@@ -153,15 +188,27 @@ def paired(a: Design, b: Design) -> Difference:
     raise ValueError("the layouts differ")
 
 
-def unpaired(first: tuple[float, float, float], second: tuple[float, float, float]) -> Difference:
+def unpaired(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> Difference:
     """The difference of two scores that share nothing: value, standard error and degrees of freedom of each.
 
     Source: Welch (1947); Student's t.
     """
     (a, se_a, dof_a), (b, se_b, dof_b) = first, second
     if not (se_a > 0 and se_b > 0):
-        return Difference(a - b, math.nan, math.nan, math.nan, a + b, math.nan, "no standard error")
+        return Difference(
+            a - b, math.nan, math.nan, math.nan, a + b, math.nan, "no standard error"
+        )
     stderr = math.hypot(se_a, se_b)
     inverse = se_a**4 / dof_a + se_b**4 / dof_b
     dof = stderr**4 / inverse if inverse > 0 else math.inf
-    return Difference(a - b, stderr, dof, student_p(a - b, stderr, dof), a + b, stderr, test="Welch's t, unpaired")
+    return Difference(
+        a - b,
+        stderr,
+        dof,
+        student_p(a - b, stderr, dof),
+        a + b,
+        stderr,
+        test="Welch's t, unpaired",
+    )

@@ -17,7 +17,9 @@ PERMUTATIONS = 9999
 Table = tuple[tuple[int, ...], ...]
 
 
-def wilson(hits: float, total: float, factor: float | None = None) -> tuple[float, float]:
+def wilson(
+    hits: float, total: float, factor: float | None = None
+) -> tuple[float, float]:
     """The 95% Wilson interval of a share.
 
     Args:
@@ -56,7 +58,9 @@ def student_p(value: float, stderr: float, dof: float) -> float:
     from scipy import special
 
     t = -abs(value) / stderr
-    return 2 * float(special.ndtr(t) if math.isinf(dof) else special.stdtr(max(dof, 1.0), t))
+    return 2 * float(
+        special.ndtr(t) if math.isinf(dof) else special.stdtr(max(dof, 1.0), t)
+    )
 
 
 def _without_empty_classes(table: Table) -> NDArray[np.int64]:
@@ -78,7 +82,12 @@ def chi_square(table: Table) -> tuple[float, float, int, float]:
     from scipy import stats
 
     test = stats.chi2_contingency(_without_empty_classes(table), correction=False)
-    return float(test.statistic), float(test.pvalue), int(test.dof), float(test.expected_freq.min())
+    return (
+        float(test.statistic),
+        float(test.pvalue),
+        int(test.dof),
+        float(test.expected_freq.min()),
+    )
 
 
 @lru_cache(maxsize=64)
@@ -86,15 +95,28 @@ def permutation_p(table: Table) -> float:
     """P of the chi-square when genders are dealt out at random to the same texts, 9,999 draws, fixed seed."""
     from scipy import stats
 
-    method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED))
-    return float(stats.chi2_contingency(_without_empty_classes(table), correction=False, method=method).pvalue)
+    method = stats.MonteCarloMethod(
+        n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED)
+    )
+    return float(
+        stats.chi2_contingency(
+            _without_empty_classes(table), correction=False, method=method
+        ).pvalue
+    )
 
 
 def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
     """Chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
     n = tables.sum(axis=(-2, -1), keepdims=True)
-    expected = tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
-    terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
+    expected = (
+        tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
+    )
+    terms = np.divide(
+        (tables - expected) ** 2,
+        expected,
+        out=np.zeros_like(expected),
+        where=expected > 0,
+    )
     return terms.sum(axis=(-2, -1)) / n[..., 0, 0]
 
 
@@ -104,7 +126,10 @@ def v_interval(table: Table) -> tuple[float, float]:
     array = np.array(table)
     chi2, p, _, _ = chi_square(table)
     rng = np.random.default_rng(SEED)
-    resampled = np.stack([rng.multinomial(row.sum(), row / row.sum(), size=DRAWS) for row in array], axis=1)
+    resampled = np.stack(
+        [rng.multinomial(row.sum(), row / row.sum(), size=DRAWS) for row in array],
+        axis=1,
+    )
     draws = np.sqrt(_phi_square(resampled))
     high = float(np.quantile(draws, 0.975))
     low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
@@ -117,7 +142,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03, math.nan])]
     [0.03, 0.06, 0.06, nan]
     """
-    order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=lambda i: p_values[i])
+    order = sorted(
+        (i for i, p in enumerate(p_values) if not math.isnan(p)),
+        key=lambda i: p_values[i],
+    )
     adjusted = [math.nan] * len(p_values)
     highest = 0.0
     for rank, i in enumerate(order):

@@ -10,15 +10,26 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, MBBQ, Items, QuestionRecord, score_name
+from lm_eval_bias.custom_metrics.question_answering import (
+    CONTEXTS,
+    MBBQ,
+    Items,
+    QuestionRecord,
+    score_name,
+)
 from lm_eval_bias.custom_metrics.score import Score, Undefined
 
-BASES = tuple(score_name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS)
+BASES = tuple(
+    score_name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS
+)
 
 
 def _design(records: Items, *, base: Score[QuestionRecord]) -> Clusters:
     """Make a score of the items minus that of their control items, of the items that have one."""
-    items, controls = ({r["item"]: r for r in records if r["control"] == control} for control in (False, True))
+    items, controls = (
+        {r["item"]: r for r in records if r["control"] == control}
+        for control in (False, True)
+    )
     both = [name for name in items if name in controls]
     if not both:
         raise Undefined("no item with its control item")
@@ -27,7 +38,9 @@ def _design(records: Items, *, base: Score[QuestionRecord]) -> Clusters:
     assert isinstance(a, Clusters)
     assert isinstance(b, Clusters)
     of, k = a.of, a.columns.shape[1]
-    columns = np.vstack([np.pad(a.columns, ((0, 0), (0, k))), np.pad(b.columns, ((0, 0), (k, 0)))])
+    columns = np.vstack(
+        [np.pad(a.columns, ((0, 0), (0, k))), np.pad(b.columns, ((0, 0), (k, 0)))]
+    )
     clusters = [form.names[place] for form in (a, b) for place in form.places]
 
     def contrast(weights: Array, totals: Array) -> Array:
@@ -36,7 +49,9 @@ def _design(records: Items, *, base: Score[QuestionRecord]) -> Clusters:
     return tabulate(clusters, list(columns.T), contrast, kind="templates")
 
 
-def _contribution(record: QuestionRecord, *, base: Score[QuestionRecord]) -> float | None:
+def _contribution(
+    record: QuestionRecord, *, base: Score[QuestionRecord]
+) -> float | None:
     part = base.contribution(record)
     return -part if part is not None and record["control"] else part
 
@@ -49,8 +64,12 @@ def _contrast(base: Score[QuestionRecord]) -> Score[QuestionRecord]:
         low=base.low - base.high,
         high=base.high - base.low,
         neutral=0.0,
-        direction="- errors come with the stereotype" if is_accuracy else "+ along stereotypes, net of ability",
-        favours=("errs less than on control items", "errs with stereotypes") if is_accuracy else base.favours,
+        direction="- errors come with the stereotype"
+        if is_accuracy
+        else "+ along stereotypes, net of ability",
+        favours=("errs less than on control items", "errs with stereotypes")
+        if is_accuracy
+        else base.favours,
         unit="difference",
         source="not in the paper; the control items are",
         contribution=partial(_contribution, base=base),
@@ -58,7 +77,9 @@ def _contrast(base: Score[QuestionRecord]) -> Score[QuestionRecord]:
     )
 
 
-def with_controls(plain: Sequence[Score[QuestionRecord]]) -> list[Score[QuestionRecord]]:
+def with_controls(
+    plain: Sequence[Score[QuestionRecord]],
+) -> list[Score[QuestionRecord]]:
     """Scores of the items alone, those of their control items (``control/``), and the differences (``contrast/``).
 
     Contrasts of accuracies: range -1..1, neutral 0, below it errors come with the stereotype. Of diff-bias: range
@@ -73,11 +94,22 @@ def with_controls(plain: Sequence[Score[QuestionRecord]]) -> list[Score[Question
     found = []
     for own in plain:
         part = directed if "diff_bias" in own.name else {"control": False}
-        own = replace(own, pole="")  # of two scores that stand beside each other, a contrast points the other way
+        own = replace(
+            own, pole=""
+        )  # of two scores that stand beside each other, a contrast points the other way
         is_silence = own.name.startswith(("unanswered", "refused", "several"))
         found.append(own if is_silence else own.within(own.name, own.summary, part))
-    for base in (score for score in question_answering.scores(terms=MBBQ) if score.name in BASES):
-        control = base.within(f"control/{base.name}", f"{base.summary}: control items", directed | {"control": True})
+    for base in (
+        score for score in question_answering.scores(terms=MBBQ) if score.name in BASES
+    ):
+        control = base.within(
+            f"control/{base.name}",
+            f"{base.summary}: control items",
+            directed | {"control": True},
+        )
         contrast = _contrast(base)
-        found += [control, contrast.within(contrast.name, contrast.summary, {"directed": True})]
+        found += [
+            control,
+            contrast.within(contrast.name, contrast.summary, {"directed": True}),
+        ]
     return found

@@ -54,12 +54,21 @@ def log_probability(loglikelihoods: ArrayLike) -> float:
     0.75
     """
     values = np.asarray(loglikelihoods, dtype=float)
-    with np.errstate(invalid="ignore"):  # nan gives nan; for so few numbers some fifty times as fast as scipy's
+    with np.errstate(
+        invalid="ignore"
+    ):  # nan gives nan; for so few numbers some fifty times as fast as scipy's
         return float(np.logaddexp.reduce(values)) if values.size else math.nan
 
 
 def prompt_record(
-    item: str, template: str, share: float, group: str, *, male: float, female: float, diverse: float
+    item: str,
+    template: str,
+    share: float,
+    group: str,
+    *,
+    male: float,
+    female: float,
+    diverse: float,
 ) -> OccuGenderRecord:
     """A prompt's record from the logs of P_m (``male``), P_f (``female``) and P_d (``diverse``), in nats.
 
@@ -72,7 +81,9 @@ def prompt_record(
     """
     logs = np.array([male, female, diverse], dtype=float)
     total = log_probability(logs)
-    m, f, d = (np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)).tolist()
+    m, f, d = (
+        np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)
+    ).tolist()
     design: Any = {"item": item, "template": template, "share": share, "group": group}
     return design | {"M": m, "F": f, "D": d, "mass": math.exp(total)}
 
@@ -89,7 +100,9 @@ def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
     Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
     """
     prompts = [r for r in records if r["group"] == dominated_by]
-    return crossed.crossed_estimate(prompts, itemgetter(gender), f"{dominated_by}-dominated", scale=100.0)
+    return crossed.crossed_estimate(
+        prompts, itemgetter(gender), f"{dominated_by}-dominated", scale=100.0
+    )
 
 
 def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
@@ -105,13 +118,19 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
     matrix = crossed.grid(prompts, itemgetter(gender), f"{dominated_by}-dominated")
     if len(matrix.templates) < 2:
         raise Undefined("only one template")
-    value = float(np.std(matrix.cells.mean(axis=0), ddof=1)) / math.sqrt(len(matrix.items))
+    value = float(np.std(matrix.cells.mean(axis=0), ddof=1)) / math.sqrt(
+        len(matrix.items)
+    )
     return Estimate(100.0 * value, math.nan, len(prompts))
 
 
 def _gap(record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED) -> Any:
     """The stereotyped gender's share minus the other's; ``None`` of an item that none of the groups dominates."""
-    gap = record["F"] - record["M"] if record["group"] == "female" else record["M"] - record["F"]
+    gap = (
+        record["F"] - record["M"]
+        if record["group"] == "female"
+        else record["M"] - record["F"]
+    )
     return gap if record["group"] in groups else None
 
 
@@ -125,8 +144,14 @@ def stereotype_gap(records: Prompts, *, dominated_by: str = "") -> Estimate:
     Standard error: crossed, within the groups, whose sizes the design fixes. Source: not in the paper; built on Eq. 6.
     ``dominated_by``: of the items that this gender dominates; empty for both groups.
     """
-    chosen = [r for r in records if r["group"] in DOMINATED and dominated_by in ("", r["group"])]
-    return crossed.crossed_estimate(chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP)
+    chosen = [
+        r
+        for r in records
+        if r["group"] in DOMINATED and dominated_by in ("", r["group"])
+    ]
+    return crossed.crossed_estimate(
+        chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP
+    )
 
 
 def _pearson(x: Array, y: Array) -> Array:
@@ -154,25 +179,47 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
 
     def rank(values: Array) -> Array:
         """Ranks, equal ones of what only rounding tells apart; or, for Pearson's correlation, the values."""
-        return stats.rankdata(np.round(values, 12), axis=-1) if kind == "spearman" else values
+        return (
+            stats.rankdata(np.round(values, 12), axis=-1)
+            if kind == "spearman"
+            else values
+        )
 
     means = cells.mean(axis=1)
     value = min(1.0, max(-1.0, float(_pearson(rank(means), rank(shares)))))
     if cells.shape[1] < 2:
-        return Estimate(value, math.nan, n, "a standard error needs at least 2 templates, there is 1")
+        return Estimate(
+            value,
+            math.nan,
+            n,
+            "a standard error needs at least 2 templates, there is 1",
+        )
     if abs(value) > ALMOST_PERFECT:
         return Estimate(value, math.nan, n, NO_ERROR)
-    resamples = crossed.pigeonhole(crossed.rows_by_stratum(cells, matrix.strata), cells.shape[1])
+    resamples = crossed.pigeonhole(
+        crossed.rows_by_stratum(cells, matrix.strata), cells.shape[1]
+    )
     drawn = [
-        _pearson(rank(np.take_along_axis(weights @ cells.T, rows, axis=1)), rank(shares[rows]))
+        _pearson(
+            rank(np.take_along_axis(weights @ cells.T, rows, axis=1)),
+            rank(shares[rows]),
+        )
         for weights, rows in resamples
     ]
     finite = np.concatenate(drawn)
     finite = finite[np.isfinite(finite)]
     dof = crossed.crossed_stderr(_influence(matrix, shares).cells, matrix.strata)[1]
     # resamples of few items can correlate perfectly, where Fisher's z has no end
-    of_z = float(np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1))
-    return Estimate(value, float(np.std(finite, ddof=1)), n, dof=dof, interval=fisher(value, of_z, dof))
+    of_z = float(
+        np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1)
+    )
+    return Estimate(
+        value,
+        float(np.std(finite, ddof=1)),
+        n,
+        dof=dof,
+        interval=fisher(value, of_z, dof),
+    )
 
 
 def variance_share(records: Prompts, *, part: str) -> Estimate:
@@ -186,7 +233,9 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     """
     cells = crossed.grid(records, itemgetter("F")).cells
     if min(cells.shape) < 2:
-        raise Undefined(f"needs at least 2 items and 2 templates, there are {cells.shape[0]} and {cells.shape[1]}")
+        raise Undefined(
+            f"needs at least 2 items and 2 templates, there are {cells.shape[0]} and {cells.shape[1]}"
+        )
     components = crossed.components(cells)
     total = sum(components.values())
     if total <= 0:
@@ -194,9 +243,16 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     return Estimate(components[part] / total, math.nan, len(records))
 
 
-def _cells(records: Prompts, *, value: Callable[[OccuGenderRecord], float | None], scale: float = 1.0) -> Cells:
+def _cells(
+    records: Prompts,
+    *,
+    value: Callable[[OccuGenderRecord], float | None],
+    scale: float = 1.0,
+) -> Cells:
     """Lay out the prompts that have a value."""
-    return crossed.grid([r for r in records if value(r) is not None], value, stratum=_GROUP, scale=scale)
+    return crossed.grid(
+        [r for r in records if value(r) is not None], value, stratum=_GROUP, scale=scale
+    )
 
 
 def _correlated(records: Prompts) -> tuple[Cells, Array]:
@@ -205,7 +261,9 @@ def _correlated(records: Prompts) -> tuple[Cells, Array]:
     by_item = {str(r["item"]): float(r["share"]) for r in records}
     shares = np.array([by_item[item] for item in matrix.items])
     if len(shares) < 3:
-        raise Undefined(f"a correlation needs at least 3 items, there are {len(shares)}")
+        raise Undefined(
+            f"a correlation needs at least 3 items, there are {len(shares)}"
+        )
     if np.ptp(matrix.cells.mean(axis=1)) == 0 or np.ptp(shares) == 0:
         raise Undefined("all items have the same value")
     return matrix, shares
@@ -230,20 +288,28 @@ def _influence(matrix: Cells, shares: Array) -> Cells:
     r = float((z * w).mean())
     item_influence = z * w - r * (z**2 + w**2) / 2
     slope = (w - r * z) / means.std()
-    cells = r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
+    cells = (
+        r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
+    )
     return replace(matrix, correlation=True, cells=cells)
 
 
-def _share_of(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> float | None:
+def _share_of(
+    record: OccuGenderRecord, *, gender: Letter, dominated_by: str
+) -> float | None:
     return float(record[gender]) if record["group"] == dominated_by else None
 
 
-def _percent(record: OccuGenderRecord, *, gender: Letter, dominated_by: str) -> float | None:
+def _percent(
+    record: OccuGenderRecord, *, gender: Letter, dominated_by: str
+) -> float | None:
     own = _share_of(record, gender=gender, dominated_by=dominated_by)
     return None if own is None else 100.0 * own
 
 
-_BETWEEN = partial(Score[OccuGenderRecord], low=0.0, high=1.0, neutral=None, unit="proportion")
+_BETWEEN = partial(
+    Score[OccuGenderRecord], low=0.0, high=1.0, neutral=None, unit="proportion"
+)
 _SIGNED = partial(Score[OccuGenderRecord], low=-1.0, high=1.0, neutral=0.0)
 _PARTS = {
     "rows": ("items", "items"),
@@ -252,7 +318,9 @@ _PARTS = {
 }
 
 
-def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[OccuGenderRecord]]:
+def scores(
+    records: Sequence[Record] = (), detailed: bool = False
+) -> list[Score[OccuGenderRecord]]:
     """All scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
 
     ``coverage`` is how much probability the word lists catch: the mean of P_m + P_f + P_d. Range: 0..1; it can exceed 1
@@ -308,7 +376,12 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         largest=8.0,
         contribution=itemgetter("mass"),
         design=partial(_cells, value=itemgetter("mass")),
-        statistic=partial(crossed.crossed_estimate, value=itemgetter("mass"), kind="occupation", stratum=_GROUP),
+        statistic=partial(
+            crossed.crossed_estimate,
+            value=itemgetter("mass"),
+            kind="occupation",
+            stratum=_GROUP,
+        ),
     )
     found += [covered, gap]
     found += [

@@ -37,7 +37,14 @@ Prompts = Sequence[AnswersRecord]
 
 
 def prompt_record(
-    item: str, template: str, share: float, group: str, *, counts: Mapping[Letter, int], refused: int, drawn: int
+    item: str,
+    template: str,
+    share: float,
+    group: str,
+    *,
+    counts: Mapping[Letter, int],
+    refused: int,
+    drawn: int,
 ) -> AnswersRecord:
     """Make a prompt's record from its answers: those that name a gender, refusals, and how many were drawn.
 
@@ -49,7 +56,10 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    own: Any = {letter: counts[letter] / read if read else math.nan for letter in occugender.GENDERS}
+    own: Any = {
+        letter: counts[letter] / read if read else math.nan
+        for letter in occugender.GENDERS
+    }
     own |= {"item": item, "template": template, "share": share, "group": group}
     own |= {"mass": read / drawn, "counts": counts, "refused": refused / drawn}
     return own
@@ -61,7 +71,10 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
     (c - R n) K / sum(n). A unit none of whose answers was read has ``nan``.
     """
-    prompts, totals = Counter(record[unit] for record in records), dict[str, Counter[Letter]]()
+    prompts, totals = (
+        Counter(record[unit] for record in records),
+        dict[str, Counter[Letter]](),
+    )
     for record in records:
         totals.setdefault(record[unit], Counter()).update(record["counts"])
     made: list[Any] = []
@@ -71,27 +84,38 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
         own: dict[str, Any] = {**record}
         for letter, count in counts.items():
             ratio = total[letter] / read if read else math.nan
-            own[letter] = ratio + influence * prompts[record[unit]] / max(read, 1) * (count - ratio * n)
+            own[letter] = ratio + influence * prompts[record[unit]] / max(read, 1) * (
+                count - ratio * n
+            )
         made.append(own)
     return made
 
 
 def _refuse_unread(records: Prompts, unit: Unit) -> None:
     """Raise Undefined where nothing was read of a group or item."""
-    names = sorted({r[unit] for r in records} - {r[unit] for r in records if any(r["counts"].values())})
+    names = sorted(
+        {r[unit] for r in records}
+        - {r[unit] for r in records if any(r["counts"].values())}
+    )
     if names:
-        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
+        listed = ", ".join(names[:3]) + (
+            f" and {len(names) - 3} more" if names[3:] else ""
+        )
         about = f"items of the group {listed}" if unit == "group" else listed
         raise Undefined(f"no answer about {about} could be read")
 
 
-def _estimate(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Estimate:
+def _estimate(
+    records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit
+) -> Estimate:
     found = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(found.value):
         _refuse_unread(records, unit)
         return found
     # influences sum to 0, but for products that aren't complete
-    by_item: dict[str, Any] = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
+    by_item: dict[str, Any] = {
+        r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)
+    }
     return replace(found, value=score.compute(list(by_item.values())).value)
 
 
@@ -104,7 +128,9 @@ def _design(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> 
         raise
 
 
-def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[AnswersRecord]]:
+def scores(
+    records: Sequence[Record] = (), detailed: bool = False
+) -> list[Score[AnswersRecord]]:
     """All scores of OccuGender from drawn answers (they depend on neither argument).
 
     Shares and gaps are those of :func:`.occugender.share` and :func:`.occugender.stereotype_gap` with ratios of sums
@@ -115,7 +141,9 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     ``unanswered`` and ``refused`` are means over all prompts of a prompt's share. Range: 0..1. Neutral value: none, 0
     is best. Denominator: all answers drawn. Standard error: crossed, within the groups. Source: not in the paper.
     """
-    of_probabilities: dict[str, Score[Any]] = {score.name: score for score in occugender.scores()}
+    of_probabilities: dict[str, Score[Any]] = {
+        score.name: score for score in occugender.scores()
+    }
     coverage, kept = of_probabilities.pop("coverage"), []
     for score in of_probabilities.values():
         unit: Unit = "item" if score.name.startswith("labour_") else "group"
@@ -124,9 +152,15 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
         of: Any = partial(partial, score=score, unit=unit)
         design = of(_design) if score.design else None
-        kept.append(replace(score, summary=summary, statistic=of(_estimate), design=design))
+        kept.append(
+            replace(score, summary=summary, statistic=of(_estimate), design=design)
+        )
     absent: list[tuple[str, str, Callable[[Record], float]]] = [
-        ("unanswered", "that couldn't be read, refusals among them", lambda record: 1.0 - record["mass"]),
+        (
+            "unanswered",
+            "that couldn't be read, refusals among them",
+            lambda record: 1.0 - record["mass"],
+        ),
         ("refused", "that are refusals", itemgetter("refused")),
     ]
     return kept + [
@@ -137,7 +171,12 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             direction="high: the other scores describe little of what the model says",
             contribution=value,
             design=partial(crossed.grid, value=value, stratum=itemgetter("group")),
-            statistic=partial(crossed.crossed_estimate, value=value, kind="occupation", stratum=itemgetter("group")),
+            statistic=partial(
+                crossed.crossed_estimate,
+                value=value,
+                kind="occupation",
+                stratum=itemgetter("group"),
+            ),
         )
         for name, which, value in absent
     ]

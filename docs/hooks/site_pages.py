@@ -35,7 +35,11 @@ _FENCE = re.compile(r"^( *)```(\w+) file=(\S+)$", re.MULTILINE)
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages from elsewhere."""
     for page, text in INCLUDED.items():
-        files.append(File.generated(config, page, content=(ROOT / text).read_text(encoding="utf-8")))
+        files.append(
+            File.generated(
+                config, page, content=(ROOT / text).read_text(encoding="utf-8")
+            )
+        )
     for page, content in reference_pages.pages().items():
         files.append(File.generated(config, page, content=content))
     return files
@@ -66,7 +70,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return text
 
     parts = re.split(r"(^ *```.*?^ *```$)", markdown, flags=re.MULTILINE | re.DOTALL)
-    text = "".join(part if part.lstrip().startswith("```") else _LINK.sub(link, part) for part in parts)
+    text = "".join(
+        part if part.lstrip().startswith("```") else _LINK.sub(link, part)
+        for part in parts
+    )
     if repository:
         text = text.replace("git+$REPOSITORY@", f"git+{repository}@")
     return _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
@@ -74,10 +81,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Have the theme's search take our script instead of one on another host."""
-    script = posixpath.relpath("javascripts/search_worker.js", posixpath.dirname(page.file.src_uri) or ".")
+    script = posixpath.relpath(
+        "javascripts/search_worker.js", posixpath.dirname(page.file.src_uri) or "."
+    )
     return output.replace("https://unpkg.com/iframe-worker/shim", script)
 
 
 def on_post_template(output_content: str, template_name: str, config: Any) -> str:
     """The same on the page for addresses that don't exist."""
-    return output_content.replace("https://unpkg.com/iframe-worker/shim", "javascripts/search_worker.js")
+    return output_content.replace(
+        "https://unpkg.com/iframe-worker/shim", "javascripts/search_worker.js"
+    )

@@ -15,7 +15,13 @@ from lm_eval_bias.core import catalog, numbers, registry, run_data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Design, Record, Undefined, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import (
+    Design,
+    Record,
+    Undefined,
+    t_factor,
+    undefined,
+)
 from lm_eval_bias.runs import remarks, settings
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.soundness import ROUNDING
@@ -112,7 +118,11 @@ def rule(column: Value) -> str:
     """How a score ranks models; empty where it doesn't."""
     if column.higher_is_better is not None:
         return "highest first" if column.higher_is_better else "lowest first"
-    return "" if column.neutral is None else f"nearest to {numbers.bound(column.neutral, column.unit)} first"
+    return (
+        ""
+        if column.neutral is None
+        else f"nearest to {numbers.bound(column.neutral, column.unit)} first"
+    )
 
 
 INDEPENDENT = (
@@ -120,7 +130,10 @@ INDEPENDENT = (
     "difference: the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
-UNRANKED = ("chance_level", "unanswered")  # kinds of remarks: what knows or says nothing is near neutral, too
+UNRANKED = (
+    "chance_level",
+    "unanswered",
+)  # kinds of remarks: what knows or says nothing is near neutral, too
 ALONE = "no other run was scored by the same conventions"
 
 
@@ -128,7 +141,9 @@ class Unranked(Exception):
     """Raised where a run can't be ranked by a score; its text says why."""
 
 
-def _point(value: Value | None, column: Value, form: Design | None = None) -> rank_intervals.Point:
+def _point(
+    value: Value | None, column: Value, form: Design | None = None
+) -> rank_intervals.Point:
     """Return what a run is ranked by.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
@@ -144,14 +159,26 @@ def _point(value: Value | None, column: Value, form: Design | None = None) -> ra
         raise Unranked(value.note or "no value")
     meaning = ("neutral", "higher_is_better", "unit", "low", "high")
     if any(getattr(value, name) != getattr(column, name) for name in meaning):
-        raise Unranked("its file states another range, unit or neutral value for the score")
+        raise Unranked(
+            "its file states another range, unit or neutral value for the score"
+        )
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
-    half = 0.0 if value.interval is None else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
+    half = (
+        0.0
+        if value.interval is None
+        else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
+    )
     error = half if math.isnan(value.stderr) else max(half, value.stderr)
     if ROUNDING * max(1.0, abs(value.value)) < error <= column.high - column.low:
-        same = form is not None and math.isclose(form.value, value.value, abs_tol=ROUNDING)
+        same = form is not None and math.isclose(
+            form.value, value.value, abs_tol=ROUNDING
+        )
         return rank_intervals.Point(value.value, error, dof, form if same else None)
-    raise Unranked(value.note if math.isnan(value.stderr) and value.note else "no usable standard error")
+    raise Unranked(
+        value.note
+        if math.isnan(value.stderr) and value.note
+        else "no usable standard error"
+    )
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
@@ -162,8 +189,14 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         else RankedScore(note=ABSENT)
         for name, v in given.items()
     }
-    departures = [one for one in (settings.part(task), settings.old_version(task)) if one]
-    departures += [remark.text for remark in remarks.about_answers(run, task) if remark.kind == "of_benchmark"]
+    departures = [
+        one for one in (settings.part(task), settings.old_version(task)) if one
+    ]
+    departures += [
+        remark.text
+        for remark in remarks.about_answers(run, task)
+        if remark.kind == "of_benchmark"
+    ]
     notes: dict[str, list[str]] = defaultdict(list)
     for name, cell in cells.items():
         if cell.note and not math.isnan(cell.value) and cell.note not in departures:
@@ -188,7 +221,11 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
 def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> RankedScore:
     if score is None:
         return RankedScore(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
-    reason = "without standard error" if score.plus_minus is None else "with a ± that is not a standard error"
+    reason = (
+        "without standard error"
+        if score.plus_minus is None
+        else "with a ± that is not a standard error"
+    )
     return RankedScore(
         score.value,
         score.printed,
@@ -214,43 +251,64 @@ def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Desig
 
 
 def _with_ranks(
-    rows: Sequence[BoardRow], tasks: Sequence[TaskRun], column: Value, forms: Sequence[Mapping[str, Design]]
+    rows: Sequence[BoardRow],
+    tasks: Sequence[TaskRun],
+    column: Value,
+    forms: Sequence[Mapping[str, Design]],
 ) -> list[BoardRow]:
     """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
     ranks: list[Rank | str] = []
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, task, form) in enumerate(zip(rows, tasks, forms, strict=True)):
-        knows_nothing = next((kind for kind in UNRANKED if kind in row.unmaking), "").replace("_", " ")
+        knows_nothing = next(
+            (kind for kind in UNRANKED if kind in row.unmaking), ""
+        ).replace("_", " ")
         part = settings.part(task)
         try:
             if problem := settings.unknown_part(task) or knows_nothing:
                 raise Unranked(problem)
-            groups[row.group][place] = _point(task.scores.get(column.name), column, form.get(column.name))
+            groups[row.group][place] = _point(
+                task.scores.get(column.name), column, form.get(column.name)
+            )
         except Unranked as reason:
             ranks.append(str(reason))
         else:
             ranks.append(f"{part}: no other run on the same items" if part else ALONE)
     for members in groups.values():
         if len(members) > 1:
-            intervals = rank_intervals.intervals(list(members.values()), column.neutral, column.higher_is_better)
+            intervals = rank_intervals.intervals(
+                list(members.values()), column.neutral, column.higher_is_better
+            )
             for place, rank in zip(members, intervals, strict=True):
                 ranks[place] = rank
     ranked = []
     for row, outcome in zip(rows, ranks, strict=True):
         cell = row.cells[column.name]
-        cell = replace(cell, unranked=outcome) if isinstance(outcome, str) else replace(cell, rank=outcome)
+        cell = (
+            replace(cell, unranked=outcome)
+            if isinstance(outcome, str)
+            else replace(cell, rank=outcome)
+        )
         ranked.append(replace(row, cells={**row.cells, column.name: cell}))
     return ranked
 
 
-def _notes(rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]) -> list[str]:
+def _notes(
+    rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]
+) -> list[str]:
     notes = []
     groups = {row.group for row in rows if row.kind == RUN}
     if len(groups) > 1:
-        notes.append("The runs follow different conventions: ranks hold only among runs that follow the same.")
+        notes.append(
+            "The runs follow different conventions: ranks hold only among runs that follow the same."
+        )
     recorded = {settings.asked(task) for task in tasks if not settings.part(task)}
-    if len(recorded - {settings.UNRECORDED}) > 1 and len({group[:-1] for group in groups}) < len(groups):
-        notes.append("Runs on other documents or prompts are ranked separately, even under the same name.")
+    if len(recorded - {settings.UNRECORDED}) > 1 and len(
+        {group[:-1] for group in groups}
+    ) < len(groups):
+        notes.append(
+            "Runs on other documents or prompts are ranked separately, even under the same name."
+        )
     ranks = [cell.rank for row in rows for cell in row.cells.values() if cell.rank]
     if any(rank.apart for rank in ranks):
         share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
@@ -258,26 +316,45 @@ def _notes(rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[T
     printed = [row for row in rows if row.kind == PUBLISHED]
     if not printed:
         notes.append("No published scores for this task.")
-    elif all(row.cells[column.name].note == NOT_PUBLISHED for row in printed for column in columns):
-        notes.append("The paper prints none of the main scores; the scores it prints are among the further ones.")
+    elif all(
+        row.cells[column.name].note == NOT_PUBLISHED
+        for row in printed
+        for column in columns
+    ):
+        notes.append(
+            "The paper prints none of the main scores; the scores it prints are among the further ones."
+        )
     return notes
 
 
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
     benchmark = entry.benchmark if entry else members[0][1].benchmark
-    task_runs = [(run, result) for run, result in members if result.benchmark == benchmark]
+    task_runs = [
+        (run, result) for run, result in members if result.benchmark == benchmark
+    ]
     printed = registry.published().get(task, [])
     # the suite's own description of the scores
     scores = registry.get(benchmark).scores()
     definitions = {one.name: Value.of(one, undefined("")) for one in scores}
     main = registry.get(benchmark).main or tuple(definitions)
-    extra = [name for name in definitions if name not in main and any(name in row.cells for row in printed)]
-    columns, others = [definitions[name] for name in main], [definitions[name] for name in extra]
+    extra = [
+        name
+        for name in definitions
+        if name not in main and any(name in row.cells for row in printed)
+    ]
+    columns, others = (
+        [definitions[name] for name in main],
+        [definitions[name] for name in extra],
+    )
     task_runs.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
     rows = [_run_row(run, result, [*columns, *others]) for run, result in task_runs]
     ranked = [column for column in columns if rule(column)]
-    logged = Counter(row.group for row, (_, result) in zip(rows, task_runs, strict=True) if result.samples)
+    logged = Counter(
+        row.group
+        for row, (_, result) in zip(rows, task_runs, strict=True)
+        if result.samples
+    )
     forms = [
         _forms(run, result, ranked) if logged[row.group] > 1 else {}
         for row, (run, result) in zip(rows, task_runs, strict=True)
@@ -285,15 +362,33 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     for column in ranked:
         rows = _with_ranks(rows, [result for _, result in task_runs], column, forms)
     for one in sorted(printed, key=lambda row: row.model.casefold()):
-        cells = {c.name: _published_cell(one.cells.get(c.name), c in ranked) for c in (*columns, *others)}
+        cells = {
+            c.name: _published_cell(one.cells.get(c.name), c in ranked)
+            for c in (*columns, *others)
+        }
         source = f"{one.paper}, {one.tables}"
-        rows.append(BoardRow(one.model, PUBLISHED, source, one.conventions, one.remarks, cells, paper=one.paper))
+        rows.append(
+            BoardRow(
+                one.model,
+                PUBLISHED,
+                source,
+                one.conventions,
+                one.remarks,
+                cells,
+                paper=one.paper,
+            )
+        )
     if entry:
         language, measures = entry.language, entry.measures
     else:  # a task over a data set of one's own says what it measures
         first = task_runs[0][1]
-        own = first.metadata.get("measures") if "dataset_used" in first.metadata else None
-        language, measures = first.language, str(own or "a task that this package doesn't know")
+        own = (
+            first.metadata.get("measures") if "dataset_used" in first.metadata else None
+        )
+        language, measures = (
+            first.language,
+            str(own or "a task that this package doesn't know"),
+        )
     notes = _notes(rows, columns, [result for _, result in task_runs])
     return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
@@ -305,7 +400,11 @@ def boards(runs: Sequence[Run]) -> list[Board]:
         for task in run.tasks.values():
             if task.benchmark in registry.by_name():
                 members[task.task].append((run, task))
-    names = list(dict.fromkeys([*(name for name in catalog.entries() if name in members), *members]))
+    names = list(
+        dict.fromkeys(
+            [*(name for name in catalog.entries() if name in members), *members]
+        )
+    )
     return [_board(name, members[name]) for name in progress(names, "Tasks")]
 
 

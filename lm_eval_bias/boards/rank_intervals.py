@@ -78,11 +78,17 @@ def _tails(t: Array, dof: Array) -> Array:
     from scipy import special
 
     normal = np.isinf(dof)
-    tails: Array = np.where(normal, special.ndtr(t), special.stdtr(np.where(normal, 1.0, np.maximum(dof, 1.0)), t))
+    tails: Array = np.where(
+        normal,
+        special.ndtr(t),
+        special.stdtr(np.where(normal, 1.0, np.maximum(dof, 1.0)), t),
+    )
     return tails
 
 
-def _paired(points: Sequence[Point], distances: bool) -> dict[tuple[int, int], Difference]:
+def _paired(
+    points: Sequence[Point], distances: bool
+) -> dict[tuple[int, int], Difference]:
     """How pairs of models differ over the items that both answered, where that can be tested; by places."""
     found = {}
     for (i, a), (j, b) in combinations(enumerate(points), 2):
@@ -107,7 +113,9 @@ def p_values(
     ``pairs`` are differences with an error of their own; all others treat the two errors as independent, by Welch's t.
     """
     if higher_is_better is None and neutral is None:
-        raise ValueError("a score that has neither a neutral value nor a better direction can't be ranked")
+        raise ValueError(
+            "a score that has neither a neutral value nor a better direction can't be ranked"
+        )
     value, stderr, dof = np.array([(p.value, p.stderr, p.dof) for p in points]).T
     variance, shifted = stderr**2, value - (neutral or 0.0)
     total, parts = np.add.outer(variance, variance), variance**2 / np.maximum(dof, 1.0)
@@ -125,13 +133,18 @@ def p_values(
             better, ends = (d.value > 0) == higher_is_better, (d.p / 2, 1 - d.p / 2)
         else:
             mirrored = d.sum_value - 2 * (neutral or 0.0)
-            better, ends = d.value * mirrored < 0, (max(d.p, student_p(mirrored, d.sum_stderr, d.dof)), 1.0)
+            better, ends = (
+                d.value * mirrored < 0,
+                (max(d.p, student_p(mirrored, d.sum_stderr, d.dof)), 1.0),
+            )
         p[i, j], p[j, i] = ends if better else ends[::-1]
     np.fill_diagonal(p, 1.0)
     return np.asarray(p)
 
 
-def intervals(points: Sequence[Point], neutral: float | None, higher_is_better: bool | None) -> list[Rank]:
+def intervals(
+    points: Sequence[Point], neutral: float | None, higher_is_better: bool | None
+) -> list[Rank]:
     """The intervals of rank of all models, which hold their true ranks at once with a probability of 95%.
 
     Args:
@@ -155,4 +168,12 @@ def intervals(points: Sequence[Point], neutral: float | None, higher_is_better: 
     together = Counter(place for pair in paired_errors for place in pair)
     better = np.zeros((n, n), dtype=bool)
     better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - LEVEL
-    return [Rank(1 + int(better[:, i].sum()), n - int(better[i].sum()), n, n - 1 - together[i]) for i in range(n)]
+    return [
+        Rank(
+            1 + int(better[:, i].sum()),
+            n - int(better[i].sum()),
+            n,
+            n - 1 - together[i],
+        )
+        for i in range(n)
+    ]

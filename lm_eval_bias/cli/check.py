@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "allows it by name."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders or results_*.json")
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN", help="run folders or results_*.json"
+    )
     parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
     parser.add_argument(
         "--strict",
@@ -41,14 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --strict: keep what was read from logged texts when the run was made, instead of reading them by "
         "today's rules",
     )
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    parser.add_argument("--junit", metavar="FILE", help="also write the findings to FILE as JUnit XML")
+    parser.add_argument(
+        "--json", action="store_true", help="print the findings as JSON"
+    )
+    parser.add_argument(
+        "--junit", metavar="FILE", help="also write the findings to FILE as JUnit XML"
+    )
     parser.add_argument(
         "--markdown",
         metavar="FILE",
         help="also write the findings to FILE as Markdown, such as for $GITHUB_STEP_SUMMARY",
     )
-    parser.add_argument("--example", action="store_true", help="print a sample policy to start from")
+    parser.add_argument(
+        "--example", action="store_true", help="print a sample policy to start from"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,11 +73,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(policy_file.example(), end="")
         return 0
     if not arguments.runs or not arguments.policy:
-        raise BiasError("check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a sample policy)")
+        raise BiasError(
+            "check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a sample policy)"
+        )
     if arguments.junit and arguments.junit == arguments.markdown:
-        raise BiasError(f"--junit and --markdown name the same file, {arguments.junit}: name two different files")
+        raise BiasError(
+            f"--junit and --markdown name the same file, {arguments.junit}: name two different files"
+        )
     files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
-    files.check_place(arguments.markdown, [*arguments.runs, arguments.policy], "--markdown")
+    files.check_place(
+        arguments.markdown, [*arguments.runs, arguments.policy], "--markdown"
+    )
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     checked = [(run, verdict.check(run, policy)) for run in runs]
@@ -77,15 +91,23 @@ def run(arguments: argparse.Namespace) -> int:
         for run, findings in checked:
             findings += verdict.recomputed(run, arguments.as_logged)
     # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
-    holds = all(finding.holds for _, findings in checked for finding in findings) and not problems
+    holds = (
+        all(finding.holds for _, findings in checked for finding in findings)
+        and not problems
+    )
     if arguments.json:
-        print(policy_outputs.as_json(checked, problems, arguments.policy, holds), end="")
+        print(
+            policy_outputs.as_json(checked, problems, arguments.policy, holds), end=""
+        )
     else:
         print(policy_outputs.as_text(checked), end="")
     if arguments.junit:
         _write(arguments.junit, policy_outputs.junit(checked, problems))
     if arguments.markdown:
-        _write(arguments.markdown, policy_outputs.comment(checked, problems, arguments.policy))
+        _write(
+            arguments.markdown,
+            policy_outputs.comment(checked, problems, arguments.policy),
+        )
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1

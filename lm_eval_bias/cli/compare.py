@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN", help="result folders (--output_path) with sample logs (--log_samples)"
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="result folders (--output_path) with sample logs (--log_samples)",
     )
     parser.add_argument(
         "--by",
@@ -44,9 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="baseline that the others are compared with (default: the first run; instruction none; language en)",
     )
-    parser.add_argument("--scores", metavar="A,B", help="scores to compare (default: each benchmark's main scores)")
     parser.add_argument(
-        "--unpaired", action="store_true", help="compare runs as independent where items, seeds or versions differ"
+        "--scores",
+        metavar="A,B",
+        help="scores to compare (default: each benchmark's main scores)",
+    )
+    parser.add_argument(
+        "--unpaired",
+        action="store_true",
+        help="compare runs as independent where items, seeds or versions differ",
     )
     parser.add_argument(
         "--correction",
@@ -55,9 +64,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="correction for the number of tests: Holm (default), Benjamini-Hochberg or none",
     )
     parser.add_argument(
-        "--format", choices=(*FORMATS, "html"), help="output format (default: by FILE's ending, else text)"
+        "--format",
+        choices=(*FORMATS, "html"),
+        help="output format (default: by FILE's ending, else text)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file to write (default: standard output)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,25 +86,39 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
-    form = arguments.format or output.ENDINGS.get(Path(arguments.output or "").suffix.lower(), "text")
+    form = arguments.format or output.ENDINGS.get(
+        Path(arguments.output or "").suffix.lower(), "text"
+    )
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
-        scores=list(dict.fromkeys(name.strip() for name in (arguments.scores or "").split(",") if name.strip())),
+        scores=list(
+            dict.fromkeys(
+                name.strip()
+                for name in (arguments.scores or "").split(",")
+                if name.strip()
+            )
+        ),
         unpaired=arguments.unpaired,
         correction=arguments.correction,
         leave_out=form == "html",
     )
     if arguments.scores and not choice.scores:
-        raise BiasError(f"--scores {arguments.scores}: no score named: leave it out for the main scores")
+        raise BiasError(
+            f"--scores {arguments.scores}: no score named: leave it out for the main scores"
+        )
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
     findings, refused = compare(runs, choice)
-    output.name_problems([Problem(one.pair.other.run.path, str(one)) for one in refused])
+    output.name_problems(
+        [Problem(one.pair.other.run.path, str(one)) for one in refused]
+    )
     if form == "html":
         text = comparison_reports.page(findings, runs, arguments.correction, refused)
     else:
         text = comparison_reports.render(findings, arguments.correction, form)
-    output.deliver(text, arguments.output, f"{arguments.output}: {len(findings)} comparisons")
+    output.deliver(
+        text, arguments.output, f"{arguments.output}: {len(findings)} comparisons"
+    )
     return 0

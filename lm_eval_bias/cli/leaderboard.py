@@ -15,7 +15,8 @@ from lm_eval_bias.runs import run_discovery
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
     parser.description = (
-        "List all runs beside the models in the published papers, with 95% intervals of their ranks: a table per task."
+        "List all runs beside the models in the published papers, with 95% intervals "
+        "of their ranks: a table per task."
     )
     parser.add_argument(
         "paths",
@@ -23,7 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUNS_DIR",
         help="folders with result files (results_*.json), at any depth",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file to write (default: standard output)",
+    )
     parser.add_argument(
         "--format",
         choices=(output.TEXT, "html", "md", "json", "csv"),
@@ -39,15 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
     """
     form = output.format_of(arguments.format, arguments.output, without=output.TEXT)
     if form == "latex":
-        raise BiasError(f"-o {arguments.output}: boards aren't written as LaTeX: lm-eval-bias report writes tables")
+        raise BiasError(
+            f"-o {arguments.output}: boards aren't written as LaTeX: lm-eval-bias report writes tables"
+        )
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = building.boards(runs)
     problems += building.foreign(runs)
     output.name_problems(problems)
     text = board_reports.render(form, boards, runs, problems)
-    summary = (
-        f"{arguments.output}: {len(boards)} task{'s' * (len(boards) != 1)}, {len(runs)} run{'s' * (len(runs) != 1)}"
-    )
+    tasks = f"{len(boards)} task{'s' * (len(boards) != 1)}"
+    summary = f"{arguments.output}: {tasks}, {len(runs)} run{'s' * (len(runs) != 1)}"
     output.deliver(text, arguments.output, summary)
     return 0

@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Command
-from lm_eval_bias.core.errors import FAULTS, BenchmarkFault, BiasError, did_you_mean, printable
+from lm_eval_bias.core.errors import (
+    FAULTS,
+    BenchmarkFault,
+    BiasError,
+    did_you_mean,
+    printable,
+)
 from lm_eval_bias.core.files import is_full, why
 
 _VERBS = {
@@ -36,9 +42,18 @@ _VERBS = {
         "doctor": "check the versions, the link and the data",
     },
 }
-_SET_UP = {"fetch": "setup:Fetch", "link": "setup:Link", "path": "setup:TaskPath", "doctor": "setup:Doctor"}
+_SET_UP = {
+    "fetch": "setup:Fetch",
+    "link": "setup:Link",
+    "path": "setup:TaskPath",
+    "doctor": "setup:Doctor",
+}
 _MODEL_COMMANDS = {
-    "nsp train": Command("train", "train a next-sentence head for --model hf-nsp", "lm_eval_bias.cli.train_nsp")
+    "nsp train": Command(
+        "train",
+        "train a next-sentence head for --model hf-nsp",
+        "lm_eval_bias.cli.train_nsp",
+    )
 }
 _EXAMPLES = """'lm-eval-bias COMMAND --help' lists the flags of a command.
 
@@ -69,7 +84,10 @@ def own_commands() -> dict[str, Command]:
     """List the commands of one benchmark or model family, under its name: ``stereoset translate``."""
     from lm_eval_bias.core import registry
 
-    own = {f"{benchmark.name} {one.name}": one for benchmark, one in registry.extensions(Command)}
+    own = {
+        f"{benchmark.name} {one.name}": one
+        for benchmark, one in registry.extensions(Command)
+    }
     return own | _MODEL_COMMANDS
 
 
@@ -84,18 +102,32 @@ def parser(name: str, command: Command) -> argparse.ArgumentParser:
     if name == "run":
         made: argparse.ArgumentParser = module.parser()  # the harness's own
         return made
-    made = Parser(prog=f"lm-eval-bias {name}", formatter_class=_Formatter, allow_abbrev=False)
+    made = Parser(
+        prog=f"lm-eval-bias {name}", formatter_class=_Formatter, allow_abbrev=False
+    )
     module.add_arguments(made)
-    made.description = made.description or f"{command.help[:1].upper()}{command.help[1:]}."
+    made.description = (
+        made.description or f"{command.help[:1].upper()}{command.help[1:]}."
+    )
     return made
 
 
 def _help() -> str:
     groups = {title: list(verbs.items()) for title, verbs in _VERBS.items()}
-    groups["for one benchmark or model family"] = [(name, one.help) for name, one in own_commands().items()]
-    lines = ["usage: lm-eval-bias COMMAND ...", "", "Published bias benchmarks for EleutherAI's lm-evaluation-harness."]
+    groups["for one benchmark or model family"] = [
+        (name, one.help) for name, one in own_commands().items()
+    ]
+    lines = [
+        "usage: lm-eval-bias COMMAND ...",
+        "",
+        "Published bias benchmarks for EleutherAI's lm-evaluation-harness.",
+    ]
     for title, commands in groups.items():
-        lines += ["", f"{title}:", *(f"  {name:22} {purpose}" for name, purpose in commands)]
+        lines += [
+            "",
+            f"{title}:",
+            *(f"  {name:22} {purpose}" for name, purpose in commands),
+        ]
     return "\n".join([*lines, "", _EXAMPLES])
 
 
@@ -117,11 +149,17 @@ def _run(argv: Sequence[str]) -> int:
             return 0 if argv[1:] else 2
         if command is None:
             hint = did_you_mean(name if inner else first, [*verbs(), *own])
-            wrong = f"there is no command {(name if inner else first)!r}." if first else "no command is given."
+            wrong = (
+                f"there is no command {(name if inner else first)!r}."
+                if first
+                else "no command is given."
+            )
             raise BiasError(f"{wrong}{hint} 'lm-eval-bias --help' lists all")
     rest = argv[len(name.split()) :]
     if name in ("run", "doctor"):
-        os.environ.setdefault("TQDM_DELAY", "1")  # read at tqdm's import: no bars for what takes less than a second
+        os.environ.setdefault(
+            "TQDM_DELAY", "1"
+        )  # read at tqdm's import: no bars for what takes less than a second
     module = pkgutil.resolve_name(command.module)
     if name == "run":
         return int(module.main(rest))  # the harness's parser parses
@@ -136,7 +174,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.simplefilter("ignore", BenchmarkFault)  # they are listed at the end
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files can be any bytes, as in error messages
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # names of files can be any bytes, as in error messages
     status = _guarded(arguments)
     for text in FAULTS:
         _report(f"warning: {printable(text)}")
@@ -165,7 +205,11 @@ def _guarded(arguments: Sequence[str]) -> int:
     except Exception as error:
         if not is_full(error):
             raise
-        place = "standard output" if _drop_output() else getattr(error, "filename", None) or "standard output or a file"
+        place = (
+            "standard output"
+            if _drop_output()
+            else getattr(error, "filename", None) or "standard output or a file"
+        )
         _report(f"error: {printable(f'{place} cannot be written: {why(error)}')}")
         return 2
 

@@ -15,11 +15,20 @@ from lm_eval_bias.core.errors import BiasError, printable
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Problem
 
-ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".tex": "latex"}
+ENDINGS = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".json": "json",
+    ".csv": "csv",
+    ".tex": "latex",
+}
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 TEXT = "text"  # for a terminal; no file's ending stands for it
 # what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
-_WRONG_TYPE = re.compile(r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL)
+_WRONG_TYPE = re.compile(
+    r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,17 +38,25 @@ class Parser(argparse.ArgumentParser):
         """Parse as usual, but refuse an empty value, as an unset variable gives: it would count as no option."""
         args = sys.argv[1:] if args is None else list(args)
         for flag, value in zip(args, [*args[1:], "-"], strict=False):
-            if flag.startswith("--") and (flag.endswith("=") or ("=" not in flag and not value.strip())):
-                self.error(f"argument {flag.rstrip('=')}: is empty: give a value, or leave the option out")
+            if flag.startswith("--") and (
+                flag.endswith("=") or ("=" not in flag and not value.strip())
+            ):
+                self.error(
+                    f"argument {flag.rstrip('=')}: is empty: give a value, or leave the option out"
+                )
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the message and where the usage is, and exit with status 2."""
         text = _WRONG_TYPE.sub("not a valid value: ", message)
-        self.exit(2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n")
+        self.exit(
+            2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n"
+        )
 
 
-def format_of(form: str | None, output: str | None, without: str, flag: str = "-o") -> str:
+def format_of(
+    form: str | None, output: str | None, without: str, flag: str = "-o"
+) -> str:
     """The format that was named, else the one of the output's ending, else (``without`` any output) another.
 
     Raises:
@@ -52,7 +69,9 @@ def format_of(form: str | None, output: str | None, without: str, flag: str = "-
         return form or without
     ending = Path(output).suffix.lower()
     if ending not in ENDINGS:
-        raise BiasError(f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format")
+        raise BiasError(
+            f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format"
+        )
     return ENDINGS[ending]
 
 

@@ -29,8 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file to write; required for html, the other formats print to standard output by default",
     )
-    parser.add_argument("--format", choices=output.FORMATS, help="output format (default: by FILE's ending, else html)")
-    parser.add_argument("--name", metavar="NAME", help="name of the model in the report; for a single run")
+    parser.add_argument(
+        "--format",
+        choices=output.FORMATS,
+        help="output format (default: by FILE's ending, else html)",
+    )
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        help="name of the model in the report; for a single run",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     form = output.format_of(arguments.format, arguments.output, without="html")
     if form == "html" and arguments.output is None:
-        raise BiasError("an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one")
+        raise BiasError(
+            "an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one"
+        )
     files.check_place(arguments.output, arguments.paths, "-o")
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:

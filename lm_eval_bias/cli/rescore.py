@@ -19,16 +19,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with a note."
     )
     parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="run folders, sample logs (--log_samples) or prediction files"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="run folders, sample logs (--log_samples) or prediction files",
     )
-    parser.add_argument("--language", metavar="LANG", help="language of files that don't state it: de, en, ...")
+    parser.add_argument(
+        "--language",
+        metavar="LANG",
+        help="language of files that don't state it: de, en, ...",
+    )
     parser.add_argument(
         "--table",
         choices=TABLES,
         default="main",
         help="table to print after the scores in words: the main scores (main, the default), every score (all) or none",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with every score")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, with every score"
+    )
     parser.add_argument(
         "--items",
         metavar="FILE",
@@ -41,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep what was read from logged texts when the run was made, instead of reading them by today's rules",
     )
     for rewriting in known_rewritings():
-        parser.add_argument(f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help)
+        parser.add_argument(
+            f"--{rewriting.flag}", metavar=rewriting.metavar, help=rewriting.help
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,12 +64,19 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
-    values = [(rewriting, getattr(arguments, rewriting.flag)) for rewriting in rescoring.known_rewritings()]
-    rewritings = [(rewriting, value) for rewriting, value in values if value is not None]
+    values = [
+        (rewriting, getattr(arguments, rewriting.flag))
+        for rewriting in rescoring.known_rewritings()
+    ]
+    rewritings = [
+        (rewriting, value) for rewriting, value in values if value is not None
+    ]
     if arguments.items is not None:
         files.check_place(arguments.items, arguments.paths, "--items")
         if Path(arguments.items).suffix not in (".csv", ".jsonl"):
-            raise BiasError(f"--items {arguments.items}: name a file that ends in .csv or .jsonl")
+            raise BiasError(
+                f"--items {arguments.items}: name a file that ends in .csv or .jsonl"
+            )
     results = rescoring.rescore(
         arguments.paths,
         arguments.language,
@@ -67,7 +85,14 @@ def run(arguments: argparse.Namespace) -> int:
         as_logged=arguments.as_logged,
     )
     if arguments.items is not None:
-        files.write(rescored_tables.items(results, Path(arguments.items).suffix), arguments.items)
-    text = rescored_tables.as_json(results) if arguments.json else rescored_tables.as_text(results, arguments.table)
+        files.write(
+            rescored_tables.items(results, Path(arguments.items).suffix),
+            arguments.items,
+        )
+    text = (
+        rescored_tables.as_json(results)
+        if arguments.json
+        else rescored_tables.as_text(results, arguments.table)
+    )
     print(text, end="")
     return 0

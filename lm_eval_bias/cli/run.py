@@ -35,7 +35,9 @@ def parser() -> argparse.ArgumentParser:
         "examples:\n  lm-eval-bias run --tasks occugender,gg_bbq --model hf --model_args pretrained=gpt2\n"
         "  lm-eval-bias run --suite quick --model hf-packed --model_args pretrained=gpt2 --output_path OUT"
     )
-    group = run.add_argument_group("suites", "in place of --tasks, --limit and --samples")
+    group = run.add_argument_group(
+        "suites", "in place of --tasks, --limit and --samples"
+    )
     group.add_argument(
         "--suite",
         metavar="<name>",
@@ -58,22 +60,37 @@ def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
     """Let through the harness's warnings and the little that this package has to say, unless more is asked for."""
     level = logging.getLevelName((verbosity or "WARNING").upper())
     if not isinstance(level, int):
-        raise BiasError(f"--verbosity {verbosity}: unknown level: choose debug, info, warning, error or critical")
+        raise BiasError(
+            f"--verbosity {verbosity}: unknown level: choose debug, info, warning, error or critical"
+        )
     internals.set_up_logging(level)
     is_default = not verbosity and not os.environ.get("LMEVAL_LOG_LEVEL")
-    logger.setLevel(logging.INFO if is_default and distributed.first() else logging.NOTSET)
+    logger.setLevel(
+        logging.INFO if is_default and distributed.first() else logging.NOTSET
+    )
     if write_out:
         logging.getLogger(internals.WRITE_OUT).setLevel(logging.INFO)
 
 
 def _tell(
-    config: EvaluatorConfig, table: str, results: dict[str, Any], samples: dict[str, Any] | None, saved: bool
+    config: EvaluatorConfig,
+    table: str,
+    results: dict[str, Any],
+    samples: dict[str, Any] | None,
+    saved: bool,
 ) -> None:
     """What was run, the scores in words, the tables that are wanted, and what can be done next."""
-    flags = {name: getattr(config, name) for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")}
+    flags = {
+        name: getattr(config, name)
+        for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")
+    }
     flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
     given = [f"{name}: {value}" for name, value in flags.items() if value]
-    print(", ".join([f"{config.model} ({redaction.arguments(config.model_args)})", *given]))
+    print(
+        ", ".join(
+            [f"{config.model} ({redaction.arguments(config.model_args)})", *given]
+        )
+    )
     run = None if config.predict_only else harness_results.in_memory(results)
     tasks = list(run.tasks.values()) if run else []
     words = sentences.describe(run, tasks, beside_tables=table != "all") if run else ""
@@ -83,7 +100,11 @@ def _tell(
     if tasks and table == "main":
         blocks.append(run_output.main_scores(tasks))
     if not tasks or table != "none":
-        blocks.append(running.tables(results, () if table == "all" else {task.task for task in tasks}))
+        blocks.append(
+            running.tables(
+                results, () if table == "all" else {task.task for task in tasks}
+            )
+        )
     if tasks and table == "all":
         legend = listings.legend(results["configs"].values())
         blocks.append(
@@ -93,8 +114,12 @@ def _tell(
     print("".join(f"\n{block}\n" for block in blocks if block))
     if tasks and saved:
         if config.log_samples:
-            print(f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}")
-        print(f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html")
+            print(
+                f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}"
+            )
+        print(
+            f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html"
+        )
 
 
 def main(argv: list[str]) -> int:
@@ -125,5 +150,7 @@ def main(argv: list[str]) -> int:
         entries = catalog.entries([config.include_path] if config.include_path else [])
         chosen = suites.apply(config, suite, entries) if suite is not None else None
         preflight.before_loading(config, entries, arguments.device)
-        evaluate.evaluate(config, entries, chosen, release, functools.partial(_tell, config, table))
+        evaluate.evaluate(
+            config, entries, chosen, release, functools.partial(_tell, config, table)
+        )
     return 0

@@ -17,7 +17,12 @@ class Fetch:
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         """Add what the command understands."""
-        parser.add_argument("names", nargs="*", metavar="NAME", help="data sets or files to download (default: all)")
+        parser.add_argument(
+            "names",
+            nargs="*",
+            metavar="NAME",
+            help="data sets or files to download (default: all)",
+        )
 
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
@@ -25,7 +30,9 @@ class Fetch:
         from lm_eval_bias.data import sources
 
         for source, path in sources.fetch(arguments.names):
-            print(f"{source.name}: {source.size:,} bytes, SHA-256 verified, {source.licence}\n  {path}")
+            print(
+                f"{source.name}: {source.size:,} bytes, SHA-256 verified, {source.licence}\n  {path}"
+            )
         return 0
 
 
@@ -35,7 +42,11 @@ class Link:
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         """Add what the command understands."""
-        parser.add_argument("--remove", action="store_true", help="remove what link wrote, and nothing else")
+        parser.add_argument(
+            "--remove",
+            action="store_true",
+            help="remove what link wrote, and nothing else",
+        )
 
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
@@ -52,7 +63,9 @@ class Link:
             )
         else:
             number = linking.link()
-            print(f"{number} stubs written to {linking.folder()}; 'lm_eval --tasks occugender' works now.")
+            print(
+                f"{number} stubs written to {linking.folder()}; 'lm_eval --tasks occugender' works now."
+            )
         return 0
 
 
@@ -68,7 +81,11 @@ class TaskPath:
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
         """Print the folder."""
-        print(tasks_path() if arguments.benchmark is None else registry.get(arguments.benchmark).folder)
+        print(
+            tasks_path()
+            if arguments.benchmark is None
+            else registry.get(arguments.benchmark).folder
+        )
         return 0
 
 
@@ -89,7 +106,9 @@ class Doctor:
     def run(arguments: argparse.Namespace) -> int:
         """Print what was found; status 1 where something is a problem."""
         name = arguments.benchmark
-        findings = list(examine_installation() if name is None else examine_benchmark(name))
+        findings = list(
+            examine_installation() if name is None else examine_benchmark(name)
+        )
         for status, text in findings:
             print(f"{status:8} {text}")
         return 1 if any(status == "problem" for status, _ in findings) else 0
@@ -101,7 +120,10 @@ def examine_installation() -> Iterator[tuple[str, str]]:
 
     entries = catalog.packaged()
     tasks = sum(entry.kind == "task" for entry in entries.values())
-    yield "ok", f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups"
+    yield (
+        "ok",
+        f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups",
+    )
     yield "ok", f"python {platform.python_version()}"
     yield from map(registration.examine, registration.SUPPORTED)
     if names := registration.model_types():
@@ -121,14 +143,24 @@ def _examine_link() -> tuple[str, str]:
 
     stubs = linking.stubs()
     if not linking.missing_folders():
-        leftover = "; 'lm-eval-bias link --remove' removes what an earlier link wrote" if stubs else ""
+        leftover = (
+            "; 'lm-eval-bias link --remove' removes what an earlier link wrote"
+            if stubs
+            else ""
+        )
         works = "plain 'lm_eval --tasks occugender' works, because this version of the harness reads entry points"
         return "ok", f"link not needed: {works}{leftover}"
     if problem := linking.problem():
         return "problem", f"link: {problem}"
     if stubs:
-        return "ok", f"linked: plain 'lm_eval --tasks occugender' works ({len(stubs)} stubs in {linking.folder()})"
-    return "ok", "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
+        return (
+            "ok",
+            f"linked: plain 'lm_eval --tasks occugender' works ({len(stubs)} stubs in {linking.folder()})",
+        )
+    return (
+        "ok",
+        "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once",
+    )
 
 
 def _examine_data() -> tuple[str, str]:
@@ -138,10 +170,16 @@ def _examine_data() -> tuple[str, str]:
     if (local := sources.mirror()) is not None:
         for source in files:
             sources.locate(source.name)
-        return "ok", f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)"
+        return (
+            "ok",
+            f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)",
+        )
     cached = sum(map(sources.is_cached, files))
     rest = "the rest is downloaded on first use ('lm-eval-bias fetch' does it now)"
-    return "ok", f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}; {rest}"
+    return (
+        "ok",
+        f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}; {rest}",
+    )
 
 
 def examine_benchmark(name: str) -> list[tuple[str, str]]:
@@ -153,6 +191,9 @@ def examine_benchmark(name: str) -> list[tuple[str, str]]:
     from lm_eval_bias.evaluation.benchmark_checks import Examination
 
     found = Examination(name)
-    checked = ("ok", f"{found.family.name}: no mistake found; tasks that were run: {len(found.scores)}")
+    checked = (
+        "ok",
+        f"{found.family.name}: no mistake found; tasks that were run: {len(found.scores)}",
+    )
     problems = [("problem", text) for text in found.mistakes]
     return [*(("note", text) for text in found.notes), *(problems or [checked])]

@@ -8,7 +8,11 @@ import os
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
-from lm_eval_bias.models.next_sentence.nsp_settings import NUMBERS, Corpus, TrainingSettings
+from lm_eval_bias.models.next_sentence.nsp_settings import (
+    NUMBERS,
+    Corpus,
+    TrainingSettings,
+)
 
 _EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 64 pairs an update, learning rate 5e-6 and 1e-3 for
 the head (causal) or 1e-4 (T5, mT5), cosine schedule with restarts, 1% warm-up, gradients clipped at 1.0. To resume a
@@ -29,20 +33,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what the command understands."""
     parser.epilog = _EPILOG
     add = parser.add_argument
-    add("--model", required=True, metavar="NAME", help="causal or T5 model: a folder or a name on the Hub")
+    add(
+        "--model",
+        required=True,
+        metavar="NAME",
+        help="causal or T5 model: a folder or a name on the Hub",
+    )
     add("--revision", metavar="REV", help="revision of the model on the Hub")
-    add("-o", "--output", required=True, metavar="DIR", help="new folder for the trained model; must not exist")
-    add = parser.add_argument_group("corpora, each option once for all or once for each").add_argument
+    add(
+        "-o",
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="new folder for the trained model; must not exist",
+    )
+    add = parser.add_argument_group(
+        "corpora, each option once for all or once for each"
+    ).add_argument
     add("--corpus", required=True, action="append", metavar="SOURCE", help=_CORPUS)
-    add("--language", required=True, action="append", metavar="LANG", help="language: en, de, ...")
-    add("--config", action="append", metavar="NAME", help="configuration of a data set on the Hub")
-    add("--corpus_revision", metavar="REV", help="commit or tag of a data set on the Hub")
-    add("--column", default="text", metavar="NAME", help="column that holds the text (default text)")
+    add(
+        "--language",
+        required=True,
+        action="append",
+        metavar="LANG",
+        help="language: en, de, ...",
+    )
+    add(
+        "--config",
+        action="append",
+        metavar="NAME",
+        help="configuration of a data set on the Hub",
+    )
+    add(
+        "--corpus_revision",
+        metavar="REV",
+        help="commit or tag of a data set on the Hub",
+    )
+    add(
+        "--column",
+        default="text",
+        metavar="NAME",
+        help="column that holds the text (default text)",
+    )
     add = parser.add_argument_group("training").add_argument
     for option in NUMBERS:
         kind = float if "float" in str(option.type) else int
-        add(f"--{option.name}", type=kind, default=option.default, help=option.metadata["help"])
-    add("--seed", type=int, default=0, help="random seed for the pairs, their order and the head (default 0)")
+        add(
+            f"--{option.name}",
+            type=kind,
+            default=option.default,
+            help=option.metadata["help"],
+        )
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="random seed for the pairs, their order and the head (default 0)",
+    )
     add("--trainer", default="", metavar="KEY=VALUE,...", help=_TRAINER)
 
 
@@ -55,15 +102,25 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.harness import distributed, internals
 
     given = dict(vars(arguments))
-    output, sources, column, revision = (given.pop(name) for name in ("output", "corpus", "column", "corpus_revision"))
+    output, sources, column, revision = (
+        given.pop(name) for name in ("output", "corpus", "column", "corpus_revision")
+    )
     each = []
     for flag in ("language", "config"):
         values = given.pop(flag) or [None]
         if len(values) not in (1, len(sources)):
-            raise BiasError(f"--{flag} {values[-1]}: give one value for all, or one for each --corpus")
+            raise BiasError(
+                f"--{flag} {values[-1]}: give one value for all, or one for each --corpus"
+            )
         each.append(values * len(sources))
-    corpora = [Corpus(source, code, name, column, revision) for source, code, name in zip(sources, *each, strict=False)]
-    given |= {"corpora": tuple(corpora), "trainer": internals.key_values(arguments.trainer)}
+    corpora = [
+        Corpus(source, code, name, column, revision)
+        for source, code, name in zip(sources, *each, strict=False)
+    ]
+    given |= {
+        "corpora": tuple(corpora),
+        "trainer": internals.key_values(arguments.trainer),
+    }
     settings = TrainingSettings(**given)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -76,12 +133,16 @@ def run(arguments: argparse.Namespace) -> int:
         if not is_full(error):
             raise
         resume = "free some space, then run the same command again to resume"
-        raise BiasError(f"{output} cannot be written: {why(error)}: {resume}") from error
+        raise BiasError(
+            f"{output} cannot be written: {why(error)}: {resume}"
+        ) from error
     if distributed.first():
         low, high = (100 * end for end in test["interval"])
         print(
             f"Right on articles it has never seen: {100 * test['accuracy']:.1f}% [{low:.1f}, {high:.1f}] of "
             f"{test['pairs']:,} pairs (chance: 50%)."
         )
-        print(f"Saved in {output}; use it with --model hf-nsp --model_args pretrained={output}")
+        print(
+            f"Saved in {output}; use it with --model hf-nsp --model_args pretrained={output}"
+        )
     return 0

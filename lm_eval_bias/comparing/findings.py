@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from lm_eval_bias.comparing.pairing import LANGUAGE, Pair, beside_the_model, conditions, why_not_paired
+from lm_eval_bias.comparing.pairing import (
+    LANGUAGE,
+    Pair,
+    beside_the_model,
+    conditions,
+    why_not_paired,
+)
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
@@ -80,7 +86,10 @@ class Finding:
         if neutral is None:
             return f"higher with {high}"
         total = d.sum_value - 2 * neutral
-        if math.isnan(d.sum_stderr) or abs(total) <= t_factor(d.dof, 1 - self.level) * d.sum_stderr:
+        if (
+            math.isnan(d.sum_stderr)
+            or abs(total) <= t_factor(d.dof, 1 - self.level) * d.sum_stderr
+        ):
             return f"higher with {high}; which one is further from neutral is uncertain"
         return f"further from neutral with {high if total > 0 else low}"
 
@@ -100,7 +109,11 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     if correction == "bh" and places:
         from scipy import stats
 
-        for i, p in zip(places, stats.false_discovery_control([p_values[i] for i in places]), strict=True):
+        for i, p in zip(
+            places,
+            stats.false_discovery_control([p_values[i] for i in places]),
+            strict=True,
+        ):
             adjusted[i] = float(p)
     return adjusted
 
@@ -115,15 +128,23 @@ def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
     base, other = (side.task.scores.get(score.name) for side in (pair.base, pair.other))
     if base is None or other is None:
         values = [math.nan if value is None else value.value for value in (base, other)]
-        return values[0], values[1], _untested(f"{score.name} is not in both result files")
-    difference = independent((other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof))
+        return (
+            values[0],
+            values[1],
+            _untested(f"{score.name} is not in both result files"),
+        )
+    difference = independent(
+        (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
+    )
     return base.value, other.value, difference
 
 
 def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
     """Values of base and other over the items that both have, and how they differ."""
     if score.design is None:
-        raise BiasError(f"{score.name} can't be compared item by item: choose another score")
+        raise BiasError(
+            f"{score.name} can't be compared item by item: choose another score"
+        )
     designs: list[Design] = []
     values, reasons = [], []
     for side, records in zip((pair.base, pair.other), pair.records, strict=True):
@@ -198,15 +219,21 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample
-        if reason and not (choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)):
+        if reason and not (
+            choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)
+        ):
             refused.append(Refusal(pair, reason))
             pair.forget()
             if choice.leave_out:
                 continue
             break
         known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
-        defined = {one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)}
-        comparable = [name for name, score in defined.items() if score.design is not None]
+        defined = {
+            one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)
+        }
+        comparable = [
+            name for name, score in defined.items() if score.design is not None
+        ]
         known.update(defined)
         benchmark = pair.base.benchmark
         main = [name for name in benchmark.main if name not in benchmark.derived]
@@ -217,14 +244,30 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             items = len(pair.shared)
             unmatched = max(len(pair.base.records), len(pair.other.records)) - items
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
-        said = {side.label: before_scores(side.run, side.task) for side in (pair.base, pair.other)}
+        said = {
+            side.label: before_scores(side.run, side.task)
+            for side in (pair.base, pair.other)
+        }
         alike = len(set(said.values())) == 1
-        first = [one if alike else f"{label}: {one}" for label, one in said.items() if one]
+        first = [
+            one if alike else f"{label}: {one}" for label, one in said.items() if one
+        ]
         note = joined(note, beside_the_model(pair), *dict.fromkeys(first))
         labels = pair.subject, pair.base.label, pair.other.label
         for score in (defined[name] for name in chosen if name in defined):
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
-            findings.append(Finding(*labels, score, *compared, math.nan, not reason, items, note, benchmark.name))
+            findings.append(
+                Finding(
+                    *labels,
+                    score,
+                    *compared,
+                    math.nan,
+                    not reason,
+                    items,
+                    note,
+                    benchmark.name,
+                )
+            )
         pair.forget()
     if refused and not (choice.leave_out and findings):
         pair, reason = refused[0].pair, refused[0].reason
@@ -233,13 +276,20 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             "--unpaired compares them as independent runs"
         )
     if name := next((name for name in choice.scores if name not in known), None):
-        raise BadOption("scores", name, f"no task in these runs has this score.{did_you_mean(name, known)}")
+        raise BadOption(
+            "scores",
+            name,
+            f"no task in these runs has this score.{did_you_mean(name, known)}",
+        )
     if not findings:
         raise BiasError("no score to compare")
     tests = sum(not math.isnan(f.difference.p) for f in findings)
     level = LEVEL if choice.correction == "none" else LEVEL / max(tests, 1)
     adjusted = adjust([f.difference.p for f in findings], choice.correction)
-    return [replace(f, adjusted=p, level=level) for f, p in zip(findings, adjusted, strict=True)], refused
+    return [
+        replace(f, adjusted=p, level=level)
+        for f, p in zip(findings, adjusted, strict=True)
+    ], refused
 
 
 def ways() -> list[str]:

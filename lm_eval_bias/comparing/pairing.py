@@ -20,7 +20,9 @@ LANGUAGE = "language"
 
 def conditions() -> dict[str, Condition]:
     """What tasks can be compared by within a run beside languages, by name."""
-    return {condition.name: condition for _, condition in registry.extensions(Condition)}
+    return {
+        condition.name: condition for _, condition in registry.extensions(Condition)
+    }
 
 
 @dataclass
@@ -52,18 +54,31 @@ class Side:
             BiasError: No sample log, or one that can't be read.
         """
         if self.task.samples is None:
-            raise BiasError(f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples")
+            raise BiasError(
+                f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples"
+            )
         family = registry.family(self.task.benchmark)
-        conditioned = {one.name for own, one in registry.extensions(Condition) if own is family}
+        conditioned = {
+            one.name for own, one in registry.extensions(Condition) if own is family
+        }
         records: dict[tuple[str, ...], Record] = {}
         for sample in self._samples():
             with blamed(sample.part, f"document {len(records)}"):
-                key, record = self.benchmark.key(sample.doc), self.benchmark.record(sample.doc, sample.answers)
+                key, record = (
+                    self.benchmark.key(sample.doc),
+                    self.benchmark.record(sample.doc, sample.answers),
+                )
             number, first = 1, key
-            while key in records:  # data of the harness's own tasks may hold an item several times
+            while (
+                key in records
+            ):  # data of the harness's own tasks may hold an item several times
                 key = (*first, str(number := number + 1))
             records[key] = record
-            kept = {name: value for name, value in sample.doc.items() if name not in conditioned}
+            kept = {
+                name: value
+                for name, value in sample.doc.items()
+                if name not in conditioned
+            }
             self.hashes[key] = content_hashes.of_document(kept)
         return records
 
@@ -74,7 +89,11 @@ class Side:
 
     def _samples(self) -> Iterator[SavedSample]:
         """The documents and answers of the log's first filter, one by one."""
-        return sample_logs.first_filter(self.task.samples) if self.task.samples else iter(())
+        return (
+            sample_logs.first_filter(self.task.samples)
+            if self.task.samples
+            else iter(())
+        )
 
 
 @dataclass
@@ -93,7 +112,9 @@ class Pair:
     @cached_property
     def records(self) -> tuple[list[Record], list[Record]]:
         """Both sides' records of these items."""
-        return [self.base.records[key] for key in self.shared], [self.other.records[key] for key in self.shared]
+        return [self.base.records[key] for key in self.shared], [
+            self.other.records[key] for key in self.shared
+        ]
 
     def forget(self) -> None:
         """Let go of what was read of the other side, so that comparing many runs holds two at a time."""
@@ -109,14 +130,22 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
     benchmark = registry.family(task.benchmark)
-    own = (one for of, one in registry.extensions(Condition) if of is benchmark and one.name == by)
+    own = (
+        one
+        for of, one in registry.extensions(Condition)
+        if of is benchmark and one.name == by
+    )
     condition = next(own, None)
     return condition.level(task) if condition else None
 
 
 def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> str:
     if name is not None and name not in levels:
-        raise BadOption("base", name, f"no such {kind} among {', '.join(levels)}.{did_you_mean(name, levels)}")
+        raise BadOption(
+            "base",
+            name,
+            f"no such {kind} among {', '.join(levels)}.{did_you_mean(name, levels)}",
+        )
     return name or (default if default in levels else levels[0])
 
 
@@ -128,7 +157,9 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
         )
     first = _base([run.name for run in runs], base, runs[0].name, "run")
     reference = next(run for run in runs if run.name == first)
-    bases = {name: Side(first, reference, task) for name, task in reference.tasks.items()}
+    bases = {
+        name: Side(first, reference, task) for name, task in reference.tasks.items()
+    }
     others = (run for run in runs if run is not reference)
     pairs = [
         Pair(task, base, Side(run.name, run, run.tasks[task]))
@@ -153,15 +184,30 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
         for group, levels in groups.items():
             if len(levels) < 2:
                 continue
-            first = _base(list(levels), base, "en" if by == LANGUAGE else conditions()[by].base, by)
+            first = _base(
+                list(levels),
+                base,
+                "en" if by == LANGUAGE else conditions()[by].base,
+                by,
+            )
             prefix = f"{run.name}: " if len(runs) > 1 else ""
             reference = Side(f"{by} {first}", run, levels[first])
             for name in levels:
                 if name == first:
                     continue
-                pairs.append(Pair(prefix + group, reference, Side(f"{by} {name}", run, levels[name])))
+                pairs.append(
+                    Pair(
+                        prefix + group,
+                        reference,
+                        Side(f"{by} {name}", run, levels[name]),
+                    )
+                )
     if not pairs:
-        example = "--tasks stereoset_en,stereoset_de" if by == LANGUAGE else conditions()[by].example
+        example = (
+            "--tasks stereoset_en,stereoset_de"
+            if by == LANGUAGE
+            else conditions()[by].example
+        )
         raise BadOption("by", by, f"no task was run in two or more {by}s ({example})")
     return pairs
 
@@ -183,7 +229,11 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
 
 def _data_set(task: TaskRun) -> str:
     dataset = task.metadata.get("dataset_used")
-    return str(dataset.get("sha256"))[:12] if isinstance(dataset, dict) else "the published one"
+    return (
+        str(dataset.get("sha256"))[:12]
+        if isinstance(dataset, dict)
+        else "the published one"
+    )
 
 
 def why_not_paired(pair: Pair, by: str) -> str:
@@ -203,7 +253,10 @@ def why_not_paired(pair: Pair, by: str) -> str:
             continue
         values = [side.task.metadata.get(option) for side in (base, other)]
         if option == "classifier_used":
-            values = [value.get("name") if isinstance(value, dict) else value for value in values]
+            values = [
+                value.get("name") if isinstance(value, dict) else value
+                for value in values
+            ]
         hashes = [settings.file_hash(side.task, option) for side in (base, other)]
         if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
             continue
@@ -211,18 +264,26 @@ def why_not_paired(pair: Pair, by: str) -> str:
             values = [settings.option_text(side.task, option) for side in (base, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
-    if base.task.inputs.get("num_fewshot", 0) != other.task.inputs.get("num_fewshot", 0):
+    if base.task.inputs.get("num_fewshot", 0) != other.task.inputs.get(
+        "num_fewshot", 0
+    ):
         return "different numbers of examples in the prompts"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
     if by == LANGUAGE and shared >= 0.9 * max(counts):  # translations miss single items
         return ""
     if shared != counts[0] or shared != counts[1]:
-        return f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
+        return (
+            f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
+        )
     # logs hold the documents whole, also those of runs whose results files have no hashes of them
     if changed := [key for key in pair.shared if base.hashes[key] != other.hashes[key]]:
         return f"other contents of {len(changed):,} of {len(pair.shared):,} items"
-    return "other prompts for the same documents" if by == "run" and _asked(pair)[0] else ""
+    return (
+        "other prompts for the same documents"
+        if by == "run" and _asked(pair)[0]
+        else ""
+    )
 
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
@@ -243,11 +304,18 @@ def beside_the_model(pair: Pair) -> str:
     for key in MATTERS:
         values = [side.run.provenance.get(key) for side in sides]
         if values[0] != values[1]:
-            texts = ", ".join("none" if value is None else str(value)[:24] for value in values)
+            texts = ", ".join(
+                "none" if value is None else str(value)[:24] for value in values
+            )
             parts.append(f"{key.replace('_', ' ')} ({texts})")
-    sources = [(side.task.metadata.get("distribution"), side.task.inputs.get("package_code")) for side in sides]
+    sources = [
+        (side.task.metadata.get("distribution"), side.task.inputs.get("package_code"))
+        for side in sides
+    ]
     if all(code for _, code in sources) and sources[0] != sources[1]:
-        parts.append(f"the benchmark's code ({', '.join(f'{name} {str(code)[:8]}' for name, code in sources)})")
+        parts.append(
+            f"the benchmark's code ({', '.join(f'{name} {str(code)[:8]}' for name, code in sources)})"
+        )
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     if pair.base.task.task == pair.other.task.task:
         differ, known = _asked(pair)

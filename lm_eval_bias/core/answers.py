@@ -31,10 +31,21 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
     >>> written([["Sorry!"]], ["[refused]"]), written([["He.", "She."]], [[["He", "male"], ["She", "female"]]])
     ([('Sorry!', '[refused]')], [('He.', 'male'), ('She.', 'female')])
     """
-    if len(answers) != 1 or not isinstance(texts, list) or len(texts) != 1 or not isinstance(texts[0], list):
+    if (
+        len(answers) != 1
+        or not isinstance(texts, list)
+        or len(texts) != 1
+        or not isinstance(texts[0], list)
+    ):
         return []
-    read = [answers[0]] if isinstance(answers[0], str) else [row[-1] for row in answers[0] if isinstance(row, list)]
-    return [(str(text or ""), str(one)) for text, one in zip(texts[0], read, strict=False)]
+    read = (
+        [answers[0]]
+        if isinstance(answers[0], str)
+        else [row[-1] for row in answers[0] if isinstance(row, list)]
+    )
+    return [
+        (str(text or ""), str(one)) for text, one in zip(texts[0], read, strict=False)
+    ]
 
 
 def requests_of(logged: Mapping[str, Any]) -> list[list[Any]]:
@@ -119,7 +130,15 @@ class Saved(SavedPart):
 
 
 # what reading a document raises whose fields are gone or something else
-DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError)
+DAMAGE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    OSError,
+)
 
 
 @contextlib.contextmanager
@@ -150,6 +169,10 @@ class Reader:
     samples: Callable[[Path, str | None], Iterator[SavedSample]]
 
 
-def whole(read: Callable[[Path, str | None], list[Saved]]) -> Callable[[Path, str | None], Iterator[SavedSample]]:
+def whole(
+    read: Callable[[Path, str | None], list[Saved]],
+) -> Callable[[Path, str | None], Iterator[SavedSample]]:
     """The ``samples`` of a reader that reads a file as a whole."""
-    return lambda path, language: (sample for part in read(path, language) for sample in part.samples())
+    return lambda path, language: (
+        sample for part in read(path, language) for sample in part.samples()
+    )

@@ -117,7 +117,8 @@ class Rewriting(NamedTuple):
     metavar: str
     help: str
     change: Callable[
-        [Sequence[Document], Sequence[Sequence[Any]], str], tuple[Sequence[Document], Sequence[Sequence[Any]]]
+        [Sequence[Document], Sequence[Sequence[Any]], str],
+        tuple[Sequence[Document], Sequence[Sequence[Any]]],
     ]
 
 
@@ -276,7 +277,11 @@ class Benchmark(ABC):
         Raises:
             ValueError: It is no answer.
         """
-        return tuple(_number(str(part)) for part in raw) if isinstance(raw, list) else str(raw)
+        return (
+            tuple(_number(str(part)) for part in raw)
+            if isinstance(raw, list)
+            else str(raw)
+        )
 
     @property
     def planting(self) -> Planting | None:
@@ -290,7 +295,9 @@ class Benchmark(ABC):
     # ------------------------------------------------------------------ scores
 
     @abstractmethod
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """The scores of a task with these documents (or records); without any, all that have a name without them.
 
         Args:
@@ -308,9 +315,15 @@ class Benchmark(ABC):
         """
         file = self.folder / "data" / "card.yaml"
         try:
-            return Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file))) if file.is_file() else None
+            return (
+                Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file)))
+                if file.is_file()
+                else None
+            )
         except (BiasError, OSError, TypeError, UnicodeError) as error:
-            fault(f"the benchmark {self.name}: its card in {file} is left out ({kind_of(error)})")
+            fault(
+                f"the benchmark {self.name}: its card in {file} is left out ({kind_of(error)})"
+            )
             return None
 
     def facets(self, doc: Document) -> Mapping[str, str]:
@@ -380,7 +393,9 @@ def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
         return None
     value = metadata["repeats"]
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BiasError(f"--metadata repeats={value!r}: must be a whole number of 1 or more")
+        raise BiasError(
+            f"--metadata repeats={value!r}: must be a whole number of 1 or more"
+        )
     return value
 
 

@@ -24,7 +24,9 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
 Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
 
 
-TAKE_FIRST = "none"  # what the harness calls the filter of tasks that have none of their own
+TAKE_FIRST = (
+    "none"  # what the harness calls the filter of tasks that have none of their own
+)
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,25 @@ def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
     """What a task asks whose YAML names no questions; a group asks what its tasks ask."""
     if "group" in content:
         return ()
-    return ("generate_until",) if content.get("output_type") == "generate_until" else ("loglikelihood",)
+    return (
+        ("generate_until",)
+        if content.get("output_type") == "generate_until"
+        else ("loglikelihood",)
+    )
 
 
 def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     """The entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
-    first_filter: Mapping[str, Any] = next(iter(content.get("filter_list") or ()), {"name": TAKE_FIRST})
-    size = Size(None) if is_group else benchmark.size({"asks": _plain_requests(content), **metadata})
+    first_filter: Mapping[str, Any] = next(
+        iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}
+    )
+    size = (
+        Size(None)
+        if is_group
+        else benchmark.size({"asks": _plain_requests(content), **metadata})
+    )
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
@@ -104,7 +116,9 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
         smallest=size.smallest,
         repeats=content.get("repeats"),
         filter=str(first_filter["name"]),
-        filter_steps=tuple(str(step["function"]) for step in first_filter.get("filter", ())),
+        filter_steps=tuple(
+            str(step["function"]) for step in first_filter.get("filter", ())
+        ),
     )
 
 
@@ -125,13 +139,32 @@ def entry_of(path: Path) -> Entry:
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """The groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant of it describes."""
     entries = [entry_of(path) for path in sorted(benchmark.folder.glob("*.yaml"))]
-    inherited = (own for own in benchmark.variants if own.harness_tasks is not benchmark.harness_tasks)
+    inherited = (
+        own
+        for own in benchmark.variants
+        if own.harness_tasks is not benchmark.harness_tasks
+    )
     for own in (benchmark, *inherited):
         for name, metadata in own.harness_tasks.items():
-            entries.append(_entry({"task": name, "metadata": {"benchmark": own.name, **metadata}}, None))
+            entries.append(
+                _entry(
+                    {"task": name, "metadata": {"benchmark": own.name, **metadata}},
+                    None,
+                )
+            )
     items = {entry.name: entry.items for entry in entries}
-    for entry in sorted(entries, key=lambda entry: (entry.kind != "group", entry.path.name if entry.path else "")):
-        yield replace(entry, items=total(map(items.get, entry.members))) if entry.kind == "group" else entry
+    for entry in sorted(
+        entries,
+        key=lambda entry: (
+            entry.kind != "group",
+            entry.path.name if entry.path else "",
+        ),
+    ):
+        yield (
+            replace(entry, items=total(map(items.get, entry.members)))
+            if entry.kind == "group"
+            else entry
+        )
 
 
 def total(counts: Iterable[int | None]) -> int | None:
@@ -149,14 +182,19 @@ def packaged() -> dict[str, Entry]:
     """
     entries: dict[str, Entry] = {}
     for benchmark in sorted(
-        registry.benchmarks(), key=lambda benchmark: (not registry.is_own(benchmark), benchmark.name)
+        registry.benchmarks(),
+        key=lambda benchmark: (not registry.is_own(benchmark), benchmark.name),
     ):
         try:
             own = list(_of_benchmark(benchmark))
             if same := next((entry for entry in own if entry.name in entries), None):
-                raise BiasError(f"{same.path}: there is already a task {same.name}, in {entries[same.name].path}")
+                raise BiasError(
+                    f"{same.path}: there is already a task {same.name}, in {entries[same.name].path}"
+                )
         except Exception as error:  # other people's code can fail in any way
-            fault(f"the tasks of the benchmark {benchmark.name} are left out ({kind_of(error)})")
+            fault(
+                f"the tasks of the benchmark {benchmark.name} are left out ({kind_of(error)})"
+            )
         else:
             entries |= {entry.name: entry for entry in own}
     return entries
@@ -179,7 +217,9 @@ def usual_repeats(task: str) -> int | None:
 
 def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     entries = {}
-    for path in (path for folder in folders for path in under(expanded(folder), "*.yaml")):
+    for path in (
+        path for folder in folders for path in under(expanded(folder), "*.yaml")
+    ):
         try:
             text = read_text(path)
         except (OSError, UnicodeDecodeError):
@@ -190,9 +230,13 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
         try:
             entry = _entry(content, path)
         except KeyError as error:
-            raise BiasError(f"{path}: not a task of this package: the key {error} is missing") from error
+            raise BiasError(
+                f"{path}: not a task of this package: the key {error} is missing"
+            ) from error
         except (TypeError, ValueError, AttributeError) as error:
-            raise BiasError(f"{path}: not a task of this package ({one_line(error)}): write the file again") from error
+            raise BiasError(
+                f"{path}: not a task of this package ({one_line(error)}): write the file again"
+            ) from error
         entries[entry.name] = entry
     return entries
 

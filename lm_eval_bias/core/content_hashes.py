@@ -13,7 +13,15 @@ from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import parse_yaml, under
 
-CHECKPOINT_FILES = {".safetensors", ".bin", ".pt", ".json", ".model", ".txt", ".jinja"}  # of which a checkpoint is made
+CHECKPOINT_FILES = {
+    ".safetensors",
+    ".bin",
+    ".pt",
+    ".json",
+    ".model",
+    ".txt",
+    ".jinja",
+}  # of which a checkpoint is made
 _MOST = 2 << 30  # bytes: what is hashed in a second or two
 _PLACE, _HASH = "file", "sha256"
 
@@ -30,7 +38,9 @@ def of_document(doc: Mapping[str, Any], requests: Sequence[Any] = ()) -> str:
     False
     """
     content = {key: _without_place(value) for key, value in doc.items()}
-    text = json.dumps([content, list(requests)], ensure_ascii=False, sort_keys=True, default=str)
+    text = json.dumps(
+        [content, list(requests)], ensure_ascii=False, sort_keys=True, default=str
+    )
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -49,21 +59,34 @@ def of_all(hashes: Iterable[str]) -> str:
 def of_data_files(folder: Path) -> str:
     """One SHA-256 of what the YAMLs and data files in a benchmark's folder hold, whatever comments stand in them."""
     return _of_files(
-        {path.relative_to(folder).as_posix(): path for path in under(folder) if _holds_data(path)}, _content
+        {
+            path.relative_to(folder).as_posix(): path
+            for path in under(folder)
+            if _holds_data(path)
+        },
+        _content,
     )
 
 
 @cache
 def of_code(folder: Path, *shared: Path) -> str:
     """One SHA-256 of the Python files in a benchmark's folder, and of those that lie in folders of what it shares."""
-    files = {path.relative_to(folder).as_posix(): path for path in under(folder, "*.py")}
-    files |= {f"{place.name}/{path.name}": path for place in shared for path in sorted(place.glob("*.py"))}
+    files = {
+        path.relative_to(folder).as_posix(): path for path in under(folder, "*.py")
+    }
+    files |= {
+        f"{place.name}/{path.name}": path
+        for place in shared
+        for path in sorted(place.glob("*.py"))
+    }
     return _of_files(files, Path.read_bytes)
 
 
 def _holds_data(path: Path) -> bool:
     is_data = path.suffix in (".yaml", ".csv", ".json") or path.name.endswith("_yaml")
-    return is_data and path.name != "card.yaml"  # no score rests on what is said about them
+    return (
+        is_data and path.name != "card.yaml"
+    )  # no score rests on what is said about them
 
 
 def _of_files(files: Mapping[str, Path], read: Callable[[Path], bytes]) -> str:
@@ -81,12 +104,18 @@ def _content(path: Path) -> bytes:
         content = parse_yaml(path.read_text(encoding="utf-8"), path.name, Loader)
     except (BiasError, UnicodeDecodeError):  # several documents in one file, say
         return path.read_bytes()
-    return json.dumps(content, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+    return json.dumps(content, ensure_ascii=False, default=str).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:
     """SHA-256 of a local checkpoint's files (or ``only`` one); their sizes where there is too much to read."""
-    paths = [folder / only] if only else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
+    paths = (
+        [folder / only]
+        if only
+        else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
+    )
     sizes = {path: path.stat().st_size for path in paths if path.is_file()}
     if sum(sizes.values()) > _MOST:
         return {path.name: f"{size:,} bytes" for path, size in sizes.items()}

@@ -23,7 +23,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _LONGEST = 2_000
-FAULTS: dict[str, None] = {}  # what failed in a benchmark and was left out, while the rest went on
+FAULTS: dict[
+    str, None
+] = {}  # what failed in a benchmark and was left out, while the rest went on
 
 
 class BiasError(ValueError):
@@ -55,13 +57,21 @@ def fault(text: str) -> None:
         warnings.warn(text, BenchmarkFault, stacklevel=2)
 
 
-def ask(default: T, benchmark: Any, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
+def ask(
+    default: T,
+    benchmark: Any,
+    method: Callable[..., T],
+    *arguments: Any,
+    **options: Any,
+) -> T:
     """What a benchmark's method returns; one that fails, other people's code, is a fault and gives the default."""
     try:
         result: Any = method(*arguments, **options)
         return list(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]
     except Exception as error:
-        fault(f"the benchmark {benchmark.name}: {getattr(method, '__name__', 'a function')} failed ({kind_of(error)})")
+        fault(
+            f"the benchmark {benchmark.name}: {getattr(method, '__name__', 'a function')} failed ({kind_of(error)})"
+        )
         return default
 
 
@@ -93,9 +103,15 @@ def extras() -> dict[str, list[str]]:
     brought: dict[str, list[str]] = {}
     with contextlib.suppress(metadata.PackageNotFoundError):
         for requirement in metadata.requires("lm-eval-bias") or []:
-            match = re.fullmatch(r"([\w-]+)[^;\[]*; *extra == ['\"](\w+)['\"]", requirement)
+            match = re.fullmatch(
+                r"([\w-]+)[^;\[]*; *extra == ['\"](\w+)['\"]", requirement
+            )
             if match and match[2] not in ("test", "dev", "mutation", "docs"):
-                name = "sklearn" if match[1] == "scikit-learn" else match[1].replace("-", "_")
+                name = (
+                    "sklearn"
+                    if match[1] == "scikit-learn"
+                    else match[1].replace("-", "_")
+                )
                 brought.setdefault(match[2], []).append(name)
     return brought
 
@@ -144,7 +160,10 @@ def printable(message: object) -> str:
     >>> printable("a  b\nc\x1b[2J\ud800")
     'a  b\\nc\\x1b[2J\\ud800'
     """
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message)[:_LONGEST])
+    text = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in str(message)[:_LONGEST]
+    )
     return text if len(str(message)) <= _LONGEST else f"{text}…"
 
 
@@ -157,5 +176,11 @@ def one_line(error: BaseException) -> str:
     "unknown argument 'a'"
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    text = re.sub(r"^[\w.<>]+\(\) got an unexpected keyword argument ", "unknown argument ", text)
-    return re.sub(r"^[\w.<>]+\(\) missing \d+ required \S+ arguments?: ", "missing argument ", text)
+    text = re.sub(
+        r"^[\w.<>]+\(\) got an unexpected keyword argument ", "unknown argument ", text
+    )
+    return re.sub(
+        r"^[\w.<>]+\(\) missing \d+ required \S+ arguments?: ",
+        "missing argument ",
+        text,
+    )

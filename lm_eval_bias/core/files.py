@@ -38,7 +38,9 @@ def expanded(path: str | Path) -> Path:
     '~nobody-of-that-name/x'
     """
     if not str(path):
-        raise BiasError("the path is empty: name a file or folder ('.' is the current one)")
+        raise BiasError(
+            "the path is empty: name a file or folder ('.' is the current one)"
+        )
     return Path(os.path.expanduser(path))
 
 
@@ -67,7 +69,11 @@ def under(folder: Path, pattern: str = "*") -> list[Path]:
     """
     hidden = re.compile(rf"{re.escape(UNFINISHED)}|\.(?!.*__)")
     paths = (path for path in folder.rglob(pattern) if path.is_file())
-    return sorted(path for path in paths if not any(map(hidden.match, path.relative_to(folder).parts[:-1])))
+    return sorted(
+        path
+        for path in paths
+        if not any(map(hidden.match, path.relative_to(folder).parts[:-1]))
+    )
 
 
 def check_plain(path: Path, largest: int = LARGEST) -> None:
@@ -78,7 +84,9 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
     """
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a file but a folder, a pipe or a device", str(path))
+        raise OSError(
+            errno.EINVAL, "not a file but a folder, a pipe or a device", str(path)
+        )
     if status.st_size > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20:,} MiB", str(path))
 
@@ -114,9 +122,15 @@ def read_json(path: Path) -> Any:
         BiasError: It can't be read, is no JSON, or too large.
     """
     try:
-        return json.loads(read_text(path, largest=1 << 26))  # ten times a run of every task with every breakdown
+        return json.loads(
+            read_text(path, largest=1 << 26)
+        )  # ten times a run of every task with every breakdown
     except (ValueError, RecursionError) as error:
-        problem = getattr(error, "msg", None) or getattr(error, "reason", None) or "nested too deeply"
+        problem = (
+            getattr(error, "msg", None)
+            or getattr(error, "reason", None)
+            or "nested too deeply"
+        )
         raise BiasError(f"truncated or damaged: not JSON ({problem})") from error
     except OSError as error:
         raise BiasError(f"cannot be read: {error.strerror}") from error
@@ -134,7 +148,14 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         return yaml.load(text, Loader=loader or yaml.SafeLoader)  # noqa: S506 (a SafeLoader)
     except RecursionError as error:
         raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
-    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
+    except (
+        yaml.YAMLError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        TypeError,
+    ) as error:
         # beside its own errors the parser lets through what dates, numbers and tags that are none raise
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
@@ -157,8 +178,13 @@ def is_full(error: Exception) -> bool:
     >>> is_full(OSError(errno.ENOSPC, "...")), is_full(RuntimeError("I/O error: No space left on device (os error 28)"))
     (True, True)
     """
-    said = (*map(os.strerror, _FULL), "PytorchStreamWriter failed")  # torch doesn't say why
-    return getattr(error, "errno", None) in _FULL or any(reason in str(error) for reason in said)
+    said = (
+        *map(os.strerror, _FULL),
+        "PytorchStreamWriter failed",
+    )  # torch doesn't say why
+    return getattr(error, "errno", None) in _FULL or any(
+        reason in str(error) for reason in said
+    )
 
 
 def why(error: Exception) -> str:
@@ -184,16 +210,25 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
         OSError: A folder cannot be written; what was there before stays.
     """
     temporaries: dict[Path, str] = {}
-    missing = {parent: None for path in contents for parent in reversed(path.parents) if not parent.exists()}
+    missing = {
+        parent: None
+        for path in contents
+        for parent in reversed(path.parents)
+        if not parent.exists()
+    }
     try:
         for folder in missing:
             folder.mkdir(exist_ok=True)
         for path, content in contents.items():
-            handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".lm-eval-bias-", suffix=".tmp")
+            handle, temporaries[path] = tempfile.mkstemp(
+                dir=path.parent, prefix=".lm-eval-bias-", suffix=".tmp"
+            )
             with os.fdopen(handle, "wb") as out:
                 out.write(content)
                 out.flush()
-                os.fsync(handle)  # where blocks are allocated late, a full disk shows only now
+                os.fsync(
+                    handle
+                )  # where blocks are allocated late, a full disk shows only now
             os.chmod(temporaries[path], 0o644)
         for path, temporary in temporaries.items():
             os.replace(temporary, path)
@@ -201,7 +236,9 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
         for temporary in temporaries.values():
             Path(temporary).unlink(missing_ok=True)
         for folder in reversed(missing):
-            with contextlib.suppress(OSError):  # never made, or another process has written there
+            with contextlib.suppress(
+                OSError
+            ):  # never made, or another process has written there
                 folder.rmdir()
         raise
 
@@ -222,7 +259,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o") -> None:
+def check_place(
+    output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
+) -> None:
     """Refuse a file that can't be written, or that would replace what is read, before the work for it is done.
 
     Args:
@@ -243,9 +282,13 @@ def check_place(output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     if re.fullmatch(r"results_.*\.json|samples_.*\.jsonl", path.name):
-        raise BiasError(f"{flag} {output}: a run's own files have this name: name another file")
+        raise BiasError(
+            f"{flag} {output}: a run's own files have this name: name another file"
+        )
     if os.path.realpath(path) in (os.path.realpath(expanded(one)) for one in inputs):
-        raise BiasError(f"{flag} {output}: this file is also an input and would be overwritten: name another file")
+        raise BiasError(
+            f"{flag} {output}: this file is also an input and would be overwritten: name another file"
+        )
 
 
 def write(text: str, output: str) -> None:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 NONE = "–"
 # by unit; where a number is larger than its unit's, it has fewer
 DIGITS = {"percent": 1, "percent (SE)": 1, "proportion": 1, "count": 2}
-SHARES = {"percent": 1, "proportion": 100}  # units that are shown with a percent sign, and the percents of a 1 in them
+SHARES = {
+    "percent": 1,
+    "proportion": 100,
+}  # units that are shown with a percent sign, and the percents of a 1 in them
 
 
 def number(value: float, unit: str = "") -> str:
@@ -41,9 +44,13 @@ def bare(value: float, unit: str = "", sign: str = "") -> str:
     return f"{rounded:{sign},.{digits}f}" if abs(value) < 1e6 else f"{value:{sign}.3g}"
 
 
-def bracketed_ends(ends: tuple[float, float] | None, unit: str = "", sign: str = "") -> str:
+def bracketed_ends(
+    ends: tuple[float, float] | None, unit: str = "", sign: str = ""
+) -> str:
     """An interval in brackets, of shares in percent; empty where there is none."""
-    return "" if ends is None else f"[{', '.join(bare(end, unit, sign) for end in ends)}]"
+    return (
+        "" if ends is None else f"[{', '.join(bare(end, unit, sign) for end in ends)}]"
+    )
 
 
 def difference(value: float, unit: str, sign: str = "+") -> str:
@@ -52,7 +59,9 @@ def difference(value: float, unit: str, sign: str = "+") -> str:
     >>> difference(0.2167, "proportion"), difference(-0.5, "difference")
     ('+21.7 points', '-0.500')
     """
-    return bare(value, unit, sign) + (" points" if unit in SHARES and not math.isnan(value) else "")
+    return bare(value, unit, sign) + (
+        " points" if unit in SHARES and not math.isnan(value) else ""
+    )
 
 
 def significant(value: float) -> str:
@@ -61,7 +70,13 @@ def significant(value: float) -> str:
     >>> significant(56.7041), significant(0.000123), significant(100.0)
     ('56.7', '0.000123', '100')
     """
-    return f"{value:.4g}" if abs(value) < 1 else f"{value:.6g}" if value.is_integer() else f"{value:.1f}"
+    return (
+        f"{value:.4g}"
+        if abs(value) < 1
+        else f"{value:.6g}"
+        if value.is_integer()
+        else f"{value:.1f}"
+    )
 
 
 def bound(value: float | None, unit: str = "") -> str:
@@ -72,13 +87,19 @@ def bound(value: float | None, unit: str = "") -> str:
     """
     if value is None:
         return NONE
-    return f"{round(100 * value, 1) if unit == 'proportion' else value:g}".replace("inf", "∞") + "%" * (unit in SHARES)
+    return f"{round(100 * value, 1) if unit == 'proportion' else value:g}".replace(
+        "inf", "∞"
+    ) + "%" * (unit in SHARES)
 
 
 def aim(score: Meaning) -> str:
     """What a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
     word = "neutral" if score.higher_is_better is None else "best"
-    return "no neutral value" if score.neutral is None else f"{word} {bound(score.neutral, score.unit)}"
+    return (
+        "no neutral value"
+        if score.neutral is None
+        else f"{word} {bound(score.neutral, score.unit)}"
+    )
 
 
 def reads_as(score: Meaning) -> str:
@@ -90,7 +111,11 @@ def reads_as(score: Meaning) -> str:
     """
     if score.chance is None:
         return score.direction
-    chance = Fraction(score.chance).limit_denominator(20) if score.unit == "proportion" else f"{score.chance:.3g}"
+    chance = (
+        Fraction(score.chance).limit_denominator(20)
+        if score.unit == "proportion"
+        else f"{score.chance:.3g}"
+    )
     return f"{score.direction}; chance is {chance}"
 
 
@@ -139,4 +164,6 @@ def few(names: Sequence[str], most: int = 6) -> str:
     >>> few(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:most]) + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )

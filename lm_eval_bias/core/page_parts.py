@@ -53,7 +53,11 @@ class Cell:
     @property
     def key(self) -> str:
         """The sorting key as the page's script reads it; empty where there is none."""
-        return "" if self.value is None or math.isnan(self.value) else repr(float(self.value))
+        return (
+            ""
+            if self.value is None or math.isnan(self.value)
+            else repr(float(self.value))
+        )
 
 
 @dataclass(frozen=True)
@@ -140,4 +144,10 @@ class Part:
 def not_shown(tasks: Sequence[ReportTask]) -> list[str]:
     """Name the tasks whose figures would be too many; nothing where all are shown."""
     labels = ", ".join(result.label for result in tasks[MOST_FIGURES:])
-    return [f"Not shown, because this page already has {MOST_FIGURES} such figures: {labels}."] if labels else []
+    return (
+        [
+            f"Not shown, because this page already has {MOST_FIGURES} such figures: {labels}."
+        ]
+        if labels
+        else []
+    )

@@ -10,7 +10,16 @@ if TYPE_CHECKING:
 
 SERIES = tuple(f"series-{number}" for number in range(1, 7))
 SEGMENTS = ("negative", "neutral", "positive", "other")
-ROLES = ("ink", "muted", "line", "ground", "raised", *SERIES, *SEGMENTS, *(f"on-{name}" for name in SEGMENTS))
+ROLES = (
+    "ink",
+    "muted",
+    "line",
+    "ground",
+    "raised",
+    *SERIES,
+    *SEGMENTS,
+    *(f"on-{name}" for name in SEGMENTS),
+)
 # colours that nobody draws in by chance; their classes are in page.css
 COLOUR = {role: f"#0a{number:02x}fe" for number, role in enumerate(ROLES)}
 # told apart without colour too

@@ -38,10 +38,21 @@ class Dial:
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
-        for name, low in (("strength", -1.0), ("competence", 0.0), ("noise", 0.0), ("refusals", 0.0)):
+        for name, low in (
+            ("strength", -1.0),
+            ("competence", 0.0),
+            ("noise", 0.0),
+            ("refusals", 0.0),
+        ):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= 1.0:
-                raise BiasError(f"bias-dial: {name}={value!r}: must be a number from {low:g} to 1")
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not low <= value <= 1.0
+            ):
+                raise BiasError(
+                    f"bias-dial: {name}={value!r}: must be a number from {low:g} to 1"
+                )
 
     def draw(self, *parts: object) -> float:
         """Draw a number from 0 to 1, the same for the same seed, sample and parts."""

@@ -97,6 +97,8 @@ def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
     for name, values in OPTIONS.items():
         value = metadata.get(name, values[0])
         if value not in values:
-            raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(values)}")
+            raise BiasError(
+                f"--metadata {name}={value!r}: must be one of {', '.join(values)}"
+            )
         options[name] = str(value)
     return options

@@ -14,9 +14,14 @@ _ARGUMENT = re.compile(
     re.IGNORECASE,
 )
 # one of key=value,key=value: a value holds no comma, but in a quoted or bracketed header
-_PAIR = re.compile(r"(?P<name>(?:^|(?<=,))\s*[\w-]+)=(?P<value>\{[^}]*\}|\"[^\"]*\"|'[^']*'|[^,]*)")
+_PAIR = re.compile(
+    r"(?P<name>(?:^|(?<=,))\s*[\w-]+)=(?P<value>\{[^}]*\}|\"[^\"]*\"|'[^']*'|[^,]*)"
+)
 _USER = re.compile(r"(?<=://)(?:([^/?#@:]*:)[^/?#@]*|[^/?#@]*)@")
-_PARAMETER = re.compile(r"(?<=[?&])([^=&#]*(?:auth|key|token|secret|password|cookie)[^=&#]*)=[^&#]*", re.IGNORECASE)
+_PARAMETER = re.compile(
+    r"(?<=[?&])([^=&#]*(?:auth|key|token|secret|password|cookie)[^=&#]*)=[^&#]*",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\s:/@?&=,;{}'\"]{4,}")
 
 
@@ -26,7 +31,9 @@ def _url(text: str) -> str:
     >>> _url("https://me:secret@host:8000/v1?api_key=secret&version=2")
     'https://me:***@host:8000/v1?api_key=***&version=2'
     """
-    return _PARAMETER.sub(rf"\1={STARS}", _USER.sub(lambda user: f"{user[1] or ''}{STARS}@", text))
+    return _PARAMETER.sub(
+        rf"\1={STARS}", _USER.sub(lambda user: f"{user[1] or ''}{STARS}@", text)
+    )
 
 
 def _without(name: str, value: Any) -> Any:
@@ -50,9 +57,19 @@ def arguments(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without(str(name), own) for name, own in value.items()}
     if isinstance(value, list | tuple):
-        return [arguments(own) if isinstance(own, Mapping | list | tuple) else _without("", own) for own in value]
+        return [
+            arguments(own)
+            if isinstance(own, Mapping | list | tuple)
+            else _without("", own)
+            for own in value
+        ]
     if isinstance(value, str):
-        return _PAIR.sub(lambda pair: f"{pair['name']}={_without(pair['name'].strip(), pair['value'])}", value)
+        return _PAIR.sub(
+            lambda pair: (
+                f"{pair['name']}={_without(pair['name'].strip(), pair['value'])}"
+            ),
+            value,
+        )
     return value
 
 
@@ -64,7 +81,10 @@ def in_text(text: str, given: Mapping[str, Any]) -> str:
     """
     hidden = arguments(given)
     secrets = {
-        word for name in given for word in set(_WORD.findall(str(given[name]))) - set(_WORD.findall(str(hidden[name])))
+        word
+        for name in given
+        for word in set(_WORD.findall(str(given[name])))
+        - set(_WORD.findall(str(hidden[name])))
     }
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, STARS)

@@ -28,9 +28,14 @@ OWN = f"lm-eval-bias {__version__}"
 @lru_cache(maxsize=1)
 def _found() -> dict[Benchmark, str]:
     """Every benchmark, with its distribution's name and version; one that can't be loaded is a fault, and left out."""
-    points = {f"lm_eval_bias.tasks.{p.parent.name}.benchmark": OWN for p in sorted(tasks_path().glob("*/benchmark.py"))}
+    points = {
+        f"lm_eval_bias.tasks.{p.parent.name}.benchmark": OWN
+        for p in sorted(tasks_path().glob("*/benchmark.py"))
+    }
     for point in metadata.entry_points(group=GROUP):
-        points.setdefault(point.value, f"{point.dist.name} {point.dist.version}" if point.dist else "")
+        points.setdefault(
+            point.value, f"{point.dist.name} {point.dist.version}" if point.dist else ""
+        )
     found: dict[Benchmark, str] = {}
     taken: set[str] = set()
     for value, distribution in points.items():
@@ -40,11 +45,15 @@ def _found() -> dict[Benchmark, str]:
             if not isinstance(benchmark, Benchmark):
                 raise BiasError(f"{value} is not an instance of lm_eval_bias.Benchmark")
             names = [member.name for member in _members(benchmark)]
-            if twice := next((name for name in names if name in taken or names.count(name) > 1), ""):
+            if twice := next(
+                (name for name in names if name in taken or names.count(name) > 1), ""
+            ):
                 raise BiasError(f"another one is named {twice}, too")
         except Exception as error:  # other people's code can fail in any way
             source = f" of {distribution}" if distribution else ""
-            fault(f"the benchmark {value}{source} is left out ({kind_of(error)}): repair or uninstall it")
+            fault(
+                f"the benchmark {value}{source} is left out ({kind_of(error)}): repair or uninstall it"
+            )
             continue
         taken.update(names)
         found[benchmark] = distribution
@@ -54,12 +63,21 @@ def _found() -> dict[Benchmark, str]:
 @lru_cache(maxsize=1)
 def benchmarks() -> tuple[Benchmark, ...]:
     """All benchmarks in the order of listings, without their variants."""
-    return tuple(sorted(_found(), key=lambda benchmark: (benchmark.place, benchmark.name)))
+    return tuple(
+        sorted(_found(), key=lambda benchmark: (benchmark.place, benchmark.name))
+    )
 
 
 def distribution(name: str) -> str:
     """The distribution that a benchmark or variant comes from, with its version; empty where that isn't known."""
-    return next((own for one, own in _found().items() if name in (member.name for member in _members(one))), "")
+    return next(
+        (
+            own
+            for one, own in _found().items()
+            if name in (member.name for member in _members(one))
+        ),
+        "",
+    )
 
 
 def is_own(benchmark: Benchmark) -> bool:
@@ -74,17 +92,33 @@ def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
 @lru_cache(maxsize=1)
 def by_name() -> dict[str, Benchmark]:
     """All benchmarks and their variants, by name."""
-    return {member.name: member for benchmark in benchmarks() for member in _members(benchmark)}
+    return {
+        member.name: member
+        for benchmark in benchmarks()
+        for member in _members(benchmark)
+    }
 
 
 def extensions(kind: type[E]) -> list[tuple[Benchmark, E]]:
     """What benchmarks add to commands, of one kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
-    return [(own, one) for own in benchmarks() for one in own.extensions if isinstance(one, kind)]
+    return [
+        (own, one)
+        for own in benchmarks()
+        for one in own.extensions
+        if isinstance(one, kind)
+    ]
 
 
 def family(name: str) -> Benchmark | None:
     """The benchmark that a benchmark or variant of that name belongs to; ``None`` where it is unknown."""
-    return next((benchmark for benchmark in benchmarks() if by_name().get(name) in _members(benchmark)), None)
+    return next(
+        (
+            benchmark
+            for benchmark in benchmarks()
+            if by_name().get(name) in _members(benchmark)
+        ),
+        None,
+    )
 
 
 def get(name: str) -> Benchmark:
@@ -101,7 +135,11 @@ def get(name: str) -> Benchmark:
 def main_names(task: TaskRun) -> list[str]:
     """A task's main scores, as far as it has them; all where its benchmark names none."""
     benchmark = by_name().get(task.benchmark)
-    return [name for name in (benchmark.main if benchmark else ()) or task.scores if name in task.scores]
+    return [
+        name
+        for name in (benchmark.main if benchmark else ()) or task.scores
+        if name in task.scores
+    ]
 
 
 def withheld(name: str, task: TaskRun) -> str:

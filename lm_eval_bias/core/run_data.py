@@ -41,7 +41,8 @@ class Value(Meaning):
             **{field.name: getattr(meaning, field.name) for field in fields(Meaning)},
             value=value,
             stderr=stderr,
-            interval=estimate.interval or interval_of(value, stderr, dof, meaning.low, meaning.high),
+            interval=estimate.interval
+            or interval_of(value, stderr, dof, meaning.low, meaning.high),
             dof=dof,
             note=estimate.reason,
             fixed_interval=estimate.fixed_interval,
@@ -85,7 +86,12 @@ class TaskRun:
     def fewer_samples(self) -> tuple[int, int] | None:
         """How many texts of each prompt were sampled and how many the task takes, where those are more."""
         usual, repeats = self.usual_repeats, self.metadata.get("repeats")
-        if not usual or not isinstance(repeats, int) or isinstance(repeats, bool) or repeats >= usual:
+        if (
+            not usual
+            or not isinstance(repeats, int)
+            or isinstance(repeats, bool)
+            or repeats >= usual
+        ):
             return None
         return repeats, usual
 
@@ -96,7 +102,11 @@ class TaskRun:
         Where a prompt is sampled several times, fewer samples are a smaller share.
         """
         sampled, usual = self.fewer_samples or (1, 1)
-        return min(1.0, self.documents / self.items) * sampled / usual if self.items else math.nan
+        return (
+            min(1.0, self.documents / self.items) * sampled / usual
+            if self.items
+            else math.nan
+        )
 
 
 @dataclass(frozen=True)
@@ -147,7 +157,9 @@ class Problem:
         return f"{self.path}: {self.reason}"
 
 
-def interval_of(value: float, stderr: float, dof: float, low: float, high: float) -> tuple[float, float] | None:
+def interval_of(
+    value: float, stderr: float, dof: float, low: float, high: float
+) -> tuple[float, float] | None:
     """The 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where it cannot be computed.
 
     >>> interval_of(0.5, 0.1, float("inf"), 0.0, 0.6)
@@ -163,7 +175,11 @@ def readable(fact: Any) -> str:
     """A piece of provenance for people; an en dash where there is none."""
     if fact is None or fact == "":
         return "–"
-    return str(fact) if isinstance(fact, (str, int, float)) else json.dumps(fact, ensure_ascii=False)
+    return (
+        str(fact)
+        if isinstance(fact, (str, int, float))
+        else json.dumps(fact, ensure_ascii=False)
+    )
 
 
 @dataclass(frozen=True)
@@ -209,11 +225,15 @@ class Published:
 
 def published(name: str) -> Iterator[Published]:
     """Read what papers print of a benchmark: ``results/published/<name>.jsonl``, if there is one."""
-    file = resources.files("lm_eval_bias.results").joinpath("published", f"{name}.jsonl")
+    file = resources.files("lm_eval_bias.results").joinpath(
+        "published", f"{name}.jsonl"
+    )
     for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
         row = json.loads(line)
         cells = {}
         for score, cell in row["cells"].items():
             value = cell.get("value", cell["printed"])  # none of a bound, such as <.01
-            cells[score] = PublishedCell(**{**cell, "value": math.nan if value is None else float(value)})
+            cells[score] = PublishedCell(
+                **{**cell, "value": math.nan if value is None else float(value)}
+            )
         yield Published(**{**row, "remarks": tuple(row["remarks"]), "cells": cells})

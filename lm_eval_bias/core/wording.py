@@ -56,7 +56,12 @@ def margin(value: Value) -> float:
     return t_factor(value.dof) * value.stderr
 
 
-def with_interval(value: Value, unit: str | None = None, digits: int | None = None, factor: float | None = None) -> str:
+def with_interval(
+    value: Value,
+    unit: str | None = None,
+    digits: int | None = None,
+    factor: float | None = None,
+) -> str:
     """A score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
 
     Args:
@@ -75,7 +80,9 @@ def with_interval(value: Value, unit: str | None = None, digits: int | None = No
     if value.interval is None:
         return text
     ends = (
-        numbers.bound(factor * end) if end in (value.low, value.high) else _fixed(factor * end, digits)
+        numbers.bound(factor * end)
+        if end in (value.low, value.high)
+        else _fixed(factor * end, digits)
         for end in value.interval
     )
     return f"{text} [{', '.join(ends)}]"
@@ -107,7 +114,9 @@ def sentence(text: str) -> str:
     >>> sentence("half of the texts are alike"), sentence("Is it?")
     ('Half of the texts are alike.', 'Is it?')
     """
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+    return f"{text[:1].upper()}{text[1:]}" + (
+        "" if text.endswith((".", "?", "!")) else "."
+    )
 
 
 def answered(task: TaskRun, unanswered: str) -> float:

@@ -88,7 +88,9 @@ class Manifest:
         for name in names:
             if name not in self.files and name not in self.sets:
                 hint = did_you_mean(name, [*self.sets, *self.files])
-                raise BiasError(f"no data named {name!r}.{hint} Known sets: {', '.join(self.sets)}")
+                raise BiasError(
+                    f"no data named {name!r}.{hint} Known sets: {', '.join(self.sets)}"
+                )
             for member in self.sets.get(name, [name]):
                 sources[member] = self.files[member]
         return list(sources.values())
@@ -102,7 +104,9 @@ def manifest() -> Manifest:
         pinned = benchmark.folder / "sources.json"
         if pinned.is_file():
             raw = json.loads(pinned.read_text(encoding="utf-8"))
-            pins.files.update((entry["name"], Source(**entry)) for entry in raw["files"])
+            pins.files.update(
+                (entry["name"], Source(**entry)) for entry in raw["files"]
+            )
             pins.sets.update(raw["sets"])
             pins.citations.update(raw["citations"])
     return pins
@@ -114,7 +118,11 @@ def hashes(name: str | None) -> dict[str, str]:
     Raises:
         BiasError: An unknown name.
     """
-    return {source.pin: source.sha256 for source in manifest().resolve([name])} if name else {}
+    return (
+        {source.pin: source.sha256 for source in manifest().resolve([name])}
+        if name
+        else {}
+    )
 
 
 def mirror() -> Path | None:
@@ -128,7 +136,9 @@ def mirror() -> Path | None:
         return None
     path = expanded(value)
     if not os.path.isdir(path):
-        raise BiasError(f"LM_EVAL_BIAS_DATA={value} is not a folder: set it to a mirror with <owner>/<repo>/<path>")
+        raise BiasError(
+            f"LM_EVAL_BIAS_DATA={value} is not a folder: set it to a mirror with <owner>/<repo>/<path>"
+        )
     return path
 
 
@@ -227,7 +237,11 @@ def _download(source: Source) -> Path:
     try:
         return Path(cache.fetch(path.name, downloader=_write_readable))
     except requests.RequestException as error:
-        reason = type(error).__name__ if error.response is None else f"HTTP {error.response.status_code}"
+        reason = (
+            type(error).__name__
+            if error.response is None
+            else f"HTTP {error.response.status_code}"
+        )
         raise BiasError(
             f"{source.name}: {source.url} can't be downloaded ({reason}): try again later, check the network and, if "
             f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"

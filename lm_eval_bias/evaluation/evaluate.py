@@ -15,7 +15,14 @@ from lm_eval_bias.core import catalog, redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why
 from lm_eval_bias.evaluation import preflight, suites
-from lm_eval_bias.harness import border, distributed, internals, linking, running, servers
+from lm_eval_bias.harness import (
+    border,
+    distributed,
+    internals,
+    linking,
+    running,
+    servers,
+)
 from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
@@ -30,8 +37,13 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
     """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name)."""
     names = preflight.split_tasks(config.tasks)
     included = [config.include_path] if config.include_path else []
-    folders = [*linking.missing_folders(), *included]  # of two tasks of one name the later is taken
-    if not preflight.only_ours(names, entries):  # else the harness's thousands of YAMLs aren't read
+    folders = [
+        *linking.missing_folders(),
+        *included,
+    ]  # of two tasks of one name the later is taken
+    if not preflight.only_ours(
+        names, entries
+    ):  # else the harness's thousands of YAMLs aren't read
         if problem := linking.problem():
             logger.warning("link: %s", problem)
         if problem or not linking.stubs():
@@ -47,9 +59,16 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)
         if not matches:
-            raise BiasError(f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}")
+            raise BiasError(
+                f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}"
+            )
         matched.update(dict.fromkeys(matches))
-    members = {member for name in matched if name in entries for member in entries[name].members}
+    members = {
+        member
+        for name in matched
+        if name in entries
+        for member in entries[name].members
+    }
     config.tasks = []
     for name in (name for name in matched if name not in members):
         try:  # built here, so that bad metadata or a bad YAML shows before a model is loaded
@@ -59,7 +78,9 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             if entry is None or isinstance(error, BiasError | MemoryError):
                 raise
             logger.debug("where the task failed", exc_info=error)
-            raise BiasError(f"{entry.path}: the task {name} can't be built: {one_line(error)}") from error
+            raise BiasError(
+                f"{entry.path}: the task {name} can't be built: {one_line(error)}"
+            ) from error
         config.tasks.append(loaded["groups"].get(name) or loaded["tasks"][name])
     preflight.check_samples(config, config.tasks)
     return manager
@@ -85,14 +106,23 @@ def evaluate(
         tasks = preflight.tasks_of(config.tasks)
         for name, task in tasks.items():
             task.config.metadata["suite"] = suite.label(name, task.eval_docs)
-        chosen = {name: suite.choose(name, task.eval_docs) for name, task in tasks.items()}
-        config.samples = {name: indices for name, indices in chosen.items() if indices is not None} or None
+        chosen = {
+            name: suite.choose(name, task.eval_docs) for name, task in tasks.items()
+        }
+        config.samples = {
+            name: indices for name, indices in chosen.items() if indices is not None
+        } or None
         if distributed.first():
             print(suites.describe(suite), flush=True)
     if distributed.first():
         if not config.output_path:
-            print("Nothing will be saved: --output_path FOLDER saves the scores, and --log_samples the answers, too")
-        print(f"Loading {config.model} ({redaction.arguments(config.model_args) or 'no arguments'})", flush=True)
+            print(
+                "Nothing will be saved: --output_path FOLDER saves the scores, and --log_samples the answers, too"
+            )
+        print(
+            f"Loading {config.model} ({redaction.arguments(config.model_args) or 'no arguments'})",
+            flush=True,
+        )
     tracker, dashboards = running.loggers(config)
     if config.use_cache:
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
@@ -103,13 +133,32 @@ def evaluate(
         results = running.evaluate(config, model, manager, tracker)
     if results is None:
         return
-    samples = running.samples_in_order(results.pop("samples", None)) if config.log_samples else None
-    flags = ("num_fewshot", "apply_chat_template", "fewshot_as_multiturn", "system_instruction", "samples")
-    results["provenance"] = provenance.block(results, {name: getattr(config, name, None) for name in flags})
-    border_facts += servers.served_as(model, str((config.model_args or {}).get("model") or ""))
+    samples = (
+        running.samples_in_order(results.pop("samples", None))
+        if config.log_samples
+        else None
+    )
+    flags = (
+        "num_fewshot",
+        "apply_chat_template",
+        "fewshot_as_multiturn",
+        "system_instruction",
+        "samples",
+    )
+    results["provenance"] = provenance.block(
+        results, {name: getattr(config, name, None) for name in flags}
+    )
+    border_facts += servers.served_as(
+        model, str((config.model_args or {}).get("model") or "")
+    )
     results["provenance"]["model"]["border"] = border_facts
     # the harness mixes the model's arguments into each task's metadata
-    results.update({key: redaction.arguments(results[key]) for key in ("config", "configs", "provenance")})
+    results.update(
+        {
+            key: redaction.arguments(results[key])
+            for key in ("config", "configs", "provenance")
+        }
+    )
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, samples)
@@ -134,7 +183,9 @@ def _looked_at(model: Any, config: EvaluatorConfig) -> list[str]:
     prompt = ""
     if config.apply_chat_template and hasattr(model, "apply_chat_template"):
         prompt = str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
-    kinds = {str(task.OUTPUT_TYPE) for task in preflight.tasks_of(config.tasks).values()}
+    kinds = {
+        str(task.OUTPUT_TYPE) for task in preflight.tasks_of(config.tasks).values()
+    }
     if (mark := opening_of_thoughts(prompt)) and kinds != {"generate_until"}:
         raise BiasError(
             f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
@@ -143,39 +194,55 @@ def _looked_at(model: Any, config: EvaluatorConfig) -> list[str]:
     return border.look_at(model, config.model_args or {}, prompt)
 
 
-def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
+def save(
+    tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None
+) -> list[Exception]:
     """Let the harness save a run in a folder of its own, and give what is whole its place, the results last.
 
     Returns what else went wrong, on the Hub. A BiasError says what couldn't be written; what is whole is kept.
     """
     if not (output_path := tracker.output_path):
         return []
-    root, name = os.path.split(output_path) if output_path.endswith(".json") else (output_path, "")
+    root, name = (
+        os.path.split(output_path)
+        if output_path.endswith(".json")
+        else (output_path, "")
+    )
     missing = number = 1 + (0 if samples is None else len(results["configs"]))
     try:
         os.makedirs(root or ".", exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True) as made:
+        with tempfile.TemporaryDirectory(
+            dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True
+        ) as made:
             tracker.output_path = os.path.join(made, name)
             failures = running.save(tracker, results, samples)
-            for file in sorted(Path(made).rglob("*.json*"), key=lambda file: file.suffix == ".json"):
+            for file in sorted(
+                Path(made).rglob("*.json*"), key=lambda file: file.suffix == ".json"
+            ):
                 if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
                     target = Path(root, file.relative_to(made))
                     target.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(file, target)
                     missing -= 1
     except OSError as error:
-        raise BiasError(f"--output_path {output_path} cannot be written: {why(error)}") from error
+        raise BiasError(
+            f"--output_path {output_path} cannot be written: {why(error)}"
+        ) from error
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
         text = f"could not be written{reason}; with --use_cache FILE the same command resumes it"
-        raise BiasError(f"--output_path {output_path}: {missing} of {number} files {text}")
+        raise BiasError(
+            f"--output_path {output_path}: {missing} of {number} files {text}"
+        )
     return failures
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:
     """Whether a log has a line for each sample; without samples, whether the file is whole JSON."""
     with file.open("rb+") as written:
-        os.fsync(written.fileno())  # where blocks are allocated late, a full disk shows only now
+        os.fsync(
+            written.fileno()
+        )  # where blocks are allocated late, a full disk shows only now
         if samples is not None:
             return sum(line.endswith(b"\n") for line in written) == len(samples)
         try:

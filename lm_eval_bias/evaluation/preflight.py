@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import DATA, REQUIRED, detailed, options_for, repeats
-from lm_eval_bias.core.errors import BiasError, did_you_mean, import_failure, one_line, require_extra
+from lm_eval_bias.core.errors import (
+    BiasError,
+    did_you_mean,
+    import_failure,
+    one_line,
+    require_extra,
+)
 from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.core.numbers import few
 
@@ -24,7 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lm_eval.bias")
 _ANY_GPU = "cuda:0"  # the harness's default for --device, with which it takes the CPU where there is no GPU
 # servers of the user's own, and the ends of their addresses
-_ROUTES = {"local-completions": "v1/completions", "local-chat-completions": "v1/chat/completions"}
+_ROUTES = {
+    "local-completions": "v1/completions",
+    "local-chat-completions": "v1/chat/completions",
+}
 
 
 def split_tasks(tasks: str | list[str] | None) -> list[str]:
@@ -32,20 +41,42 @@ def split_tasks(tasks: str | list[str] | None) -> list[str]:
     if not isinstance(tasks, str | list | None):
         raise BiasError(f"--tasks {tasks!r}: must be names of tasks")
     texts = [tasks] if isinstance(tasks, str) else tasks or []
-    return [name for text in texts for entry in text.split(",") if (name := entry.strip())]
+    return [
+        name for text in texts for entry in text.split(",") if (name := entry.strip())
+    ]
 
 
 def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
     """Whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
-    families, stems = tuple(registry.by_name()), {name: re.split(r"[*?\[]", name)[0] for name in names}
-    patterns = {name for name, stem in stems.items() if stem != name and stem.startswith(families)}
-    return bool(names) and all(entries[n].path is not None if n in entries else n in patterns for n in names)
+    families, stems = (
+        tuple(registry.by_name()),
+        {name: re.split(r"[*?\[]", name)[0] for name in names},
+    )
+    patterns = {
+        name
+        for name, stem in stems.items()
+        if stem != name and stem.startswith(families)
+    }
+    return bool(names) and all(
+        entries[n].path is not None if n in entries else n in patterns for n in names
+    )
 
 
-def named_entries(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> list[catalog.Entry]:
+def named_entries(
+    config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
+) -> list[catalog.Entry]:
     """Our tasks among those that ``--tasks`` names, groups resolved."""
-    names = [match for name in split_tasks(config.tasks) for match in fnmatch.filter(entries, name)]
-    return [entries[task] for task in dict.fromkeys(t for n in names for t in (entries[n].members or (n,)))]
+    names = [
+        match
+        for name in split_tasks(config.tasks)
+        for match in fnmatch.filter(entries, name)
+    ]
+    return [
+        entries[task]
+        for task in dict.fromkeys(
+            t for n in names for t in (entries[n].members or (n,))
+        )
+    ]
 
 
 def request_kinds(entries: list[catalog.Entry]) -> list[str]:
@@ -55,22 +86,41 @@ def request_kinds(entries: list[catalog.Entry]) -> list[str]:
 
 def tasks_of(tasks_and_groups: Iterable[Any]) -> dict[str, Any]:
     """Tasks and those of groups by name."""
-    lists = (list(top.get_all_tasks()) if hasattr(top, "get_all_tasks") else [top] for top in tasks_and_groups)
+    lists = (
+        list(top.get_all_tasks()) if hasattr(top, "get_all_tasks") else [top]
+        for top in tasks_and_groups
+    )
     return {task.task_name: task for tasks in lists for task in tasks}
 
 
 def check_flags(config: EvaluatorConfig) -> None:
     """Refuse flags that would fail only after the model was loaded, lose a finished run, or be passed over."""
     limit = config.limit
-    if limit is not None and not (0 < limit < math.inf and (limit < 1 or limit == int(limit))):
-        raise BiasError(f"--limit {limit:g}: must be a whole number of documents above 0, or a share between 0 and 1")
-    if config.samples is not None and not (isinstance(config.samples, dict) and config.samples):
-        raise BiasError(f'--samples {config.samples}: neither a file nor JSON such as {{"task": [0, 1]}}')
+    if limit is not None and not (
+        0 < limit < math.inf and (limit < 1 or limit == int(limit))
+    ):
+        raise BiasError(
+            f"--limit {limit:g}: must be a whole number of documents above 0, or a share between 0 and 1"
+        )
+    if config.samples is not None and not (
+        isinstance(config.samples, dict) and config.samples
+    ):
+        raise BiasError(
+            f'--samples {config.samples}: neither a file nor JSON such as {{"task": [0, 1]}}'
+        )
     for name, indices in (config.samples or {}).items():
-        if not isinstance(indices, list) or not indices or any(type(i) is not int or i < 0 for i in indices):
-            raise BiasError(f"--samples {name}: must be a list of document numbers, as in [0, 1]")
+        if (
+            not isinstance(indices, list)
+            or not indices
+            or any(type(i) is not int or i < 0 for i in indices)
+        ):
+            raise BiasError(
+                f"--samples {name}: must be a list of document numbers, as in [0, 1]"
+            )
     if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(config.batch_size)):
-        raise BiasError(f"--batch_size {config.batch_size}: must be a whole number above 0, auto or auto:N")
+        raise BiasError(
+            f"--batch_size {config.batch_size}: must be a whole number above 0, auto or auto:N"
+        )
     if config.output_path:
         out = Path(config.output_path)
         place = out.parent if out.suffix == ".json" else out
@@ -79,14 +129,24 @@ def check_flags(config: EvaluatorConfig) -> None:
                 place = place.parent
             tempfile.TemporaryFile(dir=place).close()
         except (OSError, ValueError) as error:
-            raise BiasError(f"--output_path {out} cannot be written: {why(error)}") from error
+            raise BiasError(
+                f"--output_path {out} cannot be written: {why(error)}"
+            ) from error
 
 
-def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry], device: str | None) -> None:
+def before_loading(
+    config: EvaluatorConfig, entries: Mapping[str, catalog.Entry], device: str | None
+) -> None:
     """Refuse what can be without tasks and model class; fetch missing data. ``device`` is no default, but the flag."""
-    names, ours, metadata = split_tasks(config.tasks), named_entries(config, entries), config.metadata or {}
+    names, ours, metadata = (
+        split_tasks(config.tasks),
+        named_entries(config, entries),
+        config.metadata or {},
+    )
     if not names:
-        raise BiasError("no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')")
+        raise BiasError(
+            "no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')"
+        )
     if config.include_path and not os.path.isdir(expanded(config.include_path)):
         raise BiasError(f"--include_path {config.include_path}: no such folder")
     if config.limit is not None:
@@ -104,7 +164,9 @@ def before_loading(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
     sets: dict[str, None] = {}
     for entry in ours:
         benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
-        if entry.path is not None and (options_for(benchmark, REQUIRED) or set(benchmark.options) & set(metadata)):
+        if entry.path is not None and (
+            options_for(benchmark, REQUIRED) or set(benchmark.options) & set(metadata)
+        ):
             repeats(benchmark, own)
             detailed(benchmark, own)
             benchmark.check_options(own)
@@ -149,28 +211,45 @@ def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
     tasks = tasks_of(top_level)
     for name, indices in (config.samples or {}).items():
         if name not in tasks:
-            raise BiasError(f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}")
+            raise BiasError(
+                f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}"
+            )
         if max(indices) >= (number := len(tasks[name].eval_docs)):
-            raise BiasError(f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}")
+            raise BiasError(
+                f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}"
+            )
         # the harness runs them in the data's order and names them in the given one
         config.samples[name] = sorted(set(indices))
 
 
-def _check_metadata(config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool) -> None:
+def _check_metadata(
+    config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool
+) -> None:
     """Refuse a key that no named task knows, beside tasks of the harness only one that looks like a misspelling."""
     given = config.model_args or {}
     own = {entry.name: set(registry.get(entry.benchmark).options) for entry in entries}
     options = sorted(set().union(*own.values()))
     for entry in entries:
-        if taken := next((key for key in given if key in entry.metadata or key in own[entry.name]), None):
+        if taken := next(
+            (key for key in given if key in entry.metadata or key in own[entry.name]),
+            None,
+        ):
             text = f"the harness passes it to tasks, too, and {entry.name} has its own (give options with --metadata)"
             raise BiasError(f"--model_args {taken}=: {text}")
     for key in (key for key in config.metadata or {} if key not in given):
         hint = did_you_mean(key, options)
         if key not in options and entries and (alone or hint):
-            raise BiasError(f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}")
-        if fixed := [e.name for e in entries if key in options and key in e.metadata and key not in own[e.name]]:
-            raise BiasError(f"--metadata {key}: {fixed[0]} has its own {key!r}: run tasks with this option separately")
+            raise BiasError(
+                f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}"
+            )
+        if fixed := [
+            e.name
+            for e in entries
+            if key in options and key in e.metadata and key not in own[e.name]
+        ]:
+            raise BiasError(
+                f"--metadata {key}: {fixed[0]} has its own {key!r}: run tasks with this option separately"
+            )
 
 
 def check_model(config: EvaluatorConfig) -> None:
@@ -180,7 +259,9 @@ def check_model(config: EvaluatorConfig) -> None:
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
-        raise BiasError(f"no model type named {config.model!r}.{did_you_mean(config.model, known)}")
+        raise BiasError(
+            f"no model type named {config.model!r}.{did_you_mean(config.model, known)}"
+        )
     if config.model_args.get("gguf_file"):
         require_extra("gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
@@ -188,7 +269,9 @@ def check_model(config: EvaluatorConfig) -> None:
     if is_path and not os.path.exists(expanded(pretrained)):
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
     if config.model in _ROUTES and not config.model_args.get("base_url"):
-        raise BiasError(f"--model {config.model}: add --model_args base_url=http://HOST:PORT/{_ROUTES[config.model]}")
+        raise BiasError(
+            f"--model {config.model}: add --model_args base_url=http://HOST:PORT/{_ROUTES[config.model]}"
+        )
 
 
 def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> None:
@@ -216,31 +299,60 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
     if problem := misfit(config, entries):
         raise problem
     _check_tokenizer(config, kind, request_kinds(entries))
-    if request_kinds(entries) and "Chat" in _asker(kind) and not config.apply_chat_template:
-        raise BiasError(f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template")
+    if (
+        request_kinds(entries)
+        and "Chat" in _asker(kind)
+        and not config.apply_chat_template
+    ):
+        raise BiasError(
+            f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template"
+        )
     _warn_of_base_models(config, entries, kind)
     greedy = internals.is_greedy(config.gen_kwargs)
     needed = ("always",) if greedy else ("always", "by default")
-    sampled = [entry.name for entry in entries if registry.get(entry.benchmark).samples_texts in needed]
+    sampled = [
+        entry.name
+        for entry in entries
+        if registry.get(entry.benchmark).samples_texts in needed
+    ]
     if sampled and greedy:
-        raise BiasError(f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0")
-    if sampled and internals.is_client(kind) and not sampled_texts.seeded(kind) and "seed" not in config.gen_kwargs:
+        raise BiasError(
+            f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0"
+        )
+    if (
+        sampled
+        and internals.is_client(kind)
+        and not sampled_texts.seeded(kind)
+        and "seed" not in config.gen_kwargs
+    ):
         text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
-        raise BiasError(f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}")
+        raise BiasError(
+            f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}"
+        )
 
 
-def _warn_of_base_models(config: EvaluatorConfig, entries: list[catalog.Entry], kind: Any) -> None:
+def _warn_of_base_models(
+    config: EvaluatorConfig, entries: list[catalog.Entry], kind: Any
+) -> None:
     """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
     from lm_eval_bias.harness import internals
 
     read = [
         entry.name
         for entry in entries
-        if "generate_until" in entry.asks and registry.get(entry.benchmark).samples_texts != "always"
+        if "generate_until" in entry.asks
+        and registry.get(entry.benchmark).samples_texts != "always"
     ]
-    if read and not config.apply_chat_template and internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI"):
+    if (
+        read
+        and not config.apply_chat_template
+        and internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI")
+    ):
         text = "%s: without --apply_chat_template a model may write on behind its answer, up to max_gen_toks= tokens"
-        logger.warning(f"{text}, or give none; base models are better asked by the tasks without _gen", few(read))
+        logger.warning(
+            f"{text}, or give none; base models are better asked by the tasks without _gen",
+            few(read),
+        )
 
 
 def _model_class(config: EvaluatorConfig) -> Any:
@@ -255,7 +367,14 @@ def _model_class(config: EvaluatorConfig) -> Any:
 
 def _asker(kind: Any) -> str:
     """The name of the class that asks a model type's requests; chat models have their own."""
-    return next((c.__name__ for c in getattr(kind, "__mro__", ()) if "loglikelihood" in vars(c)), "")
+    return next(
+        (
+            c.__name__
+            for c in getattr(kind, "__mro__", ())
+            if "loglikelihood" in vars(c)
+        ),
+        "",
+    )
 
 
 def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError | None:
@@ -270,17 +389,25 @@ def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError |
     plain = [entry.name for entry in entries if set(entry.asks) & set(KINDS)]
     for flag in ("apply_chat_template", "system_instruction"):
         if plain and getattr(config, flag):
-            return BiasError(f"--{flag}: {plain[0]} scores plain sentences: run it without this flag")
+            return BiasError(
+                f"--{flag}: {plain[0]} scores plain sentences: run it without this flag"
+            )
     kind = _model_class(config)
     if hasattr(kind, "refusal"):
         problem: BiasError | None = kind.refusal(config.model_args, asks)
         return problem
     if derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args or {}, asks)
-    return no_loglikelihoods(config.model) if set(asks) != {"generate_until"} and "Chat" in _asker(kind) else None
+    return (
+        no_loglikelihoods(config.model)
+        if set(asks) != {"generate_until"} and "Chat" in _asker(kind)
+        else None
+    )
 
 
-def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasError | None:
+def _unfit_architecture(
+    model_args: Mapping[str, Any], asks: list[str]
+) -> BiasError | None:
     """What a checkpoint of ``hf``, or a model type derived from it, can't answer, where its configuration is read."""
     import transformers
     from transformers.models.auto import modeling_auto
@@ -288,7 +415,11 @@ def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasE
     from lm_eval_bias.core.questions import SENTENCE_LIKELIHOODS
     from lm_eval_bias.scoring import seq2seq
 
-    if "gguf_file" in model_args or "pretrained" not in model_args or set(asks) == {"generate_until"}:
+    if (
+        "gguf_file" in model_args
+        or "pretrained" not in model_args
+        or set(asks) == {"generate_until"}
+    ):
         return None
     try:
         architecture = transformers.AutoConfig.from_pretrained(
@@ -302,7 +433,9 @@ def _unfit_architecture(model_args: Mapping[str, Any], asks: list[str]) -> BiasE
         return seq2seq.no_contexts() if SENTENCE_LIKELIHOODS in asks else None
     classes = [str(name) for name in architecture.architectures or []]
     heads = ("ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction")
-    is_masked = architecture.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    is_masked = (
+        architecture.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
     if not (is_masked and classes and all(name.endswith(heads) for name in classes)):
         return None
     text = "which gives no log-likelihoods of a text from left to right: run StereoSet with --model hf-mlm"

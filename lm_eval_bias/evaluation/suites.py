@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 FILE = "_suites_yaml"  # of another package, beside its tasks: the harness takes every *.yaml there for a task
 OWN: dict[str, Any] = yaml.safe_load(packaged_text("lm_eval_bias", "suites.yaml"))
 NAMES = tuple(OWN)
-PURPOSES: dict[str, str] = {name: str(fields["purpose"]) for name, fields in OWN.items()}  # in one line
+PURPOSES: dict[str, str] = {
+    name: str(fields["purpose"]) for name, fields in OWN.items()
+}  # in one line
 Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 4
@@ -82,15 +84,26 @@ class Suite:
             return None
         indices = sampling.indices(docs)
         if not indices:
-            raise BiasError(f"--suite {self.name}: {task} has no items to choose from: its data set is empty")
+            raise BiasError(
+                f"--suite {self.name}: {task} has no items to choose from: its data set is empty"
+            )
         return indices
 
     def label(self, task: str, docs: Documents) -> dict[str, Any]:
         """What a result file says about the suite: which one, which part of the items, what was left out."""
-        facts: dict[str, Any] = {"name": self.name, "version": VERSION, "tasks_left_out": sorted(self.left_out)}
+        facts: dict[str, Any] = {
+            "name": self.name,
+            "version": VERSION,
+            "tasks_left_out": sorted(self.left_out),
+        }
         indices, sampling = self.choose(task, docs), self.parts[task].sampling
         if indices is not None and sampling is not None:
-            facts |= {"documents": len(indices), "of": len(docs), "rule": sampling.rule, "seed": SEED}
+            facts |= {
+                "documents": len(indices),
+                "of": len(docs),
+                "rule": sampling.rule,
+                "seed": SEED,
+            }
             facts["items_sha256"] = fingerprint([docs[i] for i in indices])
         return facts
 
@@ -98,7 +111,9 @@ class Suite:
 def fingerprint(docs: Documents) -> str:
     """A hash of what documents are named by, in which two runs of the same items agree, also in two languages."""
     names = sorted(registry.get(str(doc["benchmark"])).key(doc) for doc in docs)
-    return hashlib.sha256(json.dumps(names, ensure_ascii=False).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(names, ensure_ascii=False).encode()).hexdigest()[
+        :16
+    ]
 
 
 @cache
@@ -124,20 +139,37 @@ def load(name: str) -> Suite:
             if task in catalog.entries():
                 chosen[task] = fields and Sampling(**fields)
             else:
-                fault(f"{FILE}: {base} names {task}, which is not a task: it is left out")
+                fault(
+                    f"{FILE}: {base} names {task}, which is not a task: it is left out"
+                )
     if base == "full":
         without = [pattern for part in wanted for pattern in part.get("without", ())]
-        families = [one for one in registry.benchmarks() if registry.is_own(one) or one.name in more]
+        families = [
+            one
+            for one in registry.benchmarks()
+            if registry.is_own(one) or one.name in more
+        ]
         for entry in catalog.entries().values():
             needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
-            is_in = registry.family(entry.benchmark) in families and entry.kind == "task" and not needs_a_file
-            if is_in and not any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in without):
+            is_in = (
+                registry.family(entry.benchmark) in families
+                and entry.kind == "task"
+                and not needs_a_file
+            )
+            if is_in and not any(
+                fnmatch.fnmatchcase(entry.name, pattern) for pattern in without
+            ):
                 chosen.setdefault(entry.name)
     parts = {}
     for task, sampling in chosen.items():
         entry = catalog.entries()[task]
-        documents, own = entry.items if sampling is None else sampling.items, registry.get(entry.benchmark)
-        size: Size = ask(Size(None), own, own.size, {"asks": entry.asks, **entry.metadata})
+        documents, own = (
+            entry.items if sampling is None else sampling.items,
+            registry.get(entry.benchmark),
+        )
+        size: Size = ask(
+            Size(None), own, own.size, {"asks": entry.asks, **entry.metadata}
+        )
         repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
         requests = documents and size.requests and documents * size.requests * repeats
         parts[task] = SuitePart(sampling, documents, requests)
@@ -148,7 +180,9 @@ def load(name: str) -> Suite:
 def definitions(benchmark: Benchmark) -> dict[str, Any]:
     """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
     path = benchmark.folder / FILE
-    return yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
+    return (
+        yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
+    )
 
 
 def _tasks(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +202,11 @@ def listing() -> list[dict[str, Any]]:
             "documents": catalog.total(part.documents for part in suite.parts.values()),
             "requests": catalog.total(part.requests for part in suite.parts.values()),
             "tasks": {
-                task: {"documents": documents, "requests": requests, "rule": sampling.rule if sampling else None}
+                task: {
+                    "documents": documents,
+                    "requests": requests,
+                    "rule": sampling.rule if sampling else None,
+                }
                 for task, (sampling, documents, requests) in suite.parts.items()
             },
         }
@@ -176,36 +214,64 @@ def listing() -> list[dict[str, Any]]:
     ]
 
 
-def apply(config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]) -> Suite:
+def apply(
+    config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]
+) -> Suite:
     """Name a suite's tasks in a configuration; returns the suite, a BiasError where flags or model don't fit it."""
     suite = load(name)
-    given = {"--tasks": preflight.split_tasks(config.tasks), "--limit": config.limit, "--samples": config.samples}
+    given = {
+        "--tasks": preflight.split_tasks(config.tasks),
+        "--limit": config.limit,
+        "--samples": config.samples,
+    }
     for flag, value in given.items():
         if value:
-            raise BiasError(f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two")
+            raise BiasError(
+                f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two"
+            )
     preflight.check_model(config)
     reasons = {task: preflight.misfit(config, [entries[task]]) for task in suite.parts}
     left_out = {task: str(reason) for task, reason in reasons.items() if reason}
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))
-        chat = any(preflight.misfit(config, [entries[task]]) is None for task in load("quick-chat").parts)
-        advice = ": run --suite quick-chat, which asks for written answers" if chat else ""
-        raise BiasError(f"--suite {name}: --model {config.model} can answer none of its tasks ({reason}){advice}")
-    if repeats := {part.sampling.repeats for part in suite.parts.values() if part.sampling} - {None}:
-        config.metadata = {"repeats": max(filter(None, repeats)), **(config.metadata or {})}
+        chat = any(
+            preflight.misfit(config, [entries[task]]) is None
+            for task in load("quick-chat").parts
+        )
+        advice = (
+            ": run --suite quick-chat, which asks for written answers" if chat else ""
+        )
+        raise BiasError(
+            f"--suite {name}: --model {config.model} can answer none of its tasks ({reason}){advice}"
+        )
+    if repeats := {
+        part.sampling.repeats for part in suite.parts.values() if part.sampling
+    } - {None}:
+        config.metadata = {
+            "repeats": max(filter(None, repeats)),
+            **(config.metadata or {}),
+        }
     return replace(suite, left_out=left_out)
 
 
 def describe(suite: Suite) -> str:
     """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
-    items, requests = (catalog.total(column) for column in ([p.documents for p in parts], [p.requests for p in parts]))
+    items, requests = (
+        catalog.total(column)
+        for column in ([p.documents for p in parts], [p.requests for p in parts])
+    )
     purpose = PURPOSES[suite.name.partition("+")[0]]
-    lines = [f"Suite {suite.name} (version {VERSION}): {purpose}.", f"Not in it: {suite.leaves_out}."]
+    lines = [
+        f"Suite {suite.name} (version {VERSION}): {purpose}.",
+        f"Not in it: {suite.leaves_out}.",
+    ]
     if items and requests:
         lines.append(f"{items:,} items, {requests:,} requests.")
     for reason in dict.fromkeys(suite.left_out.values()):
         tasks = ", ".join(task for task, why in suite.left_out.items() if why == reason)
-        lines.append(f"Left out, because they don't fit this model or these flags: {tasks} ({reason})")
+        lines.append(
+            f"Left out, because they don't fit this model or these flags: {tasks} ({reason})"
+        )
     return "\n".join(lines)

@@ -12,7 +12,13 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST_YAML, packaged_text, parse_yaml, read_text, schema_validator
+from lm_eval_bias.core.files import (
+    LARGEST_YAML,
+    packaged_text,
+    parse_yaml,
+    read_text,
+    schema_validator,
+)
 from lm_eval_bias.runs import remarks, settings
 
 ON = ("interval", "point", "evidence")
@@ -78,7 +84,11 @@ class Policy:
 
 def _violation(error: Any) -> str:
     """A violation of the schema in words."""
-    if error.validator == "anyOf" and error.parent is None and isinstance(error.instance, dict):
+    if (
+        error.validator == "anyOf"
+        and error.parent is None
+        and isinstance(error.instance, dict)
+    ):
         return "a bound needs min, max or max_distance_from_neutral"
     return str(error.message)[:200]
 
@@ -92,7 +102,9 @@ def _parsed(path: Path) -> Any:
         raise BiasError(f"{path}: byte {error.start} is not UTF-8") from error
     content = parse_yaml(text, str(path), _Loader)
     if content is None:
-        raise BiasError(f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)")
+        raise BiasError(
+            f"{path}: the file is empty: a policy needs bounds ('lm-eval-bias check --example' prints one)"
+        )
     return content
 
 
@@ -105,8 +117,13 @@ def read(path: Path) -> Policy:
     content = _parsed(path)
     # a misspelt key before what is missing because of it
     errors = sorted(
-        schema_validator("lm_eval_bias.gate", "policy_schema.json").iter_errors(content),
-        key=lambda error: (list(map(str, error.absolute_path)), error.validator != "additionalProperties"),
+        schema_validator("lm_eval_bias.gate", "policy_schema.json").iter_errors(
+            content
+        ),
+        key=lambda error: (
+            list(map(str, error.absolute_path)),
+            error.validator != "additionalProperties",
+        ),
     )
     if errors:
         place = "/".join(map(str, (path, *errors[0].absolute_path)))

@@ -56,7 +56,10 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 _MOST_LINES = 3
 # what is asked for where a remark would unmake the verdict; parts of the items and unanswered ones have limits
-_NEEDED = {"chance_level": "better than by guessing", "low_coverage": "scores that cover the answers"}
+_NEEDED = {
+    "chance_level": "better than by guessing",
+    "low_coverage": "scores that cover the answers",
+}
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,13 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
     low, high = bound.low, bound.high
     if math.isfinite(bound.distance):
         if value.neutral is None:
-            raise BiasError(f"{bound.place}: {value.name} has no neutral value: give min and max instead")
-        low, high = max(low, value.neutral - bound.distance), min(high, value.neutral + bound.distance)
+            raise BiasError(
+                f"{bound.place}: {value.name} has no neutral value: give min and max instead"
+            )
+        low, high = (
+            max(low, value.neutral - bound.distance),
+            min(high, value.neutral + bound.distance),
+        )
     meaning = f"{bound.place}: {value.name} goes from {value.low:g} to {value.high:g}"
     if low <= value.low and high >= value.high:
         raise BiasError(f"{meaning}: this bound could never be violated")
@@ -111,22 +119,38 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
 def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     """One bound on one score."""
     low, high = limits(bound, value)
-    ends = value.interval if value.interval and not any(map(math.isnan, value.interval)) else None
+    ends = (
+        value.interval
+        if value.interval and not any(map(math.isnan, value.interval))
+        else None
+    )
     required = replace(bound, low=low, high=high)
-    finding = GateFinding(task, value.name, False, required, value=value.value, interval=ends, why=bound.why)
+    finding = GateFinding(
+        task,
+        value.name,
+        False,
+        required,
+        value=value.value,
+        interval=ends,
+        why=bound.why,
+    )
     if math.isnan(value.value):
         return replace(finding, problem=f"no value ({value.note or 'no reason given'})")
     if bound.on == "point":
         first = last = value.value
     elif ends is None:
-        return replace(finding, problem=f"no interval ({value.note or 'no standard error'})")
+        return replace(
+            finding, problem=f"no interval ({value.note or 'no standard error'})"
+        )
     else:
         # evidence asks of the end that is nearest to what is allowed, interval of the farthest
         first, last = ends if bound.on == "interval" else ends[::-1]
     below, above = low - first, last - high
     if max(below, above) <= 0:
         return replace(finding, holds=True)
-    return replace(finding, excess=max(below, above), side="below" if below >= above else "above")
+    return replace(
+        finding, excess=max(below, above), side="below" if below >= above else "above"
+    )
 
 
 def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
@@ -139,10 +163,22 @@ def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
             continue
         part = task.share
         holds = part >= policy.share
-        problem = f"{task.documents:,} of {task.items:,} items" if task.items else "its number of items is unknown"
-        problem += f", {part:.0%} of what a full run asks" if part != 1 and not math.isnan(part) else ""
+        problem = (
+            f"{task.documents:,} of {task.items:,} items"
+            if task.items
+            else "its number of items is unknown"
+        )
+        problem += (
+            f", {part:.0%} of what a full run asks"
+            if part != 1 and not math.isnan(part)
+            else ""
+        )
         yield GateFinding(
-            name, "items", holds, f"at least {policy.share * 100:.12g}% of the items", "" if holds else problem
+            name,
+            "items",
+            holds,
+            f"at least {policy.share * 100:.12g}% of the items",
+            "" if holds else problem,
         )
 
 
@@ -151,12 +187,18 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
 
     A share of the items that a policy asks for settles which part may do.
     """
-    changed = [(one, "the unchanged task") for one in settings.changed_options(run, task)]
+    changed = [
+        (one, "the unchanged task") for one in settings.changed_options(run, task)
+    ]
     for remark in remarks.unmaking(run, task):
         if remark.kind in _NEEDED:
-            changed.append((ChangedOption(remark.kind, "", remark.text), _NEEDED[remark.kind]))
+            changed.append(
+                (ChangedOption(remark.kind, "", remark.text), _NEEDED[remark.kind])
+            )
     for one, needed in changed:
-        if one.name in settings.PART and (policy.share is not None or "trial_run" in policy.allow):
+        if one.name in settings.PART and (
+            policy.share is not None or "trial_run" in policy.allow
+        ):
             continue
         if {one.name, one.exact} & set(policy.allow):
             yield GateFinding(task.task, one.name, True, f"allowed: {one.exact}")
@@ -164,7 +206,10 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
             line = f"allow: {json.dumps([one.exact], ensure_ascii=False)}"
             problem = f"{one.problem or f'it is {one.value}'}; to allow it, add to the policy: {line}"
             yield GateFinding(task.task, one.name, False, needed, problem)
-    here, there = run_inputs.code_hash(registry.get(task.benchmark)), task.inputs.get("package_code")
+    here, there = (
+        run_inputs.code_hash(registry.get(task.benchmark)),
+        task.inputs.get("package_code"),
+    )
     if there not in (None, here):
         hashes = f"{str(there)[:12]}, here {here[:12]}"
         said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
@@ -179,9 +224,20 @@ def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     value = task.scores.get(name)
     share = math.nan if value is None else value.value
     holds = share <= policy.unanswered or "unanswered" in policy.allow
-    problem = f"{100 * share:.3g}% of them weren't answered" if not math.isnan(share) else "the run doesn't say"
+    problem = (
+        f"{100 * share:.3g}% of them weren't answered"
+        if not math.isnan(share)
+        else "the run doesn't say"
+    )
     required = f"at most {100 * policy.unanswered:g}% of the documents unanswered"
-    yield GateFinding(task.task, name, holds, required, "" if share <= policy.unanswered else problem, share)
+    yield GateFinding(
+        task.task,
+        name,
+        holds,
+        required,
+        "" if share <= policy.unanswered else problem,
+        share,
+    )
 
 
 def check(run: Run, policy: Policy) -> list[GateFinding]:
@@ -194,8 +250,16 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     for bound in policy.bounds:
         for name in unmeasured(run, bound):
             required = f"{bound.task}: {bound.score}"
-            findings.append(GateFinding(name, bound.score, False, required, "not measured", why=bound.why))
-        findings += [judge(bound, task.task, value) for task in tasks(run, bound) for value in scores(task, bound)]
+            findings.append(
+                GateFinding(
+                    name, bound.score, False, required, "not measured", why=bound.why
+                )
+            )
+        findings += [
+            judge(bound, task.task, value)
+            for task in tasks(run, bound)
+            for value in scores(task, bound)
+        ]
     return findings
 
 
@@ -214,9 +278,19 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
             lines = soundness.differences(task.scores, values)
         except BiasError as error:
             lines = [f"they can't be recomputed: {error}"]
-        more = [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+        more = (
+            [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+        )
         if otherwise:
             more.append(rescoring.said_otherwise(otherwise))
         problem = "; ".join([*lines[:_MOST_LINES], *more])
-        findings.append(GateFinding(task.task, "samples", not lines, "the same scores as its sample log", problem))
+        findings.append(
+            GateFinding(
+                task.task,
+                "samples",
+                not lines,
+                "the same scores as its sample log",
+                problem,
+            )
+        )
     return findings

@@ -17,7 +17,16 @@ from lm_eval_bias.harness import internals
 logger = logging.getLogger("lm_eval.bias")
 SAMPLE = "hello world"
 _SAID = "_lm_eval_bias_border"  # on a model that was looked at: what was said
-_RECURRENT = {"rwkv", "rwkv5", "rwkv6", "rwkv7", "mamba", "mamba2", "falcon_mamba", "recurrent_gemma"}
+_RECURRENT = {
+    "rwkv",
+    "rwkv5",
+    "rwkv6",
+    "rwkv7",
+    "mamba",
+    "mamba2",
+    "falcon_mamba",
+    "recurrent_gemma",
+}
 
 
 def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[str]:
@@ -45,11 +54,18 @@ def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[st
 
 def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
     tokenizer = getattr(model, "tokenizer", None)
-    is_causal = internals.derives_from(type(model), "TemplateLM") and getattr(model, "backend", "causal") == "causal"
+    is_causal = (
+        internals.derives_from(type(model), "TemplateLM")
+        and getattr(model, "backend", "causal") == "causal"
+    )
     if not is_causal or not callable(tokenizer) or not hasattr(tokenizer, "get_vocab"):
         return []
     _refuse_without_start(model)
-    return [*_start(model, tokenizer, given, prompt), *_end(model, tokenizer), *_round_trip(tokenizer)]
+    return [
+        *_start(model, tokenizer, given, prompt),
+        *_end(model, tokenizer),
+        *_round_trip(tokenizer),
+    ]
 
 
 def _refuse_without_start(model: Any) -> None:
@@ -58,7 +74,11 @@ def _refuse_without_start(model: Any) -> None:
     with contextlib.suppress(Exception):  # of other people's tokenizers
         start = model.prefix_token_id
     if start is None:
-        option = "custom_prefix_token_id" if internals.is_client(model) else "prefix_token_id"
+        option = (
+            "custom_prefix_token_id"
+            if internals.is_client(model)
+            else "prefix_token_id"
+        )
         raise BiasError(
             f"the tokenizer has neither a start nor an end token, so that no text can begin: --model_args {option}=0 "
             "names one to begin with (0 is mostly right)"
@@ -98,18 +118,26 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
 
     def encode_pair(context: str, continuation: str) -> Any:
         encode = model.tok_encode
-        with internals.shadowed(model, "tok_encode", lambda *args, **more: without(encode(*args, **more))):
+        with internals.shadowed(
+            model, "tok_encode", lambda *args, **more: without(encode(*args, **more))
+        ):
             return pair(context, continuation)
 
     def encode_texts(*args: Any, **more: Any) -> Any:
         ids, mask = texts(*args, **more)  # padded in front
         ends = [row[-len(behind) :] == behind for row in ids.tolist()]
-        return (ids[:, : -len(behind)], mask[:, : -len(behind)]) if all(ends) else (ids, mask)
+        return (
+            (ids[:, : -len(behind)], mask[:, : -len(behind)])
+            if all(ends)
+            else (ids, mask)
+        )
 
     setattr(model, internals.ENCODE_PAIR, encode_pair)
     if texts is not None:
         model.tok_batch_encode = encode_texts
-    return [f"the tokenizer puts {tokenizer.decode(behind)} behind every text: left out of prompts and continuations"]
+    return [
+        f"the tokenizer puts {tokenizer.decode(behind)} behind every text: left out of prompts and continuations"
+    ]
 
 
 def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> list[str]:
@@ -123,7 +151,9 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
         if not front or model.add_bos_token:
             return []
         model.add_bos_token = True
-        return [f"prompts begin with {tokenizer.decode(front)}, as the tokenizer has it (add_bos_token=True)"]
+        return [
+            f"prompts begin with {tokenizer.decode(front)}, as the tokenizer has it (add_bos_token=True)"
+        ]
     if wanted is True and not front and tokenizer.bos_token_id is not None:
         with contextlib.suppress(Exception):
             tokenizer.add_bos_token = True
@@ -133,7 +163,9 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
                 "the tokenizer's configuration says add_bos_token=true, but it puts no start token in front of a text: "
                 "use another release of transformers, or accept that with --model_args add_bos_token=False"
             )
-        return [f"prompts begin with {tokenizer.decode(front)}, as the tokenizer's configuration says"]
+        return [
+            f"prompts begin with {tokenizer.decode(front)}, as the tokenizer's configuration says"
+        ]
     if wanted is False and front:
         return [
             f"the tokenizer puts {tokenizer.decode(front)} in front of every text, though its configuration says "
@@ -150,7 +182,9 @@ def _round_trip(tokenizer: Any) -> list[str]:
     back = tokenizer.decode(ids)
     if back.casefold().split() == SAMPLE.split():
         return []
-    return [f"the tokenizer gives {SAMPLE!r} back as {back!r}: what the model reads is another text"]
+    return [
+        f"the tokenizer gives {SAMPLE!r} back as {back!r}: what the model reads is another text"
+    ]
 
 
 def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
@@ -164,7 +198,9 @@ def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
     if "peft" in given and config is not None:
         rows = model.model.get_input_embeddings().weight.shape[0]
         if rows == len(model.tokenizer):
-            said.append(f"peft=: the harness has cut the embeddings to the tokenizer's {rows:,} tokens")
+            said.append(
+                f"peft=: the harness has cut the embeddings to the tokenizer's {rows:,} tokens"
+            )
     is_batched = str(getattr(model, "batch_size", 1)) != "1"
     if getattr(config, "model_type", "") in _RECURRENT and is_batched:
         said.append(

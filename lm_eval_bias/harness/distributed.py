@@ -11,10 +11,14 @@ from lm_eval_bias.core.errors import BiasError
 
 def first() -> bool:
     """Whether this process is the one that prints and writes."""
-    return os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0"
+    return (
+        os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0"
+    )
 
 
-def filter_together(instances: list[Any], world_size: int, apply: Callable[[list[Any]], None]) -> None:
+def filter_together(
+    instances: list[Any], world_size: int, apply: Callable[[list[Any]], None]
+) -> None:
     """Filter the answers of all ranks on the first one, in the order of the documents, as one process would.
 
     Args:
@@ -27,14 +31,20 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
     """
     import torch.distributed as group
 
-    if not (group.is_available() and group.is_initialized() and group.get_world_size() == world_size):
+    if not (
+        group.is_available()
+        and group.is_initialized()
+        and group.get_world_size() == world_size
+    ):
         apply(instances)  # the model's processes know each other in a way of their own
         return
     is_first = group.get_rank() == 0
     gathered: list[Any] | None = [None] * world_size if is_first else None
     group.gather_object(instances, gathered, dst=0)
     share: list[Any] = [None]
-    group.scatter_object_list(share, _filtered(gathered, apply) if gathered is not None else None, src=0)
+    group.scatter_object_list(
+        share, _filtered(gathered, apply) if gathered is not None else None, src=0
+    )
     answers, problem = share[0]
     if problem:
         raise BiasError(problem)
@@ -42,9 +52,13 @@ def filter_together(instances: list[Any], world_size: int, apply: Callable[[list
         instance.filtered_resps = filtered
 
 
-def _filtered(ranks: list[list[Any]], apply: Callable[[list[Any]], None]) -> list[tuple[list[Any], str]]:
+def _filtered(
+    ranks: list[list[Any]], apply: Callable[[list[Any]], None]
+) -> list[tuple[list[Any], str]]:
     """Filter on the first rank: each rank's answers, and what went wrong."""
-    instances = sorted((i for rank in ranks for i in rank), key=lambda i: (i.doc_id, i.idx))
+    instances = sorted(
+        (i for rank in ranks for i in rank), key=lambda i: (i.doc_id, i.idx)
+    )
     try:
         apply(instances)
     except BiasError as error:

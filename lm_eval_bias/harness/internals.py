@@ -37,9 +37,13 @@ REGISTRIES = {
     "lm_eval.aggregations": "aggregation_registry",
 }
 # methods of its models that are shadowed on one instance while it is asked
-ENCODE_PAIR = "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
+ENCODE_PAIR = (
+    "_encode_pair"  # of TemplateLM: the tokens of a context and its continuation
+)
 LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requests that are encoded already
-DETECT_BATCH_SIZE = "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
+DETECT_BATCH_SIZE = (
+    "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
+)
 WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prompts to
 NO_DOCUMENTS = "did not find any docs"
 
@@ -88,16 +92,24 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
     return str(hash_args(kind, arguments))
 
 
-def loglikelihood_tokens(model: Any, requests: list[tuple[Any, list[int], list[int]]]) -> list[Any]:
+def loglikelihood_tokens(
+    model: Any, requests: list[tuple[Any, list[int], list[int]]]
+) -> list[Any]:
     """Answers to requests that are token ids; the documented method takes texts alone."""
     return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
-def encode_pair(model: Any, context: str, continuation: str) -> tuple[list[int], list[int]]:
+def encode_pair(
+    model: Any, context: str, continuation: str
+) -> tuple[list[int], list[int]]:
     """Token ids of a context and its continuation as the model's own ``loglikelihood`` divides them."""
     if not context:
-        return [model.prefix_token_id], model.tok_encode(continuation, add_special_tokens=False)
-    pair: tuple[list[int], list[int]] = getattr(model, ENCODE_PAIR)(context, continuation)
+        return [model.prefix_token_id], model.tok_encode(
+            continuation, add_special_tokens=False
+        )
+    pair: tuple[list[int], list[int]] = getattr(model, ENCODE_PAIR)(
+        context, continuation
+    )
     return pair
 
 
@@ -108,7 +120,11 @@ def concurrency(model: Any) -> int:
 
 def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
     """Run ``generate_until`` without a progress bar, if the model can."""
-    silent = {"disable_tqdm": True} if "disable_tqdm" in inspect.signature(model.generate_until).parameters else {}
+    silent = (
+        {"disable_tqdm": True}
+        if "disable_tqdm" in inspect.signature(model.generate_until).parameters
+        else {}
+    )
     return list(model.generate_until(requests, **silent))
 
 
@@ -118,7 +134,10 @@ def is_greedy(gen_kwargs: Mapping[str, Any]) -> bool:
     >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
     (True, True, False)
     """
-    return gen_kwargs.get("do_sample") in (False, "false", "False") or gen_kwargs.get("temperature") == 0
+    return (
+        gen_kwargs.get("do_sample") in (False, "false", "False")
+        or gen_kwargs.get("temperature") == 0
+    )
 
 
 def key_values(text: str) -> dict[str, Any]:
@@ -136,8 +155,14 @@ def no_client_bars(model: Any) -> Iterator[None]:
             from lm_eval.models import api_models
 
             gather = functools.partial(api_models.tqdm_asyncio.gather, disable=True)
-            stack.enter_context(shadowed(api_models, "tqdm_asyncio", SimpleNamespace(gather=gather)))
-            stack.enter_context(shadowed(api_models, "tqdm", functools.partial(api_models.tqdm, disable=True)))
+            stack.enter_context(
+                shadowed(api_models, "tqdm_asyncio", SimpleNamespace(gather=gather))
+            )
+            stack.enter_context(
+                shadowed(
+                    api_models, "tqdm", functools.partial(api_models.tqdm, disable=True)
+                )
+            )
         yield
 
 
@@ -159,13 +184,19 @@ def tasks_folder() -> Path:
 
 
 def task_manager(
-    include_path: Sequence[str | Path] = (), metadata: Mapping[str, Any] | None = None, include_defaults: bool = True
+    include_path: Sequence[str | Path] = (),
+    metadata: Mapping[str, Any] | None = None,
+    include_defaults: bool = True,
 ) -> Any:
     """The harness's index of tasks; without its defaults it reads the named folders alone, not thousands of YAMLs."""
     from lm_eval.tasks import TaskManager
 
     paths = [str(path) for path in include_path]
-    return TaskManager(include_path=paths, metadata=dict(metadata or {}), include_defaults=include_defaults)
+    return TaskManager(
+        include_path=paths,
+        metadata=dict(metadata or {}),
+        include_defaults=include_defaults,
+    )
 
 
 def set_up_logging(level: int | str) -> None:
@@ -173,7 +204,9 @@ def set_up_logging(level: int | str) -> None:
     from lm_eval.utils import setup_logging
 
     setup_logging(level)
-    logging.getLogger("sqlitedict").setLevel(logging.CRITICAL)  # what it logs of a full disk comes as an error, too
+    logging.getLogger("sqlitedict").setLevel(
+        logging.CRITICAL
+    )  # what it logs of a full disk comes as an error, too
 
 
 @contextlib.contextmanager
@@ -187,7 +220,9 @@ def held_back() -> Iterator[Callable[[], None]]:
         while held.buffer:
             logger.handle(held.buffer.pop(0))
 
-    logger.handlers = handlers if logger.getEffectiveLevel() <= logging.DEBUG else [held]
+    logger.handlers = (
+        handlers if logger.getEffectiveLevel() <= logging.DEBUG else [held]
+    )
     try:
         yield release
     except (BiasError, SystemExit):
@@ -211,24 +246,40 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
     """A run's configuration from parsed flags and the file of ``--config``, or a ValueError, OSError or BiasError."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints what --config says, with all keys
+    with contextlib.redirect_stdout(
+        io.StringIO()
+    ):  # it prints what --config says, with all keys
         try:
             config = EvaluatorConfig.from_cli(arguments)
         except TypeError as error:
-            raise BiasError(f"--config {arguments.config}: {one_line(error)}") from error
+            raise BiasError(
+                f"--config {arguments.config}: {one_line(error)}"
+            ) from error
     return config
 
 
-def name_model(results: dict[str, Any], tracker: Any, model: Any, kind: str, arguments: Mapping[str, Any]) -> None:
+def name_model(
+    results: dict[str, Any],
+    tracker: Any,
+    model: Any,
+    kind: str,
+    arguments: Mapping[str, Any],
+) -> None:
     """Record a built model's type and device in results and tracker, and choose a name for its folder."""
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
-    device = getattr(model, "device", None)  # of LM: none where the model is elsewhere, or nowhere
+    device = getattr(
+        model, "device", None
+    )  # of LM: none where the model is elsewhere, or nowhere
     results["config"]["device"] = None if device is None else str(device)
     if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind
     path = os.path.expanduser(facts.model_name)
     if path.startswith((".", "/")) or os.path.exists(path):
-        digest = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-        name = re.sub(r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))).lstrip(".")
+        digest = hashlib.sha256(
+            os.path.realpath(path).encode("utf-8", "surrogateescape")
+        ).hexdigest()[:8]
+        name = re.sub(
+            r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))
+        ).lstrip(".")
         facts.model_name_sanitized = f"{name or 'model'}-{digest}"  # other models may be called the same elsewhere

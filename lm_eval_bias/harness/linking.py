@@ -17,7 +17,9 @@ from lm_eval_bias.core.files import why, write_whole
 from lm_eval_bias.harness import internals
 
 FOLDER = "lm_eval_bias_linked"
-_WITHOUT_ENTRY_POINTS = "0.4.13"  # the last release that doesn't look for tasks in other packages
+_WITHOUT_ENTRY_POINTS = (
+    "0.4.13"  # the last release that doesn't look for tasks in other packages
+)
 _HEADER = (
     "# Written by 'lm-eval-bias link'; 'lm-eval-bias link --remove' removes it. If lm-eval-bias was moved or\n"
     "# uninstalled, the file below is gone and this task is not found: link again, or delete this folder.\n"
@@ -31,19 +33,29 @@ def folder() -> Path:
 
 def stubs() -> dict[str, str]:
     """The texts of the stubs that were written, by file name."""
-    texts = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in sorted(folder().glob("*.yaml"))}
+    texts = {
+        path.name: path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(folder().glob("*.yaml"))
+    }
     return {name: text for name, text in texts.items() if text.startswith(_HEADER)}
 
 
 def _own_files() -> dict[str, Path]:
     """The YAMLs of all known tasks and groups, by name."""
-    return {name: entry.path for name, entry in catalog.packaged().items() if entry.path is not None}
+    return {
+        name: entry.path
+        for name, entry in catalog.packaged().items()
+        if entry.path is not None
+    }
 
 
 def _wanted() -> dict[str, str]:
     """The texts of stubs that lead here, by file name."""
     own = _own_files()
-    return {f"{name}.yaml": f"{_HEADER}include: {json.dumps(str(path))}\n" for name, path in own.items()}
+    return {
+        f"{name}.yaml": f"{_HEADER}include: {json.dumps(str(path))}\n"
+        for name, path in own.items()
+    }
 
 
 @cache
@@ -61,7 +73,9 @@ def found_by_harness() -> frozenset[str]:
 
 def missing_folders() -> list[str]:
     """The benchmarks' folders that the harness doesn't find by itself."""
-    found = {path.parent for name, path in _own_files().items() if name in found_by_harness()}
+    found = {
+        path.parent for name, path in _own_files().items() if name in found_by_harness()
+    }
     folders = dict.fromkeys(one.folder for one in registry.benchmarks())
     return [str(own) for own in folders if own not in found and any(own.glob("*.yaml"))]
 
@@ -71,9 +85,13 @@ def problem() -> str:
     written, wanted = stubs(), _wanted()
     if not written or written == wanted or not missing_folders():
         return ""
-    astray = next((name for name, text in written.items() if text != wanted.get(name)), "")
+    astray = next(
+        (name for name, text in written.items() if text != wanted.get(name)), ""
+    )
     text = (
-        f"{folder() / astray} leads to another file than this package's" if astray else "there are tasks without a stub"
+        f"{folder() / astray} leads to another file than this package's"
+        if astray
+        else "there are tasks without a stub"
     )
     return f"{text}: run 'lm-eval-bias link' again"
 
@@ -85,8 +103,14 @@ def link() -> int:
         BiasError: The harness's task folder cannot be written, or holds another file of that name.
     """
     written, wanted = stubs(), _wanted()
-    if foreign := [path for name in wanted if name not in written and (path := folder() / name).exists()]:
-        raise BiasError(f"{foreign[0]} was changed by hand: move it away, then link again")
+    if foreign := [
+        path
+        for name in wanted
+        if name not in written and (path := folder() / name).exists()
+    ]:
+        raise BiasError(
+            f"{foreign[0]} was changed by hand: move it away, then link again"
+        )
     unlink()
     try:
         folder().mkdir(exist_ok=True)
@@ -115,5 +139,7 @@ def unlink() -> int:
         if folder().is_dir() and not any(folder().iterdir()):
             folder().rmdir()
     except OSError as error:
-        raise BiasError(f"{error.filename} cannot be removed: {error.strerror}") from error
+        raise BiasError(
+            f"{error.filename} cannot be removed: {error.strerror}"
+        ) from error
     return len(written)

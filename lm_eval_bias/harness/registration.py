@@ -17,14 +17,24 @@ from lm_eval_bias.harness import internals
 
 logger = logging.getLogger("lm_eval.bias")
 # lowest supported and highest tested release
-SUPPORTED = {"lm_eval": ("0.4.12", "0.4.13"), "torch": ("2.2", "2.13.0"), "transformers": ("4.56", "5.23.0")}
-BEYOND = {"lm_eval": "0.5"}  # another architecture: metrics, scorers and task formats are not the ones of 0.4
+SUPPORTED = {
+    "lm_eval": ("0.4.12", "0.4.13"),
+    "torch": ("2.2", "2.13.0"),
+    "transformers": ("4.56", "5.23.0"),
+}
+BEYOND = {
+    "lm_eval": "0.5"
+}  # another architecture: metrics, scorers and task formats are not the ones of 0.4
 
 
 @cache
 def declared() -> tuple[importlib.metadata.EntryPoint, ...]:
     """The entry points of all installed packages in the harness's groups for components."""
-    points = tuple(e for group in internals.REGISTRIES for e in importlib.metadata.entry_points(group=group))
+    points = tuple(
+        e
+        for group in internals.REGISTRIES
+        for e in importlib.metadata.entry_points(group=group)
+    )
     if not any(map(_is_ours, points)):
         logger.warning(
             "lm-eval-bias is not installed, so the harness doesn't know its model types and filters: run 'pip install "
@@ -39,7 +49,11 @@ def _is_ours(entry: importlib.metadata.EntryPoint) -> bool:
 
 def model_types() -> list[str]:
     """The names of this package's model types."""
-    return [entry.name for entry in declared() if entry.group == "lm_eval.models" and _is_ours(entry)]
+    return [
+        entry.name
+        for entry in declared()
+        if entry.group == "lm_eval.models" and _is_ours(entry)
+    ]
 
 
 def register() -> None:
@@ -67,8 +81,16 @@ def requests() -> list[tuple[type, str, Callable[..., Any]]]:
 
     from lm_eval_bias.scoring import request_methods, sampled_texts
 
-    groups = (LM, request_methods.METHODS), (LM, sampled_texts.METHODS), (TemplateLM, request_methods.TOKEN_METHODS)
-    return [(base, name, method) for base, methods in groups for name, method in methods.items()]
+    groups = (
+        (LM, request_methods.METHODS),
+        (LM, sampled_texts.METHODS),
+        (TemplateLM, request_methods.TOKEN_METHODS),
+    )
+    return [
+        (base, name, method)
+        for base, methods in groups
+        for name, method in methods.items()
+    ]
 
 
 def examine(package: str) -> tuple[str, str]:
@@ -82,7 +104,10 @@ def examine(package: str) -> tuple[str, str]:
         return "problem", f"{package} is not installed: pip install lm-eval-bias"
     public = Version(Version(installed).public)
     if public < Version(lowest):
-        return "problem", f"{package} {installed} is older than {lowest}: pip install -U {package}"
+        return (
+            "problem",
+            f"{package} {installed} is older than {lowest}: pip install -U {package}",
+        )
     beyond = BEYOND.get(package)
     if beyond and public.release >= Version(beyond).release:
         return "problem", (
@@ -90,7 +115,10 @@ def examine(package: str) -> tuple[str, str]:
             f"pip install '{package}>={lowest},<{beyond}'"
         )
     if public > Version(tested):
-        return "note", f"{package} {installed} is newer than {tested}, the newest release tested here"
+        return (
+            "note",
+            f"{package} {installed} is newer than {tested}, the newest release tested here",
+        )
     return "ok", f"{package} {installed}"
 
 

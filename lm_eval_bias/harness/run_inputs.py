@@ -50,7 +50,10 @@ class Inputs(TypedDict, total=False):
 
 
 def of_task(
-    benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any], read: Mapping[str, str]
+    benchmark: Benchmark,
+    yaml: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    read: Mapping[str, str],
 ) -> Inputs:
     """Collect what is known of a task's inputs once it is built.
 
@@ -60,7 +63,11 @@ def of_task(
         metadata: With the options of the run.
         read: Hashes of the files that were read for its documents, by path.
     """
-    options = [value for key in benchmark.options if isinstance(value := metadata.get(key), str) and value]
+    options = [
+        value
+        for key in benchmark.options
+        if isinstance(value := metadata.get(key), str) and value
+    ]
     names = {os.path.abspath(expanded(option)): option for option in options}
     files = {names.get(path, path): digest for path, digest in read.items()}
     if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
@@ -78,28 +85,44 @@ def of_task(
 def code_hash(benchmark: Benchmark) -> str:
     """One SHA-256 of the Python files that a benchmark's documents and scores come from."""
     tasks = tasks_path()
-    shared = (tasks, tasks / "kinds", Path(str(resources.files("lm_eval_bias.custom_metrics"))))
-    return content_hashes.of_code(benchmark.folder, *(shared if registry.is_own(benchmark) else ()))
+    shared = (
+        tasks,
+        tasks / "kinds",
+        Path(str(resources.files("lm_eval_bias.custom_metrics"))),
+    )
+    return content_hashes.of_code(
+        benchmark.folder, *(shared if registry.is_own(benchmark) else ())
+    )
 
 
-def _changed(benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]) -> list[str]:
+def _changed(
+    benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[str]:
     """The keys by which a task differs from the packaged one of its name; none where there is no such task."""
     entry = catalog.packaged().get(str(yaml.get("task")))
     if entry is None or entry.path is None:
         return []
     packaged = catalog.read_yaml(entry.path)
     keys = [key for key in _ASKING if not _same(packaged.get(key), yaml.get(key))]
-    fixed = {key: value for key, value in packaged["metadata"].items() if key not in benchmark.options}
+    fixed = {
+        key: value
+        for key, value in packaged["metadata"].items()
+        if key not in benchmark.options
+    }
     return keys + [key for key, value in fixed.items() if metadata.get(key) != value]
 
 
 def _same(packaged: Any, value: Any) -> bool:
     """Whether a value of a YAML, in which functions are dotted names, is this one."""
     if isinstance(packaged, dict) and isinstance(value, dict):
-        return packaged.keys() == value.keys() and all(_same(packaged[key], value[key]) for key in packaged)
+        return packaged.keys() == value.keys() and all(
+            _same(packaged[key], value[key]) for key in packaged
+        )
     if isinstance(packaged, list) and isinstance(value, list):
         return len(packaged) == len(value) and all(map(_same, packaged, value))
     if not inspect.isfunction(value):
         return bool(packaged == value)
     module, _, name = str(packaged).rpartition(".")
-    return bool(module) and getattr(importlib.import_module(module), name, None) is value
+    return (
+        bool(module) and getattr(importlib.import_module(module), name, None) is value
+    )

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lm_eval.bias")
 # what a backend does in its own way
 _BACKEND = {
-    *("loglikelihood", "loglikelihood_rolling", "generate_until", internals.LOGLIKELIHOOD_TOKENS),
+    *(
+        "loglikelihood",
+        "loglikelihood_rolling",
+        "generate_until",
+        internals.LOGLIKELIHOOD_TOKENS,
+    ),
     *("tok_encode", "apply_chat_template", "chat_template"),
 }
 
@@ -41,15 +46,21 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
         tracker = loggers.EvaluationTracker(**config.hf_hub_log_args)
         flags = "--wandb_args or --trackio_args"
         if config.wandb_args and distributed.first():
-            services.append(loggers.WandbLogger(config.wandb_args, config.wandb_config_args))
+            services.append(
+                loggers.WandbLogger(config.wandb_args, config.wandb_config_args)
+            )
         if getattr(config, "trackio_args", None) and distributed.first():
             services.append(loggers.TrackioLogger(config.trackio_args))
     except Exception as error:  # services fail in ways of their own
-        raise BiasError(f"{flags}: {redaction.in_text(one_line(error), config.hf_hub_log_args)}") from error
+        raise BiasError(
+            f"{flags}: {redaction.in_text(one_line(error), config.hf_hub_log_args)}"
+        ) from error
     return tracker, services
 
 
-def send(services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None) -> None:
+def send(
+    services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None
+) -> None:
     """Send results to the dashboards; one that fails must not lose the run."""
     for service in services:
         try:
@@ -59,7 +70,9 @@ def send(services: list[Any], results: dict[str, Any], samples: dict[str, Any] |
                 service.log_eval_samples(samples)
             service.finish() if hasattr(service, "finish") else service.run.finish()
         except Exception as error:  # noqa: BLE001 (services fail in ways of their own)
-            logger.warning("logging to %s failed: %s", type(service).__name__, one_line(error))
+            logger.warning(
+                "logging to %s failed: %s", type(service).__name__, one_line(error)
+            )
 
 
 def build_model(config: EvaluatorConfig) -> Any:
@@ -67,29 +80,50 @@ def build_model(config: EvaluatorConfig) -> Any:
     import numpy as np
     import torch
 
-    shape = {name: getattr(config, name) for name in ("batch_size", "max_batch_size", "device")}
+    shape = {
+        name: getattr(config, name)
+        for name in ("batch_size", "max_batch_size", "device")
+    }
     try:
-        for seed, value in zip((random.seed, np.random.seed, torch.manual_seed), config.seed or (), strict=False):
+        for seed, value in zip(
+            (random.seed, np.random.seed, torch.manual_seed),
+            config.seed or (),
+            strict=False,
+        ):
             if value is not None:
                 seed(value)
-        return internals.model_class(config.model).create_from_arg_obj(config.model_args, shape)
+        return internals.model_class(config.model).create_from_arg_obj(
+            config.model_args, shape
+        )
     except BiasError:
         raise
     except Exception as error:
-        given = ",".join(f"{name}={value}" for name, value in redaction.arguments(config.model_args or {}).items())
-        message = redaction.in_text(_why_not_loaded(error, config), config.model_args or {})
-        raise BiasError(f"--model {config.model} --model_args {given}: {message}") from error
+        given = ",".join(
+            f"{name}={value}"
+            for name, value in redaction.arguments(config.model_args or {}).items()
+        )
+        message = redaction.in_text(
+            _why_not_loaded(error, config), config.model_args or {}
+        )
+        raise BiasError(
+            f"--model {config.model} --model_args {given}: {message}"
+        ) from error
 
 
 def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
     """Say in one line why a model can't be loaded; transformers lists every class that could have been meant."""
     text = import_failure(error)
-    if found := re.match(r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)", text):
+    if found := re.match(
+        r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)",
+        text,
+    ):
         return (
             f"a {found[1]} isn't a model that {found[2]} can load: --model hf-mlm is for masked language models, hf "
             "for causal and encoder-decoder ones, hf-multimodal for those that see"
         )
-    if internals.is_client(internals.model_class(config.model)) and "tokenizer" not in (config.model_args or {}):
+    if internals.is_client(internals.model_class(config.model)) and "tokenizer" not in (
+        config.model_args or {}
+    ):
         return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
     return text
 
@@ -108,58 +142,101 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
             raise BiasError(text) from error
         if isinstance(error, sqlite3.Error):
             text = "the answers so far are kept: make room, and run the same command again to resume"
-            raise BiasError(f"--use_cache {config.use_cache}: {message}: {text}") from error
+            raise BiasError(
+                f"--use_cache {config.use_cache}: {message}: {text}"
+            ) from error
         frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-        if not any(f.f_code.co_name in _BACKEND and f.f_locals.get("self") is model for f in frames):
+        if not any(
+            f.f_code.co_name in _BACKEND and f.f_locals.get("self") is model
+            for f in frames
+        ):
             raise
         logger.debug("where the model failed", exc_info=error)
         shown = redaction.arguments(given)
-        checkpoint = next((f" {key}={shown[key]}" for key in ("base_url", "pretrained", "model") if key in shown), "")
-        if isinstance(error, IndexError | RuntimeError) and (rows := _too_few_rows(model)):
+        checkpoint = next(
+            (
+                f" {key}={shown[key]}"
+                for key in ("base_url", "pretrained", "model")
+                if key in shown
+            ),
+            "",
+        )
+        if isinstance(error, IndexError | RuntimeError) and (
+            rows := _too_few_rows(model)
+        ):
             message = f"{rows}: name the tokenizer that belongs to the model (--model_args tokenizer=...)"
         elif type(error) is not ValueError and type(error).__name__ not in message:
             message = f"{type(error).__name__}: {message}"
         note = "with --use_cache FILE a run keeps its answers, and the same command resumes it"
         if config.use_cache:
             note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
-        message = redaction.in_text(servers.without_keys(message, model), given).rstrip(".")
-        raise BiasError(f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})") from error
+        message = redaction.in_text(servers.without_keys(message, model), given).rstrip(
+            "."
+        )
+        raise BiasError(
+            f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})"
+        ) from error
 
 
 def _too_few_rows(model: Any) -> str:
     """Say that a tokenizer has more tokens than its model has embeddings; empty where it hasn't."""
     with contextlib.suppress(AttributeError, NotImplementedError):
-        rows, tokens = model.model.get_input_embeddings().weight.shape[0], len(model.tokenizer)
+        rows, tokens = (
+            model.model.get_input_embeddings().weight.shape[0],
+            len(model.tokenizer),
+        )
         if tokens > rows:
-            return f"the tokenizer has {tokens:,} tokens, the model embeddings of {rows:,}"
+            return (
+                f"the tokenizer has {tokens:,} tokens, the model embeddings of {rows:,}"
+            )
     return ""
 
 
-def arguments(config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any) -> dict[str, Any]:
+def arguments(
+    config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any
+) -> dict[str, Any]:
     """The arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` passes them."""
     caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
-    seeds = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
+    seeds = (
+        "random_seed",
+        "numpy_random_seed",
+        "torch_random_seed",
+        "fewshot_random_seed",
+    )
     special = {
         **{"model": model, "task_manager": manager, "evaluation_tracker": tracker},
         **{name: config.cache_requests.get(name, False) for name in caching},
         **dict(zip(seeds, config.seed or [None] * 4, strict=True)),
     }
-    names = [name for name in inspect.signature(function).parameters if name in special or hasattr(config, name)]
-    return {name: special[name] if name in special else getattr(config, name) for name in names}
+    names = [
+        name
+        for name in inspect.signature(function).parameters
+        if name in special or hasattr(config, name)
+    ]
+    return {
+        name: special[name] if name in special else getattr(config, name)
+        for name in names
+    }
 
 
-def evaluate(config: EvaluatorConfig, model: Any, manager: Any, tracker: Any) -> dict[str, Any] | None:
+def evaluate(
+    config: EvaluatorConfig, model: Any, manager: Any, tracker: Any
+) -> dict[str, Any] | None:
     """The results of a run; ``None`` on all ranks but the first. A BiasError says how the model's backend failed."""
     from lm_eval import simple_evaluate
 
     with _answering(model, config), servers.asking(model):
-        results: dict[str, Any] | None = simple_evaluate(**arguments(config, simple_evaluate, model, manager, tracker))
+        results: dict[str, Any] | None = simple_evaluate(
+            **arguments(config, simple_evaluate, model, manager, tracker)
+        )
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args)
     return results
 
 
-def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+def samples_in_order(
+    samples: dict[str, list[dict[str, Any]]],
+) -> dict[str, list[dict[str, Any]]]:
     """Sort samples by document (the harness orders them by rank).
 
     Standard errors have no value of a document, nor has a score to which it contributes nothing.
@@ -170,16 +247,29 @@ def samples_in_order(samples: dict[str, list[dict[str, Any]]]) -> dict[str, list
 
     by_task = {}
     for task, logged in samples.items():
-        filters = {name: i for i, name in enumerate(dict.fromkeys(sample["filter"] for sample in logged))}
+        filters = {
+            name: i
+            for i, name in enumerate(
+                dict.fromkeys(sample["filter"] for sample in logged)
+            )
+        }
         scored = [
-            {name: None if is_nan(value) else value for name, value in sample.items() if not name.endswith("_stderr")}
+            {
+                name: None if is_nan(value) else value
+                for name, value in sample.items()
+                if not name.endswith("_stderr")
+            }
             for sample in logged
         ]
-        by_task[task] = sorted(scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+        by_task[task] = sorted(
+            scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"])
+        )
     return by_task
 
 
-def save(tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None) -> list[Exception]:
+def save(
+    tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None
+) -> list[Exception]:
     """Write and push results, and samples if any; errors don't stop it and are returned."""
     from lm_eval.loggers import evaluation_tracker
 
@@ -206,8 +296,12 @@ def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
     """The harness's own tables of tasks (``without`` some) and groups; empty if no scores are left."""
     from lm_eval.utils import make_table
 
-    shown = {name: entry for name, entry in results["results"].items() if name not in without}
-    if not any("," in key for entry in shown.values() for key in entry):  # groups of ours have no scores
+    shown = {
+        name: entry for name, entry in results["results"].items() if name not in without
+    }
+    if not any(
+        "," in key for entry in shown.values() for key in entry
+    ):  # groups of ours have no scores
         return ""
     groups = make_table(results, "groups") if "groups" in results else ""
     return "\n".join(filter(None, [make_table({**results, "results": shown}), groups]))
@@ -220,8 +314,20 @@ def keep(results: dict[str, Any], folder: str) -> None:
     tracker = EvaluationTracker(output_path=folder)
     config = results.get("config", {})
     given = config.get("model_args") or ""
-    text = given if isinstance(given, str) else ",".join(f"{name}={value}" for name, value in given.items())
-    tracker.general_config_tracker.log_experiment_args(str(config.get("model")), text, "", "", False)
+    text = (
+        given
+        if isinstance(given, str)
+        else ",".join(f"{name}={value}" for name, value in given.items())
+    )
+    tracker.general_config_tracker.log_experiment_args(
+        str(config.get("model")), text, "", "", False
+    )
     samples = results.get("samples")
-    if failures := save(tracker, {key: value for key, value in results.items() if key != "samples"}, samples):
-        raise BiasError(f"results in memory can't be read: {one_line(failures[0])}") from failures[0]
+    if failures := save(
+        tracker,
+        {key: value for key, value in results.items() if key != "samples"},
+        samples,
+    ):
+        raise BiasError(
+            f"results in memory can't be read: {one_line(failures[0])}"
+        ) from failures[0]

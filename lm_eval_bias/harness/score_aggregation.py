@@ -23,9 +23,17 @@ class CarriedRecord(float):
     place: int
     failure: str
 
-    def __new__(cls, contribution: float | None, record: Record, place: int = 0, failure: str = "") -> CarriedRecord:
+    def __new__(
+        cls,
+        contribution: float | None,
+        record: Record,
+        place: int = 0,
+        failure: str = "",
+    ) -> CarriedRecord:
         """Make a float with a record; ``nan`` where there is no contribution."""
-        number = super().__new__(cls, math.nan if contribution is None else contribution)
+        number = super().__new__(
+            cls, math.nan if contribution is None else contribution
+        )
         number.record, number.place, number.failure = record, place, failure
         return number
 
@@ -43,7 +51,10 @@ class TaskRecords:
 
     def take(self, values: Sequence[Any]) -> None:
         """Take the records from the values of the metric that carries them, in the documents' order."""
-        carried = sorted((v for v in values if isinstance(v, CarriedRecord)), key=operator.attrgetter("place"))
+        carried = sorted(
+            (v for v in values if isinstance(v, CarriedRecord)),
+            key=operator.attrgetter("place"),
+        )
         if not carried:
             return
         self.sound = [value.record for value in carried if not value.failure]
@@ -56,7 +67,9 @@ class Aggregation:
     The harness gives each the values of a metric of its own; the records come with the first metric of all.
     """
 
-    def __init__(self, score: Score, records: TaskRecords, task: str, entry: dict[str, Any]) -> None:
+    def __init__(
+        self, score: Score, records: TaskRecords, task: str, entry: dict[str, Any]
+    ) -> None:
         """Aggregate ``score``; leave its reasons and degrees of freedom in the result file's entry."""
         self._score = score
         self._records = records
@@ -72,7 +85,9 @@ class Aggregation:
             return undefined(f"{failed[0]}{more}", len(sound) + len(failed))
         try:
             return self._score.compute(sound)
-        except Exception as error:  # other people's code must not lose the run's answers
+        except (
+            Exception
+        ) as error:  # other people's code must not lose the run's answers
             text = f"the score {self._score.name} failed ({kind_of(error)})"
             fault(f"{self._task}: {text}")
             return undefined(text, len(sound))

@@ -28,14 +28,24 @@ _REFUSES = "_lm_eval_bias_refuses_options"  # on a model whose server has refuse
 _ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
 # of clients, looked at here
-METHODS = ("model_call", "amodel_call", "parse_logprobs", "parse_generations", "_create_payload")
+METHODS = (
+    "model_call",
+    "amodel_call",
+    "parse_logprobs",
+    "parse_generations",
+    "_create_payload",
+)
 _MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, in every forward anew
 _FINAL = {400, 401, 403, 404, 422}  # statuses that the same request gets again
 # at 0 they ask for the whole distribution, as most servers draw by default: strict ones refuse them
 _SPARED = ("top_k", "min_p")
-_SAID = re.compile(r"API request failed.*?(?:message|text): (.*?)(?:\. Retrying\.\.\.)?$", re.DOTALL)
+_SAID = re.compile(
+    r"API request failed.*?(?:message|text): (.*?)(?:\. Retrying\.\.\.)?$", re.DOTALL
+)
 # what is logged of every try, and of requests that failed beside the one whose error ends the run
-_REPEATED = re.compile(r"^(API request failed|Exception:|Retry attempt)|never retrieved|asyncio\.run\(\) shutdown")
+_REPEATED = re.compile(
+    r"^(API request failed|Exception:|Retry attempt)|never retrieved|asyncio\.run\(\) shutdown"
+)
 _ADVICE = {
     **dict.fromkeys((401, 403), "check the variable OPENAI_API_KEY"),
     404: "check base_url= and model=",
@@ -47,7 +57,9 @@ _MEANINGS = {
     "Timeout TimeoutError": "no reply in time; raise timeout= or send less at a time (--batch_size, num_concurrent=)",
     "ConnectionError ClientConnectionError": "no connection to the server, or a lost one; check base_url= and its log",
 }
-_prompts: ContextVar[Sequence[Any]] = ContextVar("prompts")  # of one of several requests at a time
+_prompts: ContextVar[Sequence[Any]] = ContextVar(
+    "prompts"
+)  # of one of several requests at a time
 _said: ContextVar[str] = ContextVar("said", default="")  # by a server about the request
 
 
@@ -58,7 +70,10 @@ class _RefusedForGoodError(BaseException):
 def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
     """What was answered before (``--use_cache``) to requests of a kind, ``None`` where nothing was."""
     cache = getattr(model.cache_hook, "dbdict", None)
-    return [None if cache is None else cache.get(internals.request_key(kind, args)) for args in arguments]
+    return [
+        None if cache is None else cache.get(internals.request_key(kind, args))
+        for args in arguments
+    ]
 
 
 def commit(model: Any) -> None:
@@ -69,7 +84,10 @@ def commit(model: Any) -> None:
 
 def without_keys(text: str, model: Any) -> str:
     """A text with stars in place of the keys that a client sends: servers repeat what they don't take."""
-    given = {name.strip("_"): getattr(model, name, None) for name in ("base_url", "auth_token", "_header")}
+    given = {
+        name.strip("_"): getattr(model, name, None)
+        for name in ("base_url", "auth_token", "_header")
+    }
     with contextlib.suppress(ValueError):  # a client without its key
         given["api_key"] = str(getattr(model, "api_key", "")).strip()
     return redaction.in_text(text, given)
@@ -87,7 +105,9 @@ def asking(model: Any) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(internals.shadowed(model, _ASKING, True))
         stack.callback(commit, model)
-        if internals.is_client(model) and model.parse_generations.__module__.endswith(".openai_completions"):
+        if internals.is_client(model) and model.parse_generations.__module__.endswith(
+            ".openai_completions"
+        ):
             checks = _Checks(model)
             for name in METHODS:
                 method = functools.partial(getattr(checks, name), getattr(model, name))
@@ -95,12 +115,16 @@ def asking(model: Any) -> Iterator[None]:
             harness = logging.getLogger("lm_eval.models.api_models")
             harness.addFilter(_listen)
             stack.callback(harness.removeFilter, _listen)
-            logging.getLogger("asyncio").addFilter(_listen)  # it talks of requests when all has ended
+            logging.getLogger("asyncio").addFilter(
+                _listen
+            )  # it talks of requests when all has ended
             stack.callback(checks.say_what_is_missing)
         try:
             yield
         except _RefusedForGoodError as refused:
-            raise ValueError(str(refused)).with_traceback(refused.__traceback__) from refused.__cause__
+            raise ValueError(str(refused)).with_traceback(
+                refused.__traceback__
+            ) from refused.__cause__
 
 
 def _listen(record: logging.LogRecord) -> bool:
@@ -113,7 +137,9 @@ def _listen(record: logging.LogRecord) -> bool:
 
 def _status(error: Exception) -> int | None:
     """The HTTP status that an error of requests or aiohttp is about."""
-    return getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return getattr(error, "status", None) or getattr(
+        getattr(error, "response", None), "status_code", None
+    )
 
 
 class _Checks:
@@ -121,12 +147,21 @@ class _Checks:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._warn = functools.lru_cache(maxsize=None)(logger.warning)  # once of all that fail alike
+        self._warn = functools.lru_cache(maxsize=None)(
+            logger.warning
+        )  # once of all that fail alike
         self._has_words = model.tokenizer_backend == "huggingface"
         self._is_over = False
         self._missing: list[Any] = []  # why texts ended of which there are none
 
-    def model_call(self, call: Callable[..., Any], messages: Sequence[Any], *, generate: bool, **options: Any) -> Any:
+    def model_call(
+        self,
+        call: Callable[..., Any],
+        messages: Sequence[Any],
+        *,
+        generate: bool,
+        **options: Any,
+    ) -> Any:
         with self._explained():
             try:
                 reply = call(messages, generate=generate, **options)
@@ -137,7 +172,9 @@ class _Checks:
             self._check(reply, messages, generate)
             return reply
 
-    async def amodel_call(self, call: Callable[..., Any], messages: Sequence[Any], **options: Any) -> Any:
+    async def amodel_call(
+        self, call: Callable[..., Any], messages: Sequence[Any], **options: Any
+    ) -> Any:
         _prompts.set(messages)
         with self._explained():
             try:
@@ -147,7 +184,9 @@ class _Checks:
                     raise
                 return await call(messages=messages, **options)
 
-    def _create_payload(self, create: Callable[..., dict[str, Any]], *messages: Any, **options: Any) -> dict[str, Any]:
+    def _create_payload(
+        self, create: Callable[..., dict[str, Any]], *messages: Any, **options: Any
+    ) -> dict[str, Any]:
         """Ask for the whole distribution where top_k=0 does, and leave out what servers refuse.
 
         llama.cpp's server cuts the distribution at min_p=0.05 unless it is told not to; OpenAI's API refuses a list of
@@ -166,15 +205,24 @@ class _Checks:
     def _refuses_option(self, error: Exception, options: dict[str, Any]) -> bool:
         """Whether a request failed because of options that it can do without, as no later one has them then."""
         sent = options.get("gen_kwargs") or {}
-        named = any(name in _said.get() and sent.get(name, sent.get("top_k")) == 0 for name in _SPARED)
+        named = any(
+            name in _said.get() and sent.get(name, sent.get("top_k")) == 0
+            for name in _SPARED
+        )
         if not named or _status(error) not in (400, 422):
             return False
         setattr(self._model, _REFUSES, True)
-        self._warn("the server doesn't take %s: asked without them", " and ".join(_SPARED))
+        self._warn(
+            "the server doesn't take %s: asked without them", " and ".join(_SPARED)
+        )
         return True
 
-    def parse_logprobs(self, parse: Callable[..., Any], outputs: Any, **options: Any) -> Any:
-        if (prompts := _prompts.get(None)) is not None:  # else the reply was looked at before
+    def parse_logprobs(
+        self, parse: Callable[..., Any], outputs: Any, **options: Any
+    ) -> Any:
+        if (
+            prompts := _prompts.get(None)
+        ) is not None:  # else the reply was looked at before
             self._check(outputs, prompts, "ctxlens" not in options)
         return parse(outputs=outputs, **options)
 
@@ -188,46 +236,87 @@ class _Checks:
         except Exception as error:
             kinds = {kind.__name__ for kind in type(error).__mro__}
             status = _status(error)
-            text = one_line(error) if type(error) is ValueError else f"{type(error).__name__}: {one_line(error)}"
+            text = (
+                one_line(error)
+                if type(error) is ValueError
+                else f"{type(error).__name__}: {one_line(error)}"
+            )
             if status:
-                advice = _ADVICE.get(status, "read the server's log" if status >= 500 else "check --model_args")
-                text = f"status {status}, the server says {_said.get()[:300]!r}; {advice}"
-            text = next((meaning for names, meaning in _MEANINGS.items() if kinds & set(names.split())), text)
+                advice = _ADVICE.get(
+                    status,
+                    "read the server's log" if status >= 500 else "check --model_args",
+                )
+                text = (
+                    f"status {status}, the server says {_said.get()[:300]!r}; {advice}"
+                )
+            text = next(
+                (
+                    meaning
+                    for names, meaning in _MEANINGS.items()
+                    if kinds & set(names.split())
+                ),
+                text,
+            )
             text = printable(without_keys(text, self._model))
             if status in _FINAL or self._is_over:
                 self._is_over = True  # requests on their way now fail, too
                 raise _RefusedForGoodError(text) from error
             if self._model.max_retries > 1:
-                self._warn("a request failed (max_retries=%s): %s", self._model.max_retries, text)
+                self._warn(
+                    "a request failed (max_retries=%s): %s",
+                    self._model.max_retries,
+                    text,
+                )
             raise ValueError(text) from error
 
     def _check(self, reply: Any, prompts: Sequence[Any], generate: bool) -> None:
         """Refuse a reply that can't be one to these prompts, which ask for texts or for log-probabilities."""
         choices = reply.get("choices") if isinstance(reply, dict) else None
-        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        if not isinstance(choices, list) or not all(
+            isinstance(choice, dict) for choice in choices
+        ):
             raise ValueError(f"a reply without answers ('choices'): {reply!r:.200}")
-        if any(part.get("error") or part.get("finish_reason") == "error" for part in (reply, *choices)):
-            raise ValueError(f"an error along with the answers: {reply.get('error') or choices!r:.200}")
+        if any(
+            part.get("error") or part.get("finish_reason") == "error"
+            for part in (reply, *choices)
+        ):
+            raise ValueError(
+                f"an error along with the answers: {reply.get('error') or choices!r:.200}"
+            )
         numbers = [choice.get("index") for choice in choices]
         if sorted(map(repr, numbers)) != sorted(map(repr, range(len(prompts)))):
-            raise ValueError(f"{len(choices)} answers to {len(prompts)} prompts, with the numbers {numbers!r:.200}")
+            raise ValueError(
+                f"{len(choices)} answers to {len(prompts)} prompts, with the numbers {numbers!r:.200}"
+            )
         choices = sorted(choices, key=lambda choice: int(choice["index"]))
         (self._check_texts if generate else self._check_logprobs)(choices, prompts)
         self._check_name(reply.get("model"))
 
     def _check_texts(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         for choice, prompt in zip(choices, prompts, strict=True):
-            message, field = (choice.get("message"), "content") if "message" in choice else (choice, "text")
-            if not isinstance(message, dict) or not isinstance(message.get(field) or "", str):
+            message, field = (
+                (choice.get("message"), "content")
+                if "message" in choice
+                else (choice, "text")
+            )
+            if not isinstance(message, dict) or not isinstance(
+                message.get(field) or "", str
+            ):
                 raise ValueError(f"an answer without a text: {choice!r:.200}")
             if message.get(field) is None:
                 message[field] = message.get("refusal") or ""
-                self._missing.append("refusal" if message[field] else choice.get("finish_reason"))
+                self._missing.append(
+                    "refusal" if message[field] else choice.get("finish_reason")
+                )
             text = message[field]
-            is_ids = isinstance(prompt, list) and all(isinstance(token, int) for token in prompt)
+            is_ids = isinstance(prompt, list) and all(
+                isinstance(token, int) for token in prompt
+            )
             own = self._model.decode_batch([prompt])[0] if is_ids else prompt
             if isinstance(own, str) and own.strip() and text.startswith(own):
-                raise ValueError(f"a text that repeats its prompt ({own[:60]!r}); the server must not echo it")
+                raise ValueError(
+                    f"a text that repeats its prompt ({own[:60]!r}); the server must not echo it"
+                )
 
     def say_what_is_missing(self) -> None:
         """Warn of answers without a text, all together."""
@@ -235,33 +324,67 @@ class _Checks:
             refused, cut = self._missing.count("refusal"), self._missing.count("length")
             text = f"answers without a text: {len(self._missing):,}, which count as unanswered"
             text += f"; {refused:,} came with a refusal" if refused else ""
-            text += f"; {cut:,} were cut off, so that max_gen_toks= (--gen_kwargs) may be too small" if cut else ""
+            text += (
+                f"; {cut:,} were cut off, so that max_gen_toks= (--gen_kwargs) may be too small"
+                if cut
+                else ""
+            )
             self._warn("%s", text)
 
     def _check_logprobs(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         by_token: dict[int, str] = {}
         for choice, ids in zip(choices, prompts, strict=True):
             logprobs = choice.get("logprobs") or {}
-            values, top, names = (logprobs.get(key) or [] for key in ("token_logprobs", "top_logprobs", "tokens"))
+            values, top, names = (
+                logprobs.get(key) or []
+                for key in ("token_logprobs", "top_logprobs", "tokens")
+            )
             if {len(values), len(top)} != {len(ids) + 1}:
                 text = f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more"
-                raise ValueError(f"{text}: the server has to echo prompts as they were split (echo=true, logprobs)")
+                raise ValueError(
+                    f"{text}: the server has to echo prompts as they were split (echo=true, logprobs)"
+                )
             for value, best in zip(values[1:-1], top[1:-1], strict=True):
-                if not isinstance(value, int | float) or not -9999 < value <= 1e-3:  # -9999 stands for minus infinity
+                if (
+                    not isinstance(value, int | float) or not -9999 < value <= 1e-3
+                ):  # -9999 stands for minus infinity
                     raise ValueError(f"{value!r:.200} in place of a log-probability")
-                largest = max((v for v in (best or {}).values() if isinstance(v, int | float)), default=-math.inf)
+                largest = max(
+                    (v for v in (best or {}).values() if isinstance(v, int | float)),
+                    default=-math.inf,
+                )
                 if not value <= largest + 0.1:  # where servers round one of them
                     text = f"a token has the log-probability {value}, the most probable one {largest}"
-                    raise ValueError(f"{text}: the server's token_logprobs and top_logprobs don't match")
-            words = self._model.decode_batch([[i] for i in ids]) if names and self._has_words else []
-            for word, name in zip(words, names, strict=False):  # only plain ones: servers write spaces in their own way
-                own, theirs = word.strip().casefold(), str(name).strip(" \t\n▁Ġ").casefold()
-                if own != theirs and own.isascii() and own.isalnum() and theirs.isalnum():
+                    raise ValueError(
+                        f"{text}: the server's token_logprobs and top_logprobs don't match"
+                    )
+            words = (
+                self._model.decode_batch([[i] for i in ids])
+                if names and self._has_words
+                else []
+            )
+            for word, name in zip(
+                words, names, strict=False
+            ):  # only plain ones: servers write spaces in their own way
+                own, theirs = (
+                    word.strip().casefold(),
+                    str(name).strip(" \t\n▁Ġ").casefold(),
+                )
+                if (
+                    own != theirs
+                    and own.isascii()
+                    and own.isalnum()
+                    and theirs.isalnum()
+                ):
                     text = f"the log-probability of {name!r} instead of {word!r}"
-                    raise ValueError(f"{text}: the server has to split prompts as the tokenizer named here does")
+                    raise ValueError(
+                        f"{text}: the server has to split prompts as the tokenizer named here does"
+                    )
             by_token.update(zip(ids[1:], map(repr, values[1:-1]), strict=True))
         different = len(set(by_token.values()))
-        if len(by_token) >= 5 and (different == 1 or len(by_token) >= 20 * different):  # servers may round
+        if len(by_token) >= 5 and (
+            different == 1 or len(by_token) >= 20 * different
+        ):  # servers may round
             text = f"only {different} log-probabilities for {len(by_token)} different tokens"
             raise ValueError(f"{text}: no language model gives such values")
 
@@ -280,13 +403,21 @@ class _Checks:
 def served_as(model: Any, asked: str) -> list[str]:
     """Say as which model a server answered, where that isn't the one that it was asked for."""
     name = vars(model).get("_served")
-    return [f"the server answered as {name!r:.90}, asked for {asked!r:.90}"] if name and asked and name != asked else []
+    return (
+        [f"the server answered as {name!r:.90}, asked for {asked!r:.90}"]
+        if name and asked and name != asked
+        else []
+    )
 
 
 def largest_sum(probabilities: Mapping[Any, float]) -> float:
     """The largest sum of probabilities over continuations (texts or tuples of ids) none of which begins another."""
-    sums: list[tuple[Any, float]] = []  # of each one and those it begins, the likelier side
-    for continuation in sorted(probabilities, reverse=True):  # those that one begins stand right before it
+    sums: list[
+        tuple[Any, float]
+    ] = []  # of each one and those it begins, the likelier side
+    for continuation in sorted(
+        probabilities, reverse=True
+    ):  # those that one begins stand right before it
         longer = 0.0
         while sums and sums[-1][0][: len(continuation)] == continuation:
             longer += sums.pop()[1]
@@ -299,7 +430,11 @@ def _folded(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     letters = unicodedata.normalize("NFKD", text.casefold())
-    return " ".join("".join(letter for letter in letters if not unicodedata.combining(letter)).split())
+    return " ".join(
+        "".join(
+            letter for letter in letters if not unicodedata.combining(letter)
+        ).split()
+    )
 
 
 def problem(answers: Iterable[tuple[Hashable, Any, float]]) -> str:
@@ -317,12 +452,20 @@ def problem(answers: Iterable[tuple[Hashable, Any, float]]) -> str:
             group[key] = max(math.exp(value), group.get(key, 0.0))
     for group in groups.values():
         if (total := largest_sum(group)) > _MOST:
-            some = ", ".join(name if isinstance(name, str) else f"tokens {name[:8]}" for name in list(group)[:3])
+            some = ", ".join(
+                name if isinstance(name, str) else f"tokens {name[:8]}"
+                for name in list(group)[:3]
+            )
             return f"continuations that exclude each other ({some}) with probabilities that sum to {total:.0%}"
     return ""
 
 
-def refuse(model: Any, kind: str, keys: Sequence[Any], answers: Iterable[tuple[Hashable, Any, float]]) -> None:
+def refuse(
+    model: Any,
+    kind: str,
+    keys: Sequence[Any],
+    answers: Iterable[tuple[Hashable, Any, float]],
+) -> None:
     """Stop a run before it scores log-likelihoods of no distribution, and take them out of ``--use_cache``'s file.
 
     Raises:
@@ -333,4 +476,6 @@ def refuse(model: Any, kind: str, keys: Sequence[Any], answers: Iterable[tuple[H
             for key in keys:
                 cache.pop(internals.request_key(kind, key), None)
         commit(model)
-        raise BiasError(f"the model type {type(model).__name__} gives {wrong}: check it (no answer was kept or scored)")
+        raise BiasError(
+            f"the model type {type(model).__name__} gives {wrong}: check it (no answer was kept or scored)"
+        )

@@ -62,7 +62,9 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     (1, 2) (3, 4, 5)
     (1, 2, 5) (6,)
     """
-    trie, sequence_of = arrange([(*context, *continuation) for context, continuation in pairs])
+    trie, sequence_of = arrange(
+        [(*context, *continuation) for context, continuation in pairs]
+    )
     places = sequence_of.tolist()
     firsts = trie.lengths.tolist()
     for (context, _), k in zip(pairs, places, strict=True):
@@ -72,14 +74,22 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
     # by the last node of a context: sequences that are scored behind it, each with its path, the first place that no
     # other one scores and how much it has in common with a neighbour; and scored tokens by what stands before them
     sequences: dict[int, list[tuple[Ids, list[int], int, int]]] = defaultdict(list)
-    branches: dict[int, dict[Ids, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
-    for k, (first, common, after, head) in enumerate(zip(firsts, shared, [*shared[1:], 0], heads, strict=True)):
+    branches: dict[int, dict[Ids, dict[int, int]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for k, (first, common, after, head) in enumerate(
+        zip(firsts, shared, [*shared[1:], 0], heads, strict=True)
+    ):
         tokens = tuple(trie.ids(k).tolist())
         path = [*path[:common], *range(head, head + len(tokens) - common)]
         paths.append(path)
-        fresh = [place for place in range(first, len(tokens)) if not covered[path[place]]]
+        fresh = [
+            place for place in range(first, len(tokens)) if not covered[path[place]]
+        ]
         if fresh:
-            sequences[path[first - 1]].append((tokens, path, fresh[0], max(common, after)))
+            sequences[path[first - 1]].append(
+                (tokens, path, fresh[0], max(common, after))
+            )
             for place in fresh:
                 branches[path[first - 1]][tokens[:place]][tokens[place]] = path[place]
                 covered[path[place]] = True
@@ -99,8 +109,14 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
                 rows.append(PrefixPrompt(tokens, tuple(path[start:])))
     prompts = []
     for prefix, siblings in sorted(children.items()):
-        for start in range(0, len(siblings), MOST_CHILDREN):  # so many at a time as can be asked
+        for start in range(
+            0, len(siblings), MOST_CHILDREN
+        ):  # so many at a time as can be asked
             some = tuple(siblings)[start : start + MOST_CHILDREN]
-            prompts.append(PrefixPrompt(prefix, tuple(siblings[token] for token in some), some))
-    scored = [paths[k][len(given) :] for (given, _), k in zip(pairs, places, strict=True)]
+            prompts.append(
+                PrefixPrompt(prefix, tuple(siblings[token] for token in some), some)
+            )
+    scored = [
+        paths[k][len(given) :] for (given, _), k in zip(pairs, places, strict=True)
+    ]
     return Plan([*prompts, *sorted(rows)], scored)

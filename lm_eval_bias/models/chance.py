@@ -32,9 +32,17 @@ class ChanceLM(LM):
     same answer, whatever the order, batch size or number of processes.
     """
 
-    takes_seeds = True  # with every request, see :mod:`lm_eval_bias.scoring.sampled_texts`
+    takes_seeds = (
+        True  # with every request, see :mod:`lm_eval_bias.scoring.sampled_texts`
+    )
 
-    def __init__(self, seed: int = 0, batch_size: Any = 1, max_batch_size: Any = None, device: Any = None) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        batch_size: Any = 1,
+        max_batch_size: Any = None,
+        device: Any = None,
+    ) -> None:
         """Answer with this seed; the other arguments are the harness's and change nothing."""
         super().__init__()
         self._seed = seed
@@ -46,14 +54,20 @@ class ChanceLM(LM):
         """
         answers = []
         for request in requests:
-            answer = (math.log(uniform(self._seed, "loglikelihood", *request.args) / 1000), False)
+            answer = (
+                math.log(uniform(self._seed, "loglikelihood", *request.args) / 1000),
+                False,
+            )
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
             answers.append(answer)
         return answers
 
     def loglikelihood_rolling(self, requests: Sequence[Instance]) -> list[float]:
         """Log of a uniform draw per string, nats."""
-        return [math.log(uniform(self._seed, "rolling", *request.args)) for request in requests]
+        return [
+            math.log(uniform(self._seed, "rolling", *request.args))
+            for request in requests
+        ]
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
         """One of the texts that the document's benchmark gives (its choices, say); a letter without a benchmark.
@@ -67,19 +81,28 @@ class ChanceLM(LM):
             planting = None if benchmark is None else benchmark.planting
             random_texts = choices if planting is None else planting.random_texts
             among = list("ABC" if benchmark is None else random_texts(doc))
-            draw = uniform(self._seed, "generate", request.args[0], *([turn] if turn else []))
+            draw = uniform(
+                self._seed, "generate", request.args[0], *([turn] if turn else [])
+            )
             texts.append(str(among[int(draw * len(among))]))
         return texts
 
     def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """A uniform draw from 0 to 1 per candidate, and one token."""
-        return [(uniform(self._seed, "cloze", *request.args), 1) for request in requests]
+        return [
+            (uniform(self._seed, "cloze", *request.args), 1) for request in requests
+        ]
 
     def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """A uniform draw from 0 to 1 per candidate, and one token."""
-        return [(uniform(self._seed, "next_sentence", *request.args), 1) for request in requests]
+        return [
+            (uniform(self._seed, "next_sentence", *request.args), 1)
+            for request in requests
+        ]
 
-    def sentence_likelihoods(self, requests: Sequence[Instance]) -> list[tuple[float | int, ...]]:
+    def sentence_likelihoods(
+        self, requests: Sequence[Instance]
+    ) -> list[tuple[float | int, ...]]:
         """Logs of uniform draws for the context, the candidate after it and the candidate alone; one token each."""
         answers: list[tuple[float | int, ...]] = []
         for request in requests:
@@ -89,7 +112,9 @@ class ChanceLM(LM):
             answers.append((x, 1, c, 1, u, 1))
         return answers
 
-    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> str:
         """Join turns as ``<role> content``, open at the end for the answer."""
         text = "".join(f"<{turn['role']}> {turn['content']}\n" for turn in chat_history)
         return text + "<assistant> " if add_generation_prompt else text.rstrip("\n")

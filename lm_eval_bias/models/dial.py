@@ -34,7 +34,9 @@ class DialLM(ChanceLM):
     ) -> None:
         """Answer as :class:`~lm_eval_bias.core.planting.Dial` says; the last three, the harness's, change nothing."""
         if strength is None:
-            raise BiasError("bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)")
+            raise BiasError(
+                "bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)"
+            )
         super().__init__(seed=seed)
         self._dial = Dial(strength, competence, noise, refusals, seed)
 
@@ -51,18 +53,29 @@ class DialLM(ChanceLM):
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
         return answers
 
-    def loglikelihood_with_length(self, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
+    def loglikelihood_with_length(
+        self, requests: Sequence[Instance]
+    ) -> list[tuple[float, bool, int]]:
         """Give the planted log-likelihoods as those of one token each."""
         return [(*answer, 1) for answer in self.loglikelihood(requests)]
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
         """Write the planted text; samples of a prompt are other draws, by their seeds or else by their order."""
-        return [str(_answers(request.doc, self._dial.for_text(n))[0]) for request, n in samples(requests)]
+        return [
+            str(_answers(request.doc, self._dial.for_text(n))[0])
+            for request, n in samples(requests)
+        ]
 
 
 def _answers(doc: Any, dial: Dial) -> Sequence[Any]:
     benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
     if benchmark is None or benchmark.planting is None:
-        name = "tasks without a bias benchmark" if benchmark is None else benchmark.title or benchmark.name
-        raise BiasError(f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.planting)")
+        name = (
+            "tasks without a bias benchmark"
+            if benchmark is None
+            else benchmark.title or benchmark.name
+        )
+        raise BiasError(
+            f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.planting)"
+        )
     return benchmark.planting.answers(doc, dial)

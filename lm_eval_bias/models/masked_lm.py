@@ -14,7 +14,13 @@ import transformers
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE, Cloze
 from lm_eval_bias.models.question_model import QuestionModel
-from lm_eval_bias.scoring.questions import clozes, expected, next_sentences, refuse_foreign, reveal
+from lm_eval_bias.scoring.questions import (
+    clozes,
+    expected,
+    next_sentences,
+    refuse_foreign,
+    reveal,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -42,28 +48,40 @@ class Reading(NamedTuple):
 def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
     """The paper's readings of a word: its tokens unmasked from left to right, nothing of the word after the mask."""
     readings = []
-    for text, target in reveal(tokenizer, question.context, question.word, tokenizer.mask_token):
+    for text, target in reveal(
+        tokenizer, question.context, question.word, tokenizer.mask_token
+    ):
         ids = tokenizer.encode(text)
         if tokenizer.mask_token_id not in ids:
-            raise BiasError(f"the tokenizer doesn't recognize the mask token {tokenizer.mask_token!r} in {text!r}")
+            raise BiasError(
+                f"the tokenizer doesn't recognize the mask token {tokenizer.mask_token!r} in {text!r}"
+            )
         readings.append(Reading(tuple(ids), ids.index(tokenizer.mask_token_id), target))
     return readings
 
 
-def _pll(tokenizer: PreTrainedTokenizerBase, question: Cloze, hide: Callable[[int, int], bool]) -> list[Reading]:
+def _pll(
+    tokenizer: PreTrainedTokenizerBase,
+    question: Cloze,
+    hide: Callable[[int, int], bool],
+) -> list[Reading]:
     """Mask every token of the sentence in turn, and the others of its word that are hidden with it."""
     encoded = tokenizer(question.sentence)
     try:
         words = list(encoded.word_ids())  # None: a special token
     except ValueError as error:
-        raise BiasError("masked=pll_… needs a fast tokenizer, which knows the words that tokens belong to") from error
+        raise BiasError(
+            "masked=pll_… needs a fast tokenizer, which knows the words that tokens belong to"
+        ) from error
     ids = list(encoded["input_ids"])
     readings = []
     for position, word in enumerate(words):
         if word is None:
             continue
         hidden = [
-            tokenizer.mask_token_id if other == position or (words[other] == word and hide(position, other)) else token
+            tokenizer.mask_token_id
+            if other == position or (words[other] == word and hide(position, other))
+            else token
             for other, token in enumerate(ids)
         ]
         readings.append(Reading(tuple(hidden), position, ids[position]))
@@ -122,10 +140,17 @@ class HFMaskedLM(QuestionModel):
     @torch.inference_mode()
     def _fill(self, requests: list[Instance]) -> list[tuple[float, int]]:
         questions = clozes(requests)
-        readings = [READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q) for q in questions]
-        logprobs: dict[tuple[int, ...], dict[tuple[int, int], float]] = {}  # inputs often recur: each is run once
+        readings = [
+            READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q)
+            for q in questions
+        ]
+        logprobs: dict[
+            tuple[int, ...], dict[tuple[int, int], float]
+        ] = {}  # inputs often recur: each is run once
         for reading in itertools.chain.from_iterable(readings):
-            logprobs.setdefault(reading.ids, {})[reading.position, reading.target] = math.nan
+            logprobs.setdefault(reading.ids, {})[reading.position, reading.target] = (
+                math.nan
+            )
         rows = list(logprobs)
         self.check_rows(rows)
         for batch in self.batches([len(row) for row in rows]):
@@ -138,7 +163,12 @@ class HFMaskedLM(QuestionModel):
         for question, of_question in zip(questions, readings, strict=True):
             word_logprobs = [logprobs[r.ids][r.position, r.target] for r in of_question]
             if question.options.get("masked", "left_to_right") == "left_to_right":
-                answers.append((math.fsum(map(math.exp, word_logprobs)) / len(word_logprobs), len(word_logprobs)))
+                answers.append(
+                    (
+                        math.fsum(map(math.exp, word_logprobs)) / len(word_logprobs),
+                        len(word_logprobs),
+                    )
+                )
             else:
                 answers.append((math.fsum(word_logprobs), len(word_logprobs)))
         return answers
@@ -161,12 +191,24 @@ class HFMaskedLM(QuestionModel):
 
     @torch.inference_mode()
     def _follow(self, requests: list[Instance]) -> list[tuple[float, int]]:
-        encoded = [self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)]
+        encoded = [
+            self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
+        ]
         rows = [list(pair["input_ids"]) for pair in encoded]
-        types = [list(pair["token_type_ids"]) for pair in encoded] if "token_type_ids" in encoded[0] else None
+        types = (
+            [list(pair["token_type_ids"]) for pair in encoded]
+            if "token_type_ids" in encoded[0]
+            else None
+        )
 
         def logits(batch: list[int]) -> torch.Tensor:
-            token_types = {} if types is None else {"token_type_ids": self.pad([types[i] for i in batch])}
-            return self._with_head(**self.inputs([rows[i] for i in batch]), **token_types).logits
+            token_types = (
+                {}
+                if types is None
+                else {"token_type_ids": self.pad([types[i] for i in batch])}
+            )
+            return self._with_head(
+                **self.inputs([rows[i] for i in batch]), **token_types
+            ).logits
 
         return self.probabilities(rows, logits, 0)

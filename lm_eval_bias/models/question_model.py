@@ -60,18 +60,28 @@ class QuestionModel(LM):
         """
         super().__init__()
         if not str(batch_size).isdigit() or int(batch_size) < 1:
-            raise BiasError(f"--batch_size {batch_size}: {self.kind} needs a number above 0")
-        if dtype != "auto" and not isinstance(getattr(torch, str(dtype), None), torch.dtype):
-            raise BiasError(f"--model_args dtype={dtype}: not a torch dtype; try float32, bfloat16 or auto")
+            raise BiasError(
+                f"--batch_size {batch_size}: {self.kind} needs a number above 0"
+            )
+        if dtype != "auto" and not isinstance(
+            getattr(torch, str(dtype), None), torch.dtype
+        ):
+            raise BiasError(
+                f"--model_args dtype={dtype}: not a torch dtype; try float32, bfloat16 or auto"
+            )
         self.batch_size = int(batch_size)
         self._pretrained = pretrained
         self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
         self._dtype = dtype if dtype == "auto" else getattr(torch, dtype)
         self._set_device(device)
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(tokenizer or pretrained, **self._from)
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
+            tokenizer or pretrained, **self._from
+        )
 
     @classmethod
-    def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
+    def refusal(
+        cls, arguments: Mapping[str, Any], kinds: Sequence[str]
+    ) -> BiasError | None:
         """Why a model made from these arguments cannot answer these kinds of requests; ``None`` where it can.
 
         Args:
@@ -92,7 +102,9 @@ class QuestionModel(LM):
             self._device = self._accelerator.device
             return
         self._device = torch.device(device or "cuda")
-        if self._device.type == "cuda" and not torch.cuda.is_available():  # the harness's default is cuda:0
+        if (
+            self._device.type == "cuda" and not torch.cuda.is_available()
+        ):  # the harness's default is cuda:0
             logger.info("no CUDA device found: running on the CPU")
             self._device = torch.device("cpu")
 
@@ -106,9 +118,13 @@ class QuestionModel(LM):
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()  # its report of a checkpoint's other heads; ours follows
         try:
-            model, info = auto_class.from_pretrained(where, dtype=self._dtype, output_loading_info=True, **self._from)
+            model, info = auto_class.from_pretrained(
+                where, dtype=self._dtype, output_loading_info=True, **self._from
+            )
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
-            raise BiasError(f"--model {self.kind} pretrained={where}: {one_line(error)}") from error
+            raise BiasError(
+                f"--model {self.kind} pretrained={where}: {one_line(error)}"
+            ) from error
         finally:
             transformers.utils.logging.set_verbosity(verbosity)
         return model.to(self._device).eval(), sorted(info["missing_keys"])
@@ -119,7 +135,11 @@ class QuestionModel(LM):
         positions = getattr(model.config, "max_position_embeddings", None) or math.inf
         if isinstance(getattr(model.base_model, "embeddings", None), torch.nn.Module):
             # RoBERTa's kind counts positions from behind its padding's
-            padding = getattr(getattr(model.base_model.embeddings, "position_embeddings", None), "padding_idx", None)
+            padding = getattr(
+                getattr(model.base_model.embeddings, "position_embeddings", None),
+                "padding_idx",
+                None,
+            )
             positions -= 0 if padding is None else padding + 1
         return float(min(positions, self.tokenizer.model_max_length))
 
@@ -142,16 +162,25 @@ class QuestionModel(LM):
             )
 
     def answers(
-        self, kind: str, requests: Sequence[Instance], answer_part: Callable[[list[Instance]], list[Any]]
+        self,
+        kind: str,
+        requests: Sequence[Instance],
+        answer_part: Callable[[list[Instance]], list[Any]],
     ) -> list[Any]:
         """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
         answers = servers.kept(self, kind, (request.args for request in requests))
         unanswered = [i for i, answer in enumerate(answers) if answer is None]
         size = self.batch_size * _PARTS
-        with tqdm(total=len(unanswered), desc=f"Answering {kind} questions", disable=self.rank != 0) as bar:
+        with tqdm(
+            total=len(unanswered),
+            desc=f"Answering {kind} questions",
+            disable=self.rank != 0,
+        ) as bar:
             for start in range(0, len(unanswered), size):
                 part = unanswered[start : start + size]
-                for i, answer in zip(part, answer_part([requests[i] for i in part]), strict=True):
+                for i, answer in zip(
+                    part, answer_part([requests[i] for i in part]), strict=True
+                ):
                     answers[i] = answer
                     self.cache_hook.add_partial(kind, requests[i].args, answer)
                 servers.commit(self)
@@ -165,26 +194,37 @@ class QuestionModel(LM):
             yield order[start : start + self.batch_size]
 
     def probabilities(
-        self, rows: Sequence[Sequence[int]], logits: Callable[[list[int]], torch.Tensor], label: int
+        self,
+        rows: Sequence[Sequence[int]],
+        logits: Callable[[list[int]], torch.Tensor],
+        label: int,
     ) -> list[tuple[float, int]]:
         """The probability of a class and the number of tokens of each input, from the logits of batches of indices."""
         self.check_rows(rows)
         answers: dict[int, tuple[float, int]] = {}
         for batch in self.batches([len(row) for row in rows]):
             values = logits(batch).float().softmax(-1)[:, label].tolist()
-            answers.update((i, (value, len(rows[i]))) for i, value in zip(batch, values, strict=True))
+            answers.update(
+                (i, (value, len(rows[i])))
+                for i, value in zip(batch, values, strict=True)
+            )
         return [answers[i] for i in range(len(rows))]
 
     def pad(self, rows: Sequence[Sequence[int]], value: int = 0) -> torch.Tensor:
         """Pad rows on the right to the longest, on the device."""
         width = max(len(row) for row in rows)
-        return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows], device=self._device)
+        return torch.tensor(
+            [[*row, *[value] * (width - len(row))] for row in rows], device=self._device
+        )
 
     def inputs(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
         """``input_ids`` and ``attention_mask`` of padded rows."""
         pad = self.tokenizer.pad_token_id
         mask = self.pad([[1] * len(row) for row in rows])
-        return {"input_ids": self.pad(rows, 0 if pad is None else pad), "attention_mask": mask}
+        return {
+            "input_ids": self.pad(rows, 0 if pad is None else pad),
+            "attention_mask": mask,
+        }
 
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
@@ -236,7 +276,9 @@ class QuestionModel(LM):
         """An object of every rank on rank ``dst``, ``None`` elsewhere."""
         if self._world_size == 1:
             return [obj]
-        objects: list[Any] | None = [None] * self._world_size if self._rank == dst else None
+        objects: list[Any] | None = (
+            [None] * self._world_size if self._rank == dst else None
+        )
         torch.distributed.gather_object(obj=obj, object_gather_list=objects, dst=dst)
         return objects
 

@@ -6,9 +6,27 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from lm_eval_bias.boards.building import NOT_PUBLISHED, PUBLISHED, RUN, UNRANKED, Board, BoardRow, rule
+from lm_eval_bias.boards.building import (
+    NOT_PUBLISHED,
+    PUBLISHED,
+    RUN,
+    UNRANKED,
+    Board,
+    BoardRow,
+    rule,
+)
 from lm_eval_bias.boards.rank_intervals import LEVEL
-from lm_eval_bias.core.numbers import NONE, SHARES, aim, bare, bracketed_ends, few, number, reads_as, score_range
+from lm_eval_bias.core.numbers import (
+    NONE,
+    SHARES,
+    aim,
+    bare,
+    bracketed_ends,
+    few,
+    number,
+    reads_as,
+    score_range,
+)
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.core.wording import named, score_label
@@ -51,7 +69,9 @@ def uncertainty(row: BoardRow, column: Value) -> str:
     cell = row.cells[column.name]
     if cell.plus_minus is not None:
         return f"±\u00a0{bare(cell.plus_minus, column.unit)}"
-    return bracketed_ends(cell.interval, column.unit) or ("derived" if cell.derived else "")
+    return bracketed_ends(cell.interval, column.unit) or (
+        "derived" if cell.derived else ""
+    )
 
 
 def sort_key(row: BoardRow, column: Value) -> float:
@@ -59,12 +79,20 @@ def sort_key(row: BoardRow, column: Value) -> float:
     value = row.cells[column.name].value
     if column.neutral is None or column.higher_is_better is not None:
         return value
-    return math.nan if any(kind in row.unmaking for kind in UNRANKED) else abs(value - column.neutral)
+    return (
+        math.nan
+        if any(kind in row.unmaking for kind in UNRANKED)
+        else abs(value - column.neutral)
+    )
 
 
 def leading(board: Board) -> Value:
     """The score that stands for a board at first: its first one around a neutral value."""
-    around = (one for one in board.columns if one.neutral is not None and one.higher_is_better is None)
+    around = (
+        one
+        for one in board.columns
+        if one.neutral is not None and one.higher_is_better is None
+    )
     return next(around, board.columns[0])
 
 
@@ -74,9 +102,15 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
 
     def place(row: BoardRow) -> tuple[bool, float]:
         key = sort_key(row, lead)
-        return row.kind == PUBLISHED, math.inf if math.isnan(key) else -key if lead.higher_is_better else key
+        return row.kind == PUBLISHED, math.inf if math.isnan(
+            key
+        ) else -key if lead.higher_is_better else key
 
-    shown = [row for row in board.rows if row.kind == RUN or any(text(row, column) != NONE for column in columns)]
+    shown = [
+        row
+        for row in board.rows
+        if row.kind == RUN or any(text(row, column) != NONE for column in columns)
+    ]
     return sorted(shown, key=place)
 
 
@@ -92,10 +126,16 @@ def unranked(board: Board) -> list[str]:
     """Why rows have no rank: each reason with the rows that it is about."""
     labels: dict[str, dict[str, None]] = defaultdict(dict)
     for row in board.rows:
-        for reason in (row.cells[column.name].unranked for column in board.columns if rule(column)):
+        for reason in (
+            row.cells[column.name].unranked for column in board.columns if rule(column)
+        ):
             if reason not in ("", NOT_PUBLISHED):
-                labels[reason]["published models" if row.kind == PUBLISHED else row.model] = None
-    return [f"{few(list(models), _MANY)}: {reason}" for reason, models in labels.items()]
+                labels[reason][
+                    "published models" if row.kind == PUBLISHED else row.model
+                ] = None
+    return [
+        f"{few(list(models), _MANY)}: {reason}" for reason, models in labels.items()
+    ]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
@@ -103,7 +143,11 @@ def notes(board: Board) -> dict[str, Sequence[str]]:
     made: dict[str, dict[str, None]] = defaultdict(dict)
     remarks = []
     for row in board.rows:
-        made[f"{row.conventions} ({row.source})" if row.kind == PUBLISHED else row.conventions][row.model] = None
+        made[
+            f"{row.conventions} ({row.source})"
+            if row.kind == PUBLISHED
+            else row.conventions
+        ][row.model] = None
         said = [row.caveat, *(one for one in row.deviations if one not in row.caveat)]
         if any(said):
             remarks.append(f"{row.model}: {'; '.join(filter(None, said))}")
@@ -112,7 +156,9 @@ def notes(board: Board) -> dict[str, Sequence[str]]:
         "Note": board.notes,
         "Single models": remarks,
         "No rank": unranked(board),
-        "Made by": [f"{few(list(models), _MANY)}: {how}" for how, models in made.items()],
+        "Made by": [
+            f"{few(list(models), _MANY)}: {how}" for how, models in made.items()
+        ],
     }
 
 
@@ -128,9 +174,15 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Some of a board's scores with their ranks."""
     rows = []
     for row in listed(board, columns):
-        about = f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN
-        rows.append([Cell(row.model, note=about), *(_cell(row, column) for column in columns)])
-    heads = [Column(score_label(board.benchmark, column.name), True) for column in columns]
+        about = (
+            f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN
+        )
+        rows.append(
+            [Cell(row.model, note=about), *(_cell(row, column) for column in columns)]
+        )
+    heads = [
+        Column(score_label(board.benchmark, column.name), True) for column in columns
+    ]
     return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 
 
@@ -138,10 +190,15 @@ def origins(runs: Sequence[Run]) -> Table:
     """Where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = [
-        [Cell(run.name), Cell(str(run.path))] + [Cell(readable(run.provenance.get(name))) for name in fields]
+        [Cell(run.name), Cell(str(run.path))]
+        + [Cell(readable(run.provenance.get(name))) for name in fields]
         for run in runs
     ]
-    return Table("Runs, with models and settings", [Column(name) for name in ("Model", "File", *fields)], rows)
+    return Table(
+        "Runs, with models and settings",
+        [Column(name) for name in ("Model", "File", *fields)],
+        rows,
+    )
 
 
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
@@ -167,7 +224,9 @@ def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
         "interval": list(cell.interval) if cell.interval else None,
         "printed_plus_minus": cell.plus_minus,
         "note": cell.note,
-        "rank": {"low": cell.rank.low, "high": cell.rank.high, "of": cell.rank.of} if cell.rank else None,
+        "rank": {"low": cell.rank.low, "high": cell.rank.high, "of": cell.rank.of}
+        if cell.rank
+        else None,
         "no_rank": cell.unranked,
     }
 
@@ -175,7 +234,10 @@ def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
 def _board_data(board: Board) -> Mapping[str, object]:
     columns = [*board.columns, *board.others]
     return {
-        **{name: getattr(board, name) for name in ("task", "benchmark", "language", "measures", "notes")},
+        **{
+            name: getattr(board, name)
+            for name in ("task", "benchmark", "language", "measures", "notes")
+        },
         "scores": [
             {
                 **column.describe(),
@@ -185,14 +247,26 @@ def _board_data(board: Board) -> Mapping[str, object]:
             for column in columns
         ],
         "rows": [
-            {name: getattr(row, name) for name in ("model", "kind", "source", "conventions", "deviations", "caveat")}
+            {
+                name: getattr(row, name)
+                for name in (
+                    "model",
+                    "kind",
+                    "source",
+                    "conventions",
+                    "deviations",
+                    "caveat",
+                )
+            }
             | {"scores": {column.name: _cell_data(row, column) for column in columns}}
             for row in board.rows
         ],
     }
 
 
-def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]) -> str:
+def render(
+    form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]
+) -> str:
     """The boards of some runs.
 
     Args:
@@ -207,7 +281,10 @@ def render(form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Se
     if form == "json":
         data = {
             "reading": list(READING),
-            "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
+            "problems": [
+                {"path": str(problem.path), "reason": problem.reason}
+                for problem in problems
+            ],
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.numbers import aim, bracketed_ends, difference, few, number, p_value
+from lm_eval_bias.core.numbers import (
+    aim,
+    bracketed_ends,
+    difference,
+    few,
+    number,
+    p_value,
+)
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import named, score_label
@@ -65,11 +72,18 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else ", independent"
     return [
-        Cell(finding.subject, note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}")))),
+        Cell(
+            finding.subject,
+            note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}"))),
+        ),
         Cell(label, note=name),
         Cell(number(finding.base_value, unit), finding.base_value),
         Cell(number(finding.other_value, unit), finding.other_value),
-        Cell(difference(moved.value, unit), moved.value, bracketed_ends(moved.interval, unit, "+")),
+        Cell(
+            difference(moved.value, unit),
+            moved.value,
+            bracketed_ends(moved.interval, unit, "+"),
+        ),
         Cell(finding.verdict),
         Cell(p_value(moved.p), moved.p),
         Cell(p_value(finding.adjusted), finding.adjusted),
@@ -96,15 +110,29 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     """A table per comparison, in ``text`` and ``md`` with how to read it."""
     pairs: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        pairs.setdefault((finding.subject, finding.base, finding.other), []).append(finding)
+        pairs.setdefault((finding.subject, finding.base, finding.other), []).append(
+            finding
+        )
     lines = []
     for (subject, base, other), pair in pairs.items():
-        notes = sorted({f"note: {finding.note}" for finding in pair if finding.note and style != "latex"})
+        notes = sorted(
+            {
+                f"note: {finding.note}"
+                for finding in pair
+                if finding.note and style != "latex"
+            }
+        )
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table(pair, correction, labelled=False)
         title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), 95% intervals in brackets"
         # the title says the task
-        lines += [titled(style, Table(title, whole.columns[1:], [row[1:] for row in whole.rows])), *notes, ""]
+        lines += [
+            titled(
+                style, Table(title, whole.columns[1:], [row[1:] for row in whole.rows])
+            ),
+            *notes,
+            "",
+        ]
     if style != "latex":
         lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
@@ -115,9 +143,15 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     if not tests:
         return "None of these differences could be tested: the findings say why."
-    methods = sorted({finding.difference.test for finding in findings if finding.difference.test})
+    methods = sorted(
+        {finding.difference.test for finding in findings if finding.difference.test}
+    )
     significant = sum(finding.significant for finding in findings)
-    corrected = "" if correction == "none" else f", corrected for the number of tests ({CORRECTIONS[correction]})"
+    corrected = (
+        ""
+        if correction == "none"
+        else f", corrected for the number of tests ({CORRECTIONS[correction]})"
+    )
     said = f"Significant at {100 * LEVEL:.0f}%: {significant} of {tests} differences{corrected}"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
@@ -137,7 +171,10 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
     """
     if style in ("text", "md", "latex"):
         return _tables(findings, correction, style)
-    rows = [{key: _plain(value) for key, value in record(one, correction).items()} for one in findings]
+    rows = [
+        {key: _plain(value) for key, value in record(one, correction).items()}
+        for one in findings
+    ]
     if style == "csv":
         return csv_text(list(rows[0]), [list(row.values()) for row in rows])
     return json_text(rows, indent=2)
@@ -146,13 +183,18 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
 def _sentences(findings: Sequence[Finding]) -> list[str]:
     """What of a benchmark differs, alike verdicts together, the clearest first."""
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
-    significant = sorted((one for one in findings if one.significant), key=lambda one: one.adjusted)
+    significant = sorted(
+        (one for one in findings if one.significant), key=lambda one: one.adjusted
+    )
     places: dict[str, list[str]] = {}
     for finding in significant:
         label = score_label(finding.benchmark, finding.score.name)
         places.setdefault(finding.verdict, []).append(f"{label} ({finding.subject})")
     lines = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
-    return [f"{len(significant):,} of {tests:,} tested differences are significant", *lines]
+    return [
+        f"{len(significant):,} of {tests:,} tested differences are significant",
+        *lines,
+    ]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
@@ -160,11 +202,18 @@ def _notes(findings: Sequence[Finding]) -> list[str]:
     about: dict[str, dict[str, None]] = {}
     for finding in findings:
         if finding.note:
-            about.setdefault(finding.note, {})[f"{finding.subject} ({finding.other} and {finding.base})"] = None
+            about.setdefault(finding.note, {})[
+                f"{finding.subject} ({finding.other} and {finding.base})"
+            ] = None
     return [f"{few(list(which), 4)}: {note}" for note, which in about.items()]
 
 
-def page(findings: Sequence[Finding], runs: Sequence[Run], correction: str, refused: Sequence[Refusal]) -> str:
+def page(
+    findings: Sequence[Finding],
+    runs: Sequence[Run],
+    correction: str,
+    refused: Sequence[Refusal],
+) -> str:
     """Findings as a page.
 
     Args:
@@ -175,9 +224,14 @@ def page(findings: Sequence[Finding], runs: Sequence[Run], correction: str, refu
     """
     groups: dict[str, list[Finding]] = {}
     for benchmark in registry.benchmarks():
-        if own := [one for one in findings if registry.family(one.benchmark) is benchmark]:
+        if own := [
+            one for one in findings if registry.family(one.benchmark) is benchmark
+        ]:
             groups[benchmark.title or benchmark.name] = own
-    bases, others = (list(dict.fromkeys(getattr(one, side) for one in findings)) for side in ("base", "other"))
+    bases, others = (
+        list(dict.fromkeys(getattr(one, side) for one in findings))
+        for side in ("base", "other")
+    )
     return templates.render(
         "comparison.html.j2",
         bases=bases,
@@ -185,7 +239,9 @@ def page(findings: Sequence[Finding], runs: Sequence[Run], correction: str, refu
         groups={title: _sentences(own) for title, own in groups.items()},
         legend=legend(findings, correction),
         refused=list(map(str, refused)),
-        table_of_all=_table([one for own in groups.values() for one in own], correction, labelled=True),
+        table_of_all=_table(
+            [one for own in groups.values() for one in own], correction, labelled=True
+        ),
         notes=_notes(findings),
         origins=board_reports.origins(runs),
     )

@@ -100,7 +100,10 @@ class Report:
         for item in self.tasks:
             if part := remarks.trial(item.task):
                 places.setdefault(part, []).append(item.task.task)
-        return "; ".join(f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}" for part, tasks in places.items())
+        return "; ".join(
+            f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}"
+            for part, tasks in places.items()
+        )
 
     @property
     def warnings(self) -> list[PlacedRemark]:
@@ -121,28 +124,43 @@ LABELS = {
 }  # fmt: skip
 
 
-def _section(title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Section:
+def _section(
+    title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask]
+) -> Section:
     """A family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
     lines, words = {}, []
     for item in tasks:
         for name in parts.main_names(item.task) if benchmark else ():
-            value, label = item.task.scores[name], score_label(item.task.benchmark, name)
-            lines[name] = f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
+            value, label = (
+                item.task.scores[name],
+                score_label(item.task.benchmark, name),
+            )
+            lines[name] = (
+                f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
+            )
         words.append(Part(item.label, sentences.after_caveats(item.run, item.task)))
     if benchmark is None:
         return Section("other", title, None, "", [], tasks, words)
     data = _data_from(benchmark, tasks)
-    return Section(benchmark.name, title, benchmark.card, data, list(lines.values()), tasks, words)
+    return Section(
+        benchmark.name, title, benchmark.card, data, list(lines.values()), tasks, words
+    )
 
 
 def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
-    families: dict[Benchmark | None, list[ReportTask]] = {benchmark: [] for benchmark in registry.benchmarks()}
+    families: dict[Benchmark | None, list[ReportTask]] = {
+        benchmark: [] for benchmark in registry.benchmarks()
+    }
     families[None] = []
     for item in tasks:
         families[registry.family(item.task.benchmark)].append(item)
     unknown = "Benchmarks that this version doesn't know"
     return [
-        _section(benchmark.title or benchmark.name if benchmark else unknown, benchmark, members)
+        _section(
+            benchmark.title or benchmark.name if benchmark else unknown,
+            benchmark,
+            members,
+        )
         for benchmark, members in families.items()
         if members
     ]
@@ -161,16 +179,33 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     origins = []
     for run in runs:
         values = {**dict.fromkeys(LABELS), **run.provenance}
-        facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
-        versions = "; ".join(f"{task.task} {task.version}" for task in run.tasks.values())
+        facts = [
+            (LABELS.get(key, key), readable(value)) for key, value in values.items()
+        ]
+        versions = "; ".join(
+            f"{task.task} {task.version}" for task in run.tasks.values()
+        )
         file = run.path.name
         if run.path.is_file():
-            file += f", SHA-256 {hashlib.sha256(run.path.read_bytes()).hexdigest()[:12]}"
+            file += (
+                f", SHA-256 {hashlib.sha256(run.path.read_bytes()).hexdigest()[:12]}"
+            )
         date = str(values["date"] or "no date")[:10]
         facts += [("Task versions", versions), ("File", file)]
-        origins.append(Origin(run.name, date, readable(values["lm-eval-bias"]), file, facts, run.command))
+        origins.append(
+            Origin(
+                run.name,
+                date,
+                readable(values["lm-eval-bias"]),
+                file,
+                facts,
+                run.command,
+            )
+        )
     return Report(
-        f"Bias report: {runs[0].name}" if len(runs) == 1 else f"Bias report on {len(runs)} runs",
+        f"Bias report: {runs[0].name}"
+        if len(runs) == 1
+        else f"Bias report on {len(runs)} runs",
         [overview.picture(one.title, one.ident, one.tasks, reach) for one in sections],
         remarks.of_runs(runs),
         list(map(str, problems)),
@@ -181,7 +216,11 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
 
 def _names(section: Section) -> list[str]:
     """The section's benchmark and variants, as far as something of them was run."""
-    return [name for name in registry.by_name() if any(item.task.benchmark == name for item in section.tasks)]
+    return [
+        name
+        for name in registry.by_name()
+        if any(item.task.benchmark == name for item in section.tasks)
+    ]
 
 
 def breakdowns(section: Section) -> list[Part]:
@@ -200,15 +239,32 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     """A section's main scores for a paper, models by scores: one table a benchmark or variant, by name."""
     tables = []
     for name in _names(section):
-        members = [item for item in section.tasks if item.task.benchmark == name and item.task.scores]
+        members = [
+            item
+            for item in section.tasks
+            if item.task.benchmark == name and item.task.scores
+        ]
         scores, values = parts.side_by_side([item.task for item in members])
         if scores:
             rows = [
-                [Cell(item.run.name, note=remarks.before_scores(item.run, item.task)), Cell(item.task.task), *own]
+                [
+                    Cell(
+                        item.run.name, note=remarks.before_scores(item.run, item.task)
+                    ),
+                    Cell(item.task.task),
+                    *own,
+                ]
                 for item, own in zip(members, values, strict=True)
             ]
             labels = [Column(score_label(name, score.name), True) for score in scores]
-            tables.append((name, Table(section.title, [Column("Model"), Column("Task"), *labels], rows)))
+            tables.append(
+                (
+                    name,
+                    Table(
+                        section.title, [Column("Model"), Column("Task"), *labels], rows
+                    ),
+                )
+            )
     return tables
 
 
@@ -218,15 +274,24 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     for section in sections:
         if section.card is not None and section.card.citation:
             link = {"url": section.card.link} if section.card.link else {}
-            entries.append((section.ident.replace("_", "-"), {**section.card.citation, **link}))
+            entries.append(
+                (section.ident.replace("_", "-"), {**section.card.citation, **link})
+            )
     return entries
 
 
 def _data_of(tasks: Collection[str]) -> list[str]:
     """The pinned data of some tasks, one line per upstream revision; unknown tasks are passed over."""
-    names = {entry.data for name, entry in catalog.entries().items() if name in tasks and entry.data}
+    names = {
+        entry.data
+        for name, entry in catalog.entries().items()
+        if name in tasks and entry.data
+    }
     sources = manifest().resolve(sorted(names)) if names else []
-    lines = (f"{one.repository}, commit {one.commit[:12]}; licence: {one.licence}" for one in sources)
+    lines = (
+        f"{one.repository}, commit {one.commit[:12]}; licence: {one.licence}"
+        for one in sources
+    )
     return list(dict.fromkeys(lines))
 
 
@@ -235,10 +300,14 @@ def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
     if options_for(benchmark, REQUIRED):
         return "A file of the user’s: its name is in the command that repeats the run"
     if not registry.is_own(benchmark):
-        return f"Comes with {registry.distribution(benchmark.name) or 'another package'}"
+        return (
+            f"Comes with {registry.distribution(benchmark.name) or 'another package'}"
+        )
     entries = [catalog.entries().get(item.task.task) for item in items]
     if all(entry is not None and entry.path is None for entry in entries):
         return "Downloaded by the harness; not pinned here"
     pinned = _data_of({item.task.task for item in items})
-    lines = "; ".join(pinned) or "The paper’s tables, in the package; nothing is downloaded"
+    lines = (
+        "; ".join(pinned) or "The paper’s tables, in the package; nothing is downloaded"
+    )
     return f"{lines} (as lm-eval-bias {__version__} pins it)"

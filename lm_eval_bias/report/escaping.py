@@ -18,9 +18,14 @@ def text(raw: object) -> str:
     True
     """
     raw = str(raw)
-    if raw.isascii() and raw.isprintable():  # most texts, of which large boards have hundreds of thousands
+    if (
+        raw.isascii() and raw.isprintable()
+    ):  # most texts, of which large boards have hundreds of thousands
         return raw
-    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" else c for c in raw)
+    return "".join(
+        "\ufffd" if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" else c
+        for c in raw
+    )
 
 
 def one_line(raw: object) -> str:
@@ -49,11 +54,23 @@ def markdown(raw: object) -> Markup:
     """
     if isinstance(raw, Markup):
         return raw
-    shown = one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = (
+        one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
     shown = _MARKDOWN.sub(r"\\\1", shown)
-    shown = re.sub(r"(?i)(www)\.", r"\1&#46;", shown).replace("://", "&#58;//").replace("@", "&#64;")
+    shown = (
+        re.sub(r"(?i)(www)\.", r"\1&#46;", shown)
+        .replace("://", "&#58;//")
+        .replace("@", "&#64;")
+    )
     # only at a line's beginning do these make lists and rules; a negative number is neither
-    return Markup(re.sub(r"^([-+=](?!\d)|\d+[.)](?=\s|$))", lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", shown))
+    return Markup(
+        re.sub(
+            r"^([-+=](?!\d)|\d+[.)](?=\s|$))",
+            lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}",
+            shown,
+        )
+    )
 
 
 def latex(raw: object) -> Markup:
@@ -68,7 +85,9 @@ def latex(raw: object) -> Markup:
         return raw
     from tabulate import LATEX_ESCAPE_RULES
 
-    return Markup(_MINUS.sub("$-$", "".join(LATEX_ESCAPE_RULES.get(c, c) for c in one_line(raw))))
+    return Markup(
+        _MINUS.sub("$-$", "".join(LATEX_ESCAPE_RULES.get(c, c) for c in one_line(raw)))
+    )
 
 
 def markdown_code(raw: object) -> Markup:

@@ -31,7 +31,11 @@ def card_lines(card: Card, field: str) -> Sequence[str]:
 
 def card_details(card: Card) -> list[tuple[str, Sequence[str]]]:
     """What pages put behind a click, as far as it was written: label and sentences."""
-    return [(_LABELS[field], card_lines(card, field)) for field in _FOLDED if card_lines(card, field)]
+    return [
+        (_LABELS[field], card_lines(card, field))
+        for field in _FOLDED
+        if card_lines(card, field)
+    ]
 
 
 def family_of(name: str) -> Benchmark:
@@ -45,7 +49,9 @@ def family_of(name: str) -> Benchmark:
     if benchmark is None:
         names = dict.fromkeys([*registry.by_name(), *catalog.entries()])
         known = ", ".join(benchmark.name for benchmark in registry.benchmarks())
-        raise BiasError(f"no benchmark or task is called {name!r}.{did_you_mean(name, names)} Benchmarks: {known}")
+        raise BiasError(
+            f"no benchmark or task is called {name!r}.{did_you_mean(name, names)} Benchmarks: {known}"
+        )
     return benchmark
 
 
@@ -57,7 +63,9 @@ def with_card(name: str) -> Benchmark:
     """
     benchmark = family_of(name)
     if benchmark.card is None:
-        raise BiasError(f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded")
+        raise BiasError(
+            f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded"
+        )
     return benchmark
 
 
@@ -68,7 +76,10 @@ def card_data(benchmark: Benchmark) -> dict[str, Any]:
     return {
         "benchmark": benchmark.name,
         "title": benchmark.title or benchmark.name,
-        **{name: (list(fields[name]) if name == "flaws" else fields[name]) or None for name in _LABELS},
+        **{
+            name: (list(fields[name]) if name == "flaws" else fields[name]) or None
+            for name in _LABELS
+        },
     }
 
 
@@ -79,15 +90,31 @@ def card_text(benchmark: Benchmark) -> str:
     blocks = [f"{title} ({benchmark.name})" if title != benchmark.name else title]
     wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
     for field, label in _LABELS.items():
-        wrap.initial_indent, wrap.subsequent_indent = ("  - ", "    ") if field == "flaws" else ("  ", "  ")
-        blocks.append("\n".join([label, *map(wrap.fill, card_lines(benchmark.card, field) or ["not recorded"])]))
+        wrap.initial_indent, wrap.subsequent_indent = (
+            ("  - ", "    ") if field == "flaws" else ("  ", "  ")
+        )
+        blocks.append(
+            "\n".join(
+                [
+                    label,
+                    *map(
+                        wrap.fill, card_lines(benchmark.card, field) or ["not recorded"]
+                    ),
+                ]
+            )
+        )
     return "\n\n".join(blocks) + "\n"
 
 
 def _scores(benchmarks: Iterable[str], style: str) -> str:
     """How to read the headline scores of some benchmarks."""
-    scores = [score for benchmark in benchmarks for score in catalog.headline(benchmark)]
-    rows = [[score.name, score_range(score, " … "), aim(score), reads_as(score)] for score in scores]
+    scores = [
+        score for benchmark in benchmarks for score in catalog.headline(benchmark)
+    ]
+    rows = [
+        [score.name, score_range(score, " … "), aim(score), reads_as(score)]
+        for score in scores
+    ]
     return grid(["Score", "Range", "Neutral or best", "Reads as"], rows, style)
 
 
@@ -111,8 +138,12 @@ def benchmarks() -> str:
         tasks = [e for e in own if e.kind == "task"]
         languages = ", ".join(dict.fromkeys(e.language for e in tasks if e.language))
         is_harness, card = all(e.path is None for e in own), benchmark.card
-        measures = textwrap.shorten(card.measures if card else benchmark.title, 90, placeholder=" …")
-        rows.append((is_harness, [benchmark.name, languages, count(len(tasks)), measures]))
+        measures = textwrap.shorten(
+            card.measures if card else benchmark.title, 90, placeholder=" …"
+        )
+        rows.append(
+            (is_harness, [benchmark.name, languages, count(len(tasks)), measures])
+        )
     shown = [row for _, row in sorted(rows, key=itemgetter(0))]
     listing = grid(["Benchmark", "Lang", Column("Tasks", True), "Measures"], shown)
     return (
@@ -131,11 +162,34 @@ def tasks(name: str = "") -> str:
         BiasError: There is none of that name.
     """
     only = family_of(name) if name else None
-    entries = [e for e in catalog.entries().values() if only is None or registry.family(e.benchmark) is only]
+    entries = [
+        e
+        for e in catalog.entries().values()
+        if only is None or registry.family(e.benchmark) is only
+    ]
     blocks = [
         grid(
-            ["Name", "Kind", "Benchmark", "Lang", Column("Items", True), Column("Least", True), "Measures"],
-            [[e.name, e.kind, e.benchmark, e.language, count(e.items), count(e.smallest), e.measures] for e in entries],
+            [
+                "Name",
+                "Kind",
+                "Benchmark",
+                "Lang",
+                Column("Items", True),
+                Column("Least", True),
+                "Measures",
+            ],
+            [
+                [
+                    e.name,
+                    e.kind,
+                    e.benchmark,
+                    e.language,
+                    count(e.items),
+                    count(e.smallest),
+                    e.measures,
+                ]
+                for e in entries
+            ],
         ),
         "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
@@ -148,11 +202,24 @@ def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     """Suites as tables, from what :func:`lm_eval_bias.evaluation.suites.listing` says of them."""
     blocks = []
     for suite in listing:
-        which = [f"chosen by {part['rule']}" if part["rule"] else "all" for part in suite["tasks"].values()]
-        parts = zip([*suite["tasks"], "in all"], [*suite["tasks"].values(), suite], [*which, ""], strict=True)
-        rows = [[name, count(part["documents"]), count(part["requests"]), chosen] for name, part, chosen in parts]
+        which = [
+            f"chosen by {part['rule']}" if part["rule"] else "all"
+            for part in suite["tasks"].values()
+        ]
+        parts = zip(
+            [*suite["tasks"], "in all"],
+            [*suite["tasks"].values(), suite],
+            [*which, ""],
+            strict=True,
+        )
+        rows = [
+            [name, count(part["documents"]), count(part["requests"]), chosen]
+            for name, part, chosen in parts
+        ]
         blocks.append(
             f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
-            + grid(["Task", Column("Items", True), Column("Requests", True), "Which"], rows)
+            + grid(
+                ["Task", Column("Items", True), Column("Requests", True), "Which"], rows
+            )
         )
     return "\n\n".join(blocks)

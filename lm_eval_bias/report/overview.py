@@ -121,7 +121,11 @@ def way(value: Value, number: float) -> float:
     """
     neutral = value.neutral or 0.0
     length = value.high - neutral if number > neutral else neutral - value.low
-    return 0.0 if number == neutral or length <= 0 else max(-1.0, min(1.0, (number - neutral) / length))
+    return (
+        0.0
+        if number == neutral or length <= 0
+        else max(-1.0, min(1.0, (number - neutral) / length))
+    )
 
 
 def in_picture(value: Value | None) -> bool:
@@ -145,16 +149,27 @@ def _share(value: Value, number: float, reach: float) -> float:
 
 def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
     """A score of a task's models; ``None`` where none can be placed."""
-    shown = [(item, item.task.scores[name]) for item in items if in_picture(item.task.scores.get(name))]
+    shown = [
+        (item, item.task.scores[name])
+        for item in items
+        if in_picture(item.task.scores.get(name))
+    ]
     if not shown:
         return None
     label, first = score_label(items[0].task.benchmark, name), shown[0][1]
     points, values = [], []
     for number, (item, value) in enumerate(shown):
-        at, *ends = (round(100 * _share(value, one, reach), 2) for one in (value.value, *(value.interval or ())))
+        at, *ends = (
+            round(100 * _share(value, one, reach), 2)
+            for one in (value.value, *(value.interval or ()))
+        )
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
         bar = (min(ends), max(ends)) if ends else None
-        points.append(PlacedMark(text, *pen.series(item.series), at, bar, (number + 0.5) * LANE + 4))
+        points.append(
+            PlacedMark(
+                text, *pen.series(item.series), at, bar, (number + 0.5) * LANE + 4
+            )
+        )
         values.append(numbers.cell(value))
     chance = None
     if first.higher_is_better is not None and first.chance is not None:
@@ -167,10 +182,17 @@ def _statements(item: ReportTask) -> list[str]:
     said = []
     for name in parts.main_names(item.task):
         value = item.task.scores[name]
-        if value.neutral is None or value.higher_is_better is not None or math.isnan(value.value):
+        if (
+            value.neutral is None
+            or value.higher_is_better is not None
+            or math.isnan(value.value)
+        ):
             continue
         label = score_label(item.task.benchmark, name)
-        above, below = value.favours or (f"{label} is above neutral", f"{label} is below neutral")
+        above, below = value.favours or (
+            f"{label} is above neutral",
+            f"{label} is below neutral",
+        )
         if value.interval is None:
             said.append(NO_VERDICT)
         elif value.interval[0] <= value.neutral <= value.interval[1]:
@@ -190,8 +212,17 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
         places.setdefault(statement, []).append(task)
     every = "in both tasks" if of == 2 else f"in all {of} tasks"
     return [
-        (statement, "" if of == 1 else every if len(tasks) == of else f"({numbers.few(tasks, 3)})")
-        for statement, tasks in sorted(places.items(), key=lambda pair: pair[0] in _UNTOLD)
+        (
+            statement,
+            ""
+            if of == 1
+            else every
+            if len(tasks) == of
+            else f"({numbers.few(tasks, 3)})",
+        )
+        for statement, tasks in sorted(
+            places.items(), key=lambda pair: pair[0] in _UNTOLD
+        )
     ]
 
 
@@ -200,40 +231,74 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     own, pairs, before = items[0], [], []
     for item in items:
         task = item.task.task
-        said = ["not shown, see below"] if registry.withheld(item.task.benchmark, item.task) else _statements(item)
+        said = (
+            ["not shown, see below"]
+            if registry.withheld(item.task.benchmark, item.task)
+            else _statements(item)
+        )
         pairs += [(statement, task) for statement in said]
-        before += [(one.kind.replace("_", " "), task) for one in remarks.unmaking(item.run, item.task)]
-    caveat = "; ".join(" ".join(filter(None, one)) for one in _grouped(before, len(items)))
+        before += [
+            (one.kind.replace("_", " "), task)
+            for one in remarks.unmaking(item.run, item.task)
+        ]
+    caveat = "; ".join(
+        " ".join(filter(None, one)) for one in _grouped(before, len(items))
+    )
     statements = _grouped(pairs, len(items)) or [(_NO_SCORE, "")]
     return ModelVerdict(own.run.name, own.series, statements, caveat)
 
 
 def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
     """Say what lies on either side of a benchmark's neutral values, by its first score that points somewhere."""
-    main = (item.task.scores[name] for item in items for name in parts.main_names(item.task))
+    main = (
+        item.task.scores[name] for item in items for name in parts.main_names(item.task)
+    )
     pole = next((value.pole for value in main if value.pole), "")
-    return (f"against {pole}", f"towards {pole}") if pole else ("below neutral", "above neutral")
+    return (
+        (f"against {pole}", f"towards {pole}")
+        if pole
+        else ("below neutral", "above neutral")
+    )
 
 
-def picture(title: str, ident: str, items: Sequence[ReportTask], reach: float) -> BenchmarkPicture:
+def picture(
+    title: str, ident: str, items: Sequence[ReportTask], reach: float
+) -> BenchmarkPicture:
     """A benchmark's rows in the pictures, and its verdicts."""
     bias: list[TaskStrips] = []
     ability: list[TaskStrips] = []
     for task in dict.fromkeys(item.task.task for item in items):
         members = [item for item in items if item.task.task == task]
         asked = [item.task.documents for item in members]
-        names = list(dict.fromkeys(name for item in members for name in parts.main_names(item.task)))[: parts.MAIN]
-        best = {name for item in members for name, one in item.task.scores.items() if one.higher_is_better is not None}
+        names = list(
+            dict.fromkeys(
+                name for item in members for name in parts.main_names(item.task)
+            )
+        )[: parts.MAIN]
+        best = {
+            name
+            for item in members
+            for name, one in item.task.scores.items()
+            if one.higher_is_better is not None
+        }
         counted = " to ".join(f"{n:,}" for n in dict.fromkeys([min(asked), max(asked)]))
-        counted += " items" if min(asked) == max(asked) else " items, not the same in all runs"
+        counted += (
+            " items" if min(asked) == max(asked) else " items, not the same in all runs"
+        )
         for rows, own in (
             (bias, [name for name in names if name not in best]),
             (ability, [name for name in names if name in best]),
         ):
-            if strips := [strip for name in own if (strip := _strip(name, members, reach)) is not None]:
+            if strips := [
+                strip
+                for name in own
+                if (strip := _strip(name, members, reach)) is not None
+            ]:
                 rows.append(TaskStrips(task, counted, strips))
     runs = list(dict.fromkeys(item.run.name for item in items))
-    verdicts = [_verdict([item for item in items if item.run.name == run]) for run in runs]
+    verdicts = [
+        _verdict([item for item in items if item.run.name == run]) for run in runs
+    ]
     return BenchmarkPicture(title, ident, bias, ability, _ends(items), verdicts)
 
 
@@ -251,21 +316,33 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
             f"That every single distance is real. There are {scores:,} scores here, and about one in twenty 95% "
             "intervals misses the true value by chance."
         )
-    if any(one.kind == "trial_run" for item in items for one in remarks.unmaking(item.run, item.task)):
-        lines.append("Anything final: some tasks were run on only a part of their items.")
-    lines.append("Anything about languages, groups of people or uses other than those that the items ask about.")
+    if any(
+        one.kind == "trial_run"
+        for item in items
+        for one in remarks.unmaking(item.run, item.task)
+    ):
+        lines.append(
+            "Anything final: some tasks were run on only a part of their items."
+        )
+    lines.append(
+        "Anything about languages, groups of people or uses other than those that the items ask about."
+    )
     return lines
 
 
 def _drawn(items: Sequence[ReportTask]) -> list[Value]:
     """The main scores of tasks that are in pictures."""
-    values = (item.task.scores[name] for item in items for name in parts.main_names(item.task))
+    values = (
+        item.task.scores[name] for item in items for name in parts.main_names(item.task)
+    )
     return [value for value in values if in_picture(value)]
 
 
 def reach_of(items: Sequence[ReportTask]) -> float:
     """The share of the way to the end of the range that the half width of the picture of bias stands for."""
     bias = [value for value in _drawn(items) if value.higher_is_better is None]
-    ends = ((value, end) for value in bias for end in (value.value, *(value.interval or ())))
+    ends = (
+        (value, end) for value in bias for end in (value.value, *(value.interval or ()))
+    )
     furthest = max((abs(way(value, end)) for value, end in ends), default=0.0)
     return next(reach for reach in REACHES if furthest <= reach)

@@ -35,15 +35,26 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
             f"{run.name}: {name}" if several else name,
             series,
             f"r{series + 1}t{number}",
-            samples=partial(sample_logs.samples, task.samples) if task.samples else None,
+            samples=partial(sample_logs.samples, task.samples)
+            if task.samples
+            else None,
         )
         for series, run in enumerate(runs)
         for number, (name, task) in enumerate(run.tasks.items(), start=1)
     ]
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
-    order = {name: place for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))}
+    order = {
+        name: place
+        for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))
+    }
     families = {name: place for place, name in enumerate(registry.by_name())}
-    return sorted(tasks, key=lambda item: (families.get(item.task.benchmark, len(families)), order[item.task.task]))
+    return sorted(
+        tasks,
+        key=lambda item: (
+            families.get(item.task.benchmark, len(families)),
+            order[item.task.task],
+        ),
+    )
 
 
 def main_table(tasks: Sequence[ReportTask]) -> Table:
@@ -54,31 +65,62 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
         groups.setdefault(item.task.task, {})[item.run.name] = item.task
     rows = []
     for name, members in groups.items():
-        scores = {score: task.scores[score] for task in members.values() for score in main_names(task)}
+        scores = {
+            score: task.scores[score]
+            for task in members.values()
+            for score in main_names(task)
+        }
         for score, value in scores.items():
-            own = [members[run].scores.get(score) if run in members else None for run in runs]
+            own = [
+                members[run].scores.get(score) if run in members else None
+                for run in runs
+            ]
             label = score_cell(next(iter(members.values())).benchmark, score)
             aim = Cell(numbers.aim(value), value.neutral)
-            rows.append([Cell(name), label, *map(value_cell, own), aim, Cell(numbers.reads_as(value))])
+            rows.append(
+                [
+                    Cell(name),
+                    label,
+                    *map(value_cell, own),
+                    aim,
+                    Cell(numbers.reads_as(value)),
+                ]
+            )
     values = [Column(run if len(runs) > 1 else "Value", True) for run in runs]
-    columns = [Column("Task"), Column("Score"), *values, Column("Neutral or best"), Column("Reads as")]
+    columns = [
+        Column("Task"),
+        Column("Score"),
+        *values,
+        Column("Neutral or best"),
+        Column("Reads as"),
+    ]
     return Table("Main scores with 95% intervals in brackets", columns, rows)
 
 
 def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
     """The main scores of one benchmark's tasks, each once, and a row of values a task."""
-    scores = {name: task.scores[name] for task in tasks for name in main_names(task)[:MAIN]}
-    return list(scores.values()), [[value_cell(task.scores.get(name)) for name in scores] for task in tasks]
+    scores = {
+        name: task.scores[name] for task in tasks for name in main_names(task)[:MAIN]
+    }
+    return list(scores.values()), [
+        [value_cell(task.scores.get(name)) for name in scores] for task in tasks
+    ]
 
 
 def _listed_score(task: TaskRun) -> Value | None:
     """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
     values = [task.scores[name] for name in main_names(task)]
-    signed = [value for value in values if value.neutral is not None and value.low < value.neutral < value.high]
+    signed = [
+        value
+        for value in values
+        if value.neutral is not None and value.low < value.neutral < value.high
+    ]
     return next(iter(signed or values), None)
 
 
-def _moving(log: Path, score: Value, benchmark: Benchmark) -> Iterator[tuple[float, str, float, dict[str, Any]]]:
+def _moving(
+    log: Path, score: Value, benchmark: Benchmark
+) -> Iterator[tuple[float, str, float, dict[str, Any]]]:
     """Read the samples that move a score: what to sort them by, the item's name, its value of the score, the sample."""
     neutral = score.neutral or 0.0
     sign = 1.0 if score.value >= neutral else -1.0
@@ -100,10 +142,14 @@ def moving_items(item: ReportTask) -> Table | None:
     if score is None:
         return None
     if item.task.samples is None:
-        raise BiasError("no sample log (run with --log_samples and give the run's folder)")
+        raise BiasError(
+            "no sample log (run with --log_samples and give the run's folder)"
+        )
     benchmark = registry.get(item.task.benchmark)
     try:
-        found = heapq.nsmallest(LISTED, _moving(item.task.samples, score, benchmark), key=itemgetter(0, 1))
+        found = heapq.nsmallest(
+            LISTED, _moving(item.task.samples, score, benchmark), key=itemgetter(0, 1)
+        )
     except DAMAGE as error:
         raise BiasError(str(error)) from error
     label = score_label(item.task.benchmark, score.name)
@@ -112,9 +158,25 @@ def moving_items(item: ReportTask) -> Table | None:
         facets: Mapping[str, str] = ask({}, benchmark, benchmark.facets, sample["doc"])
         about = ", ".join(facets.values())
         prompt = next(iter(requests_of(sample)), [""])[0]
-        rows.append([Cell(name), Cell(about), Cell(numbers.significant(value), value), Cell(short(str(prompt), 300))])
-    columns = [Column("Item"), Column("About"), Column("Its value", True), Column("Prompt (can offend)")]
-    return Table(f"Items that move a score most: {item.label}, {label}", columns, rows) if rows else None
+        rows.append(
+            [
+                Cell(name),
+                Cell(about),
+                Cell(numbers.significant(value), value),
+                Cell(short(str(prompt), 300)),
+            ]
+        )
+    columns = [
+        Column("Item"),
+        Column("About"),
+        Column("Its value", True),
+        Column("Prompt (can offend)"),
+    ]
+    return (
+        Table(f"Items that move a score most: {item.label}, {label}", columns, rows)
+        if rows
+        else None
+    )
 
 
 def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
@@ -128,14 +190,25 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
             reasons.setdefault(str(error), []).append(short(item.label, 40))
         else:
             lists += [] if table is None else [table]
-    lines = [f"No items to show of {numbers.few(labels)}: {reason}." for reason, labels in reasons.items()]
+    lines = [
+        f"No items to show of {numbers.few(labels)}: {reason}."
+        for reason, labels in reasons.items()
+    ]
     return lines, lists
 
 
 def every_score(tasks: Sequence[ReportTask]) -> Table:
     """All scores of a section, one row each."""
     count = sum(len(item.task.scores) for item in tasks)
-    labels = ("Score", "Task", "Value", "95% interval", "Range", "Neutral or best", "Measures")
+    labels = (
+        "Score",
+        "Task",
+        "Value",
+        "95% interval",
+        "Range",
+        "Neutral or best",
+        "Measures",
+    )
     columns = [Column(label, label in ("Value", "95% interval")) for label in labels]
     rows = [
         [
@@ -154,4 +227,6 @@ def every_score(tasks: Sequence[ReportTask]) -> Table:
         for item in tasks
         for name, value in item.task.scores.items()
     ]
-    return Table("The one score" if count == 1 else f"All {count:,} scores", columns, rows)
+    return Table(
+        "The one score" if count == 1 else f"All {count:,} scores", columns, rows
+    )

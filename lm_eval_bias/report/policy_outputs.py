@@ -25,9 +25,14 @@ def required(finding: GateFinding) -> str:
     bound = finding.required
     if isinstance(bound, str):
         return bound
-    low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"  # as written: rounded, what violates it could seem to meet it
+    low, high = (
+        f"{bound.low:.15g}",
+        f"{bound.high:.15g}",
+    )  # as written: rounded, what violates it could seem to meet it
     if bound.on == "evidence":  # met unless the whole interval lies outside
-        ends = [f"below {low}"] * math.isfinite(bound.low) + [f"above {high}"] * math.isfinite(bound.high)
+        ends = [f"below {low}"] * math.isfinite(bound.low) + [
+            f"above {high}"
+        ] * math.isfinite(bound.high)
         return f"not shown to be {' or '.join(ends)}"
     if math.isinf(bound.low):
         return f"{_REQUIRED[bound.on]} at most {high}"
@@ -43,7 +48,9 @@ def says(finding: GateFinding) -> str:
     return finding.problem
 
 
-def as_json(checked: Checked, problems: Sequence[Problem], policy: str, holds: bool) -> str:
+def as_json(
+    checked: Checked, problems: Sequence[Problem], policy: str, holds: bool
+) -> str:
     """All findings; ``null`` for what isn't there."""
     runs = [
         {
@@ -58,7 +65,8 @@ def as_json(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
                     "says": says(finding),
                     "bound": required(finding),
                     "value": finite(finding.value),
-                    "interval": finding.interval and [finite(end) for end in finding.interval],
+                    "interval": finding.interval
+                    and [finite(end) for end in finding.interval],
                     "excess": finite(finding.excess),
                     "why": finding.why,
                 }
@@ -67,13 +75,22 @@ def as_json(checked: Checked, problems: Sequence[Problem], policy: str, holds: b
         }
         for run, findings in checked
     ]
-    unreadable = [{"path": str(problem.path), "reason": problem.reason} for problem in problems]
-    return json_text({"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}, indent=2)
+    unreadable = [
+        {"path": str(problem.path), "reason": problem.reason} for problem in problems
+    ]
+    return json_text(
+        {"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable},
+        indent=2,
+    )
 
 
 def _value(finding: GateFinding) -> str:
     """The score and its interval; empty where there is none."""
-    ends = "" if finding.interval is None else "[{}, {}]".format(*map(significant, finding.interval))
+    ends = (
+        ""
+        if finding.interval is None
+        else "[{}, {}]".format(*map(significant, finding.interval))
+    )
     return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
 
 
@@ -81,11 +98,23 @@ def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
     """A row per bound, with whether it holds in front where that isn't said elsewhere."""
     labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
     rows = [
-        ["holds" if one.holds else "VIOLATED", one.task, one.score, _value(one), required(one), says(one), one.why]
+        [
+            "holds" if one.holds else "VIOLATED",
+            one.task,
+            one.score,
+            _value(one),
+            required(one),
+            says(one),
+            one.why,
+        ]
         for one in findings
     ]
     first = 0 if status else 1
-    return Table("", [Column(label) for label in labels[first:]], [list(map(Cell, row[first:])) for row in rows])
+    return Table(
+        "",
+        [Column(label) for label in labels[first:]],
+        [list(map(Cell, row[first:])) for row in rows],
+    )
 
 
 def as_text(checked: Checked) -> str:
@@ -93,9 +122,15 @@ def as_text(checked: Checked) -> str:
     blocks = []
     for run, findings in checked:
         violated = sum(not finding.holds for finding in findings)
-        verdict = f"{violated} of {len(findings)} violated" if violated else f"all {len(findings)} hold"
+        verdict = (
+            f"{violated} of {len(findings)} violated"
+            if violated
+            else f"all {len(findings)} hold"
+        )
         table = _table(sorted(findings, key=lambda finding: finding.holds), status=True)
-        blocks.append(f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n")
+        blocks.append(
+            f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n"
+        )
     return "\n".join(blocks)
 
 
@@ -105,20 +140,38 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 def _whole(finding: GateFinding) -> str:
     """A violated bound in a sentence."""
     why = f"why: {finding.why}" if finding.why else ""
-    parts = filter(None, (_value(finding), f"required: {required(finding)}", f"but {says(finding)}", why))
+    parts = filter(
+        None,
+        (
+            _value(finding),
+            f"required: {required(finding)}",
+            f"but {says(finding)}",
+            why,
+        ),
+    )
     return f"{finding.task or 'the run'}, {finding.score}: {'; '.join(parts)}"
 
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
     """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
     context = {"required": required, "says": says, "whole": _whole}
-    return templates.render("gate.xml.j2", checked=checked, problems=problems, **context) + "\n"
+    return (
+        templates.render("gate.xml.j2", checked=checked, problems=problems, **context)
+        + "\n"
+    )
 
 
 def comment(checked: Checked, problems: Sequence[Problem], policy: str) -> str:
     """A comment for a pull request: the verdict, what is violated, and what holds behind a click."""
-    context = {"policy": policy, "table_of": _table, "before_scores": remarks.before_scores}
+    context = {
+        "policy": policy,
+        "table_of": _table,
+        "before_scores": remarks.before_scores,
+    }
     text = templates.render("gate.md.j2", checked=checked, problems=problems, **context)
     if len(text) > _LONGEST:
-        text = text[: text.rindex("\n", 0, _LONGEST)] + "\n\nCut here: the rest is in the log.\n"
+        text = (
+            text[: text.rindex("\n", 0, _LONGEST)]
+            + "\n\nCut here: the rest is in the log.\n"
+        )
     return text

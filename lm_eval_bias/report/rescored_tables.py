@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.numbers import aim, bracketed, fixed_interval, number, score_range
+from lm_eval_bias.core.numbers import (
+    aim,
+    bracketed,
+    fixed_interval,
+    number,
+    score_range,
+)
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import finite
@@ -32,11 +38,19 @@ def _data(result: Rescored) -> Mapping[str, object]:
                 "value": finite(estimate.value),
                 "stderr": finite(estimate.stderr),
                 "interval": ends and list(ends),
-                **({} if estimate.fixed_interval is None else {"fixed_interval": list(estimate.fixed_interval)}),
+                **(
+                    {}
+                    if estimate.fixed_interval is None
+                    else {"fixed_interval": list(estimate.fixed_interval)}
+                ),
                 "dof": finite(estimate.dof),
                 "n": estimate.n,
                 "reason": estimate.reason,
-                **{key: entry for key, entry in score.describe().items() if key != "name"},
+                **{
+                    key: entry
+                    for key, entry in score.describe().items()
+                    if key != "name"
+                },
             }
             for score, estimate in result.scores
             for ends in [Value.of(score, estimate).interval]
@@ -56,7 +70,11 @@ def items(results: Sequence[Rescored], suffix: str) -> str:
     frame = pandas.DataFrame([row for result in results for row in result.items])
     if suffix == ".csv":
         return str(frame.to_csv(index=False))
-    return str(frame.to_json(orient="records", lines=True, force_ascii=False, double_precision=15))
+    return str(
+        frame.to_json(
+            orient="records", lines=True, force_ascii=False, double_precision=15
+        )
+    )
 
 
 def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
@@ -75,27 +93,49 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
         name, path = result.part.task, result.part.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if count[name] > 1 else name
-        scores = {score.name: Value.of(score, estimate) for score, estimate in result.scores}
+        scores = {
+            score.name: Value.of(score, estimate) for score, estimate in result.scores
+        }
         run = run_discovery.beside(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
             run = Run("", path, {}, "", {})
-            task = TaskRun(name, result.part.benchmark, "", "", result.documents, 0, {}, {})
+            task = TaskRun(
+                name, result.part.benchmark, "", "", result.documents, 0, {}, {}
+            )
             task = replace(task, usual_repeats=catalog.usual_repeats(name))
         elif not every:
-            scores = {score: value for score, value in scores.items() if score in task.scores}
+            scores = {
+                score: value for score, value in scores.items() if score in task.scores
+            }
         metadata = {**task.metadata, **result.provenance}
-        task = replace(task, task=label, documents=result.documents, metadata=metadata, scores=scores)
+        task = replace(
+            task,
+            task=label,
+            documents=result.documents,
+            metadata=metadata,
+            scores=scores,
+        )
         made.append(replace(run, name=str(path), path=path, tasks={label: task}))
     return made
 
 
 def _every_score(task: TaskRun) -> str:
     rows = [
-        [one.name, number(one.value, one.unit), f"{bracketed(one)} {fixed_interval(one)}", score_range(one), aim(one)]
+        [
+            one.name,
+            number(one.value, one.unit),
+            f"{bracketed(one)} {fixed_interval(one)}",
+            score_range(one),
+            aim(one),
+        ]
         for one in task.scores.values()
     ]
-    columns = [Column("Score"), Column("Value", True), *map(Column, ("95% interval", "Range", "Neutral or best"))]
+    columns = [
+        Column("Score"),
+        Column("Value", True),
+        *map(Column, ("95% interval", "Range", "Neutral or best")),
+    ]
     return f"{task.task}\n{grid(columns, rows, 'github')}"
 
 
@@ -110,12 +150,21 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     tasks = [task for run in found for task in run.tasks.values()]
     headings = []
     for result, task in zip(results, tasks, strict=True):
-        filtered = "" if result.part.filter == "none" else f", filter {result.part.filter}"
-        headings.append(f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})")
+        filtered = (
+            "" if result.part.filter == "none" else f", filter {result.part.filter}"
+        )
+        headings.append(
+            f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})"
+        )
         if result.read_otherwise:
-            headings.append(f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then")
+            headings.append(
+                f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
+            )
     words = "\n".join(filter(None, (_words(run, table) for run in found)))
-    blocks = ["\n".join(headings), f"In words ({sentences.LEGEND}):\n{words}" if words else ""]
+    blocks = [
+        "\n".join(headings),
+        f"In words ({sentences.LEGEND}):\n{words}" if words else "",
+    ]
     if table == "main":
         blocks.append(run_output.main_scores(tasks))
     if table == "all":
@@ -127,5 +176,9 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
 def _words(run: Run, table: str) -> str:
     """Put a rescored task into words; a part of a task, which isn't one of the catalog's, has none."""
     entries = catalog.entries()
-    whole = [task for name, task in run.tasks.items() if name in entries and entries[name].kind == "task"]
+    whole = [
+        task
+        for name, task in run.tasks.items()
+        if name in entries and entries[name].kind == "task"
+    ]
     return sentences.describe(run, whole, beside_tables=table != "all")

@@ -23,7 +23,9 @@ def _how_to_read(scores: Sequence[Value]) -> str:
     """What scores' values mean, scores that read alike together."""
     alike: dict[str, list[str]] = {}
     for score in scores:
-        text = ", ".join(filter(None, (numbers.score_range(score), numbers.reads_as(score))))
+        text = ", ".join(
+            filter(None, (numbers.score_range(score), numbers.reads_as(score)))
+        )
         alike.setdefault(text, []).append(score.name)
     return " | ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
 
@@ -35,8 +37,18 @@ def _table(tasks: Sequence[TaskRun]) -> str:
         [task.task, f"{task.documents:,}", *(cell.whole for cell in own)]
         for task, own in zip(tasks, values, strict=True)
     ]
-    rows.append(["(neutral, or best)", "", *(numbers.bound(score.neutral, score.unit) for score in scores)])
-    columns = [Column("Task"), Column("Items", True), *(Column(score.name, True) for score in scores)]
+    rows.append(
+        [
+            "(neutral, or best)",
+            "",
+            *(numbers.bound(score.neutral, score.unit) for score in scores),
+        ]
+    )
+    columns = [
+        Column("Task"),
+        Column("Items", True),
+        *(Column(score.name, True) for score in scores),
+    ]
     return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
 
 
@@ -47,10 +59,15 @@ def main_scores(tasks: Sequence[TaskRun]) -> str:
         tasks: Of one run.
     """
     benchmarks = dict.fromkeys(task.benchmark for task in tasks)
-    return "\n\n".join(_table([task for task in tasks if task.benchmark == name]) for name in benchmarks)
+    return "\n\n".join(
+        _table([task for task in tasks if task.benchmark == name])
+        for name in benchmarks
+    )
 
 
-def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[str, Any]]] | None) -> str:
+def unanswered(
+    tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[str, Any]]] | None
+) -> str:
     """How many answers that models wrote could not be read and how many of them refuse, with two of them.
 
     Args:
@@ -59,20 +76,38 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[
     """
     lines, all_read = [], []
     for task in tasks:
-        share, refused = (task.scores.get(name) for name in (registry.get(task.benchmark).unanswered, "refused"))
+        share, refused = (
+            task.scores.get(name)
+            for name in (registry.get(task.benchmark).unanswered, "refused")
+        )
         if share is None or refused is None or math.isnan(share.value):
             continue
         if not share.value:
             all_read.append(task.task)
             continue
-        unread, refusals = (numbers.number(score.value, score.unit) for score in (share, refused))
+        unread, refusals = (
+            numbers.number(score.value, score.unit) for score in (share, refused)
+        )
         text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
         if samples is None:
             text += " (--log_samples shows them)"
         else:
-            logged = ((one["resps"], one["filtered_resps"]) for one in samples.get(task.task, ()))
-            texts = (text for pair in logged for text, read in answers.written(*pair) if read in answers.UNANSWERED)
-            quoted = (json.dumps(short(text.strip().partition("\n")[0], _QUOTED), ensure_ascii=False) for text in texts)
+            logged = (
+                (one["resps"], one["filtered_resps"])
+                for one in samples.get(task.task, ())
+            )
+            texts = (
+                text
+                for pair in logged
+                for text, read in answers.written(*pair)
+                if read in answers.UNANSWERED
+            )
+            quoted = (
+                json.dumps(
+                    short(text.strip().partition("\n")[0], _QUOTED), ensure_ascii=False
+                )
+                for text in texts
+            )
             text += f", such as {', '.join(itertools.islice(dict.fromkeys(quoted), 2))}"
         lines.append(text)
     if all_read:
@@ -93,7 +128,13 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
     for task in tasks:
         main = parts.main_names(task)
         for value in map(task.scores.__getitem__, dict.fromkeys([*main, *task.scores])):
-            lacks = "not computable" if math.isnan(value.value) else "" if value.interval else "no interval"
+            lacks = (
+                "not computable"
+                if math.isnan(value.value)
+                else ""
+                if value.interval
+                else "no interval"
+            )
             note = "" if value.note in words else value.note
             if not everything and value.name not in main:
                 others += bool(value.note and lacks)
@@ -106,5 +147,7 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
     ]
     if others:
         have = "score has" if others == 1 else "scores have"
-        lines.append(f"{others:,} other {have} no value or no interval (--table all says why)")
+        lines.append(
+            f"{others:,} other {have} no value or no interval (--table all says why)"
+        )
     return "\n".join(lines)

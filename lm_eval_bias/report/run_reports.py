@@ -28,7 +28,11 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
                 ]  # fmt: skip
-                yield {**dict(zip(COLUMNS, cells, strict=True)), "dof": value.dof, "main": value.name in main}
+                yield {
+                    **dict(zip(COLUMNS, cells, strict=True)),
+                    "dof": value.dof,
+                    "main": value.name in main,
+                }
 
 
 def _score_data(value: Value) -> dict[str, Any]:
@@ -37,7 +41,11 @@ def _score_data(value: Value) -> dict[str, Any]:
         "value": finite(value.value),
         "stderr": finite(value.stderr),
         "interval": None if value.interval is None else list(value.interval),
-        **({} if value.fixed_interval is None else {"fixed_interval": list(value.fixed_interval)}),
+        **(
+            {}
+            if value.fixed_interval is None
+            else {"fixed_interval": list(value.fixed_interval)}
+        ),
         "dof": finite(value.dof),
         "note": value.note,
         **value.describe(),
@@ -58,7 +66,9 @@ def as_data(run: Run) -> dict[str, Any]:
                 "documents": task.documents,
                 "items": task.items,
                 "metadata": dict(task.metadata),
-                "scores": {score: _score_data(value) for score, value in task.scores.items()},
+                "scores": {
+                    score: _score_data(value) for score, value in task.scores.items()
+                },
             }
             for name, task in run.tasks.items()
         },
@@ -83,7 +93,9 @@ def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
     if form == "json":
         return _json(runs)
     if form == "csv":
-        return tables.csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in records(runs)))
+        return tables.csv_text(
+            COLUMNS, ([row[column] for column in COLUMNS] for row in records(runs))
+        )
     return templates.render(
         f"report.{templates.ENDINGS[form]}.j2",
         report=content.build(runs, problems),

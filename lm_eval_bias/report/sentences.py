@@ -28,7 +28,9 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
         if name in task.scores:
             value = task.scores[name]
             span = numbers.score_range(value)
-            reads = "; ".join(filter(None, (f"{span}, {numbers.aim(value)}", numbers.reads_as(value))))
+            reads = "; ".join(
+                filter(None, (f"{span}, {numbers.aim(value)}", numbers.reads_as(value)))
+            )
             lines.append(f"{name} {with_interval(value)} ({reads}).")
     return lines
 
@@ -42,13 +44,19 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
     """
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
-        return [f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."]
+        return [
+            f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."
+        ]
     if withheld := registry.withheld(task.benchmark, task):
         return [sentence(withheld)]
     try:
-        lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(task, benchmark.main)
+        lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(
+            task, benchmark.main
+        )
     except (KeyError, AttributeError, TypeError, ValueError) as error:
-        return [f"Not described in words: the file lacks a score or an option of this version ({kind_of(error)})."]
+        return [
+            f"Not described in words: the file lacks a score or an option of this version ({kind_of(error)})."
+        ]
     except Exception as error:  # other people's code can fail in any way
         fault(f"the benchmark {benchmark.name}: sentences failed ({kind_of(error)})")
         lines = plain_lines(task, benchmark.main)
@@ -69,5 +77,7 @@ def describe(run: Run, tasks: Sequence[TaskRun], beside_tables: bool = False) ->
         tasks: Those of its tasks that are wanted.
         beside_tables: Whether the output has tables beside the words.
     """
-    blocks = ([f"{task.task}:", *after_caveats(run, task, beside_tables)] for task in tasks)
+    blocks = (
+        [f"{task.task}:", *after_caveats(run, task, beside_tables)] for task in tasks
+    )
     return "\n".join("\n  ".join(block) for block in blocks)

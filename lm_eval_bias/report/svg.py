@@ -36,8 +36,13 @@ _RC: dict[str, Any] = {
     "axes.grid.axis": "x",
     "axes.axisbelow": True,
     "grid.linewidth": 0.6,
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), COLOUR["ink"]),
-    **dict.fromkeys(("axes.titlecolor", "legend.labelcolor", "patch.edgecolor"), COLOUR["ink"]),
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"),
+        COLOUR["ink"],
+    ),
+    **dict.fromkeys(
+        ("axes.titlecolor", "legend.labelcolor", "patch.edgecolor"), COLOUR["ink"]
+    ),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), COLOUR["muted"]),
     "grid.color": COLOUR["line"],
     "legend.frameon": False,
@@ -49,7 +54,9 @@ def inline(drawing: Drawing, benchmark: str) -> Markup:
     try:
         return _converted(drawing, _drawn(drawing))
     except Exception as error:
-        fault(f"the benchmark {benchmark}: the figure {drawing.title!r} failed ({kind_of(error)})")
+        fault(
+            f"the benchmark {benchmark}: the figure {drawing.title!r} failed ({kind_of(error)})"
+        )
         return Markup("")
 
 
@@ -62,13 +69,25 @@ def _drawn(drawing: Drawing) -> str:
 
     out = io.StringIO()
     # by the salt, no two figures of a page share an id
-    with matplotlib.rc_context({**_RC, "svg.hashsalt": drawing.ident}), warnings.catch_warnings():
+    with (
+        matplotlib.rc_context({**_RC, "svg.hashsalt": drawing.ident}),
+        warnings.catch_warnings(),
+    ):
         # text is drawn by the reader's browser, so that it doesn't matter what glyphs are installed here
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
-        figure = Figure(figsize=(_WIDTH, drawing.height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06))
+        warnings.filterwarnings(
+            "ignore", message=r"Glyph .* missing from", category=UserWarning
+        )
+        figure = Figure(
+            figsize=(_WIDTH, drawing.height),
+            layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06),
+        )
         FigureCanvasAgg(figure)
         drawing.draw(figure)
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        figure.savefig(
+            out,
+            format="svg",
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
     return out.getvalue()
 
 
@@ -81,8 +100,12 @@ def _converted(drawing: Drawing, svg: str) -> Markup:
     content = re.sub(r"font-family: [^;\"]*;?", "", content)
     content = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", content)
     content = re.sub(' style="([^"]*)"', _attributes, content)
-    content = re.sub(f' id="{MARK}([^"]*)">', r' class="mark" role="img"><title>\1</title>', content)
-    content = re.sub(f' id="(?!(?:{referenced})")[^"]*"', "", content).replace("xlink:href", "href")
+    content = re.sub(
+        f' id="{MARK}([^"]*)">', r' class="mark" role="img"><title>\1</title>', content
+    )
+    content = re.sub(f' id="(?!(?:{referenced})")[^"]*"', "", content).replace(
+        "xlink:href", "href"
+    )
     for role, colour in COLOUR.items():
         content = content.replace(colour, f"var(--{role})")
     root = Markup(
@@ -90,7 +113,9 @@ def _converted(drawing: Drawing, svg: str) -> Markup:
         'aria-describedby="{one.ident}-desc"><title id="{one.ident}-title">{one.title}</title>'
         '<desc id="{one.ident}-desc">{one.description}</desc>'
     )
-    return root.format(view_box=view_box, one=drawing) + Markup(re.sub(r">\s+<", "><", content))  # noqa: S704
+    return root.format(view_box=view_box, one=drawing) + Markup(  # noqa: S704
+        re.sub(r">\s+<", "><", content)
+    )
 
 
 def _attributes(style: re.Match[str]) -> str:

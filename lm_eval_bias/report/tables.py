@@ -12,7 +12,11 @@ from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
 
 
-def grid(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], style: str = "simple") -> str:
+def grid(
+    columns: Sequence[Column | str],
+    rows: Iterable[Sequence[str]],
+    style: str = "simple",
+) -> str:
     """Lines of text set in columns, escaped by no rule but the style's own.
 
     Args:
@@ -22,24 +26,46 @@ def grid(columns: Sequence[Column | str], rows: Iterable[Sequence[str]], style: 
     """
     from tabulate import tabulate
 
-    headed = [Column(column) if isinstance(column, str) else column for column in columns]
+    headed = [
+        Column(column) if isinstance(column, str) else column for column in columns
+    ]
     align = ["right" if column.numeric else "left" for column in headed]
     labels = [column.label for column in headed]
-    return tabulate(list(rows), headers=labels, tablefmt=style, colalign=align, disable_numparse=True)
+    return tabulate(
+        list(rows),
+        headers=labels,
+        tablefmt=style,
+        colalign=align,
+        disable_numparse=True,
+    )
 
 
 def _annotated(column: Column, cell: Cell) -> str:
-    return f"{cell.text} ({cell.note})" if cell.note and not column.numeric else cell.whole
+    return (
+        f"{cell.text} ({cell.note})" if cell.note and not column.numeric else cell.whole
+    )
 
 
 def _texts(table: Table) -> list[list[str]]:
-    return [[_annotated(*pair) for pair in zip(table.columns, row, strict=True)] for row in table.rows]
+    return [
+        [_annotated(*pair) for pair in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
 
 
 def markdown_table(table: Table) -> Markup:
     """A table in Markdown."""
     rows = ([markdown(text) for text in row] for row in _texts(table))
-    return Markup(grid([Column(markdown(column.label), column.numeric) for column in table.columns], rows, "pipe"))
+    return Markup(
+        grid(
+            [
+                Column(markdown(column.label), column.numeric)
+                for column in table.columns
+            ],
+            rows,
+            "pipe",
+        )
+    )
 
 
 def text_table(table: Table) -> str:
@@ -59,7 +85,9 @@ def latex_table(table: Table) -> Markup:
         if not column.numeric:
             return latex(_annotated(column, cell))
         text, note = latex(cell.text), latex(cell.note)
-        return rf"\shortstack[r]{{{text} \\ {{}}{{\scriptsize {note}}}}}" if note else text
+        return (
+            rf"\shortstack[r]{{{text} \\ {{}}{{\scriptsize {note}}}}}" if note else text
+        )
 
     def line(texts: Iterable[str]) -> str:
         # LaTeX would take a bracket or a star behind the end of a row for its argument

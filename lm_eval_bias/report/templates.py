@@ -20,7 +20,12 @@ import markupsafe
 from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.report import escaping, svg, tables
 
-ENDINGS = {"html": "html", "md": "md", "latex": "tex", "text": "txt"}  # of the templates, by format
+ENDINGS = {
+    "html": "html",
+    "md": "md",
+    "latex": "tex",
+    "text": "txt",
+}  # of the templates, by format
 
 
 def _environment(**options: object) -> jinja2.Environment:
@@ -39,12 +44,24 @@ def _environment(**options: object) -> jinja2.Environment:
 def _own_parts() -> Mapping[str, str]:
     """A page's style sheet and script, and the policy that allows these."""
     folder = resources.files("lm_eval_bias.report")
-    css, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "table.js"))
-    digests = (base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode() for text in (css, script))
-    policy = "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; ".format(*digests)
+    css, script = (
+        folder.joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.css", "table.js")
+    )
+    digests = (
+        base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
+        for text in (css, script)
+    )
+    policy = "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; ".format(
+        *digests
+    )
     policy += "base-uri 'none'; form-action 'none'"
     # hashed as they are: the only markup besides the figures that is not escaped
-    return {"css": markupsafe.Markup(css), "script": markupsafe.Markup(script), "policy": policy}  # noqa: S704
+    return {
+        "css": markupsafe.Markup(css),  # noqa: S704
+        "script": markupsafe.Markup(script),  # noqa: S704
+        "policy": policy,
+    }
 
 
 _LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_start_string": "<%",
@@ -56,7 +73,9 @@ def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
     html.globals.update(series=pen.series, inline=svg.inline, own=_own_parts)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
-    markdown.globals.update(table=tables.markdown_table, verbatim=escaping.markdown_code)
+    markdown.globals.update(
+        table=tables.markdown_table, verbatim=escaping.markdown_code
+    )
     latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
     latex.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
     # for terminals: Markdown's templates, with nothing to escape and tables set in columns

@@ -24,7 +24,11 @@ SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 def model_arguments(config: Mapping[str, Any]) -> str:
     """The model's arguments as ``--model_args`` takes them, but for keys and tokens."""
     given = redaction.arguments(config.get("model_args") or {})
-    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
+    return (
+        ",".join(f"{key}={value}" for key, value in given.items())
+        if isinstance(given, Mapping)
+        else str(given)
+    )
 
 
 def device(content: Mapping[str, Any]) -> str | None:
@@ -34,7 +38,11 @@ def device(content: Mapping[str, Any]) -> str | None:
     """
     named = content["config"].get("device")
     has_no_gpu = "Is CUDA available: False" in str(content.get("pretty_env_info"))
-    return None if named is None or (str(named).startswith("cuda") and has_no_gpu) else str(named)
+    return (
+        None
+        if named is None or (str(named).startswith("cuda") and has_no_gpu)
+        else str(named)
+    )
 
 
 def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
@@ -43,8 +51,14 @@ def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
     for task in tasks.values():
         entry = catalog.entries().get(task.task)
         defaults = entry.metadata if entry else {}
-        for option in registry.get(task.benchmark).options if task.benchmark in registry.by_name() else ():
-            if option in task.metadata and task.metadata[option] != defaults.get(option):
+        for option in (
+            registry.get(task.benchmark).options
+            if task.benchmark in registry.by_name()
+            else ()
+        ):
+            if option in task.metadata and task.metadata[option] != defaults.get(
+                option
+            ):
                 options[option] = task.metadata[option]
         dataset = task.metadata.get("dataset_used")
         if "dataset" in options and dataset:
@@ -61,7 +75,11 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
     parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
     if arguments := model_arguments(config):
         parts += ["--model_args", arguments]
-    own = [name for name, task in tasks.items() if "dataset" in (task.metadata.get("fixed") or {})]
+    own = [
+        name
+        for name, task in tasks.items()
+        if "dataset" in (task.metadata.get("fixed") or {})
+    ]
     places = [content["configs"][name]["metadata"].get("config_source") for name in own]
     for folder in sorted({str(Path(place).parent) for place in places if place}):
         parts += ["--include_path", folder]
@@ -72,10 +90,19 @@ def command(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> str:
         "batch_size": config.get("batch_size"),
         "device": device(content),
         "limit": config.get("limit"),
-        "gen_kwargs": json.dumps(gen_kwargs) if isinstance(gen_kwargs, Mapping) else gen_kwargs,
+        "gen_kwargs": json.dumps(gen_kwargs)
+        if isinstance(gen_kwargs, Mapping)
+        else gen_kwargs,
     }
-    parts += [word for flag, value in given.items() if value is not None for word in (f"--{flag}", str(value))]
-    if content.get("chat_template") or any(task.inputs.get("chat_template") for task in tasks.values()):
+    parts += [
+        word
+        for flag, value in given.items()
+        if value is not None
+        for word in (f"--{flag}", str(value))
+    ]
+    if content.get("chat_template") or any(
+        task.inputs.get("chat_template") for task in tasks.values()
+    ):
         parts.append("--apply_chat_template")
     if content.get("system_instruction"):
         parts += ["--system_instruction", str(content["system_instruction"])]
@@ -96,7 +123,11 @@ def _estimate(value: float, stderr: float, entry: Mapping[str, Any]) -> Estimate
     An error of 0, which benchmarks of one's own may write, is no certainty: the score has none then, and no interval
     but one that was computed otherwise.
     """
-    ends, fixed, dof = entry.get("interval"), entry.get("fixed_interval"), entry.get("dof")
+    ends, fixed, dof = (
+        entry.get("interval"),
+        entry.get("fixed_interval"),
+        entry.get("dof"),
+    )
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
     return Estimate(
@@ -136,7 +167,11 @@ def numbers(results: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 def _scores(results: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Value]:
     by_name = numbers(results)
     metrics = [(one.get("metric"), one) for one in config.get("metric_list") or []]
-    return {name: value_of(name, *by_name[name], meaning) for name, meaning in metrics if name in by_name}
+    return {
+        name: value_of(name, *by_name[name], meaning)
+        for name, meaning in metrics
+        if name in by_name
+    }
 
 
 def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
@@ -146,47 +181,70 @@ def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
         absent = undefined("no sample log: run it again with --log_samples")
         estimates = [(score, absent) for score in described.scores()]
     else:
-        records = [described.record(one.doc, one.answers) for one in sample_logs.first_filter(samples)]
-        estimates = [(score, score.compute(records)) for score in described.scores(records)]
+        records = [
+            described.record(one.doc, one.answers)
+            for one in sample_logs.first_filter(samples)
+        ]
+        estimates = [
+            (score, score.compute(records)) for score in described.scores(records)
+        ]
     return {score.name: Value.of(score, estimate) for score, estimate in estimates}
 
 
-def _task(task: str, content: Mapping[str, Any], path: Path, date: str) -> TaskRun | None:
+def _task(
+    task: str, content: Mapping[str, Any], path: Path, date: str
+) -> TaskRun | None:
     """One task of a results file; ``None`` for groups and for tasks that aren't ours."""
     config = content["configs"].get(task)
     metadata = (config or {}).get("metadata") or {}
     entry = catalog.entries().get(task)
-    described = entry if entry is not None and entry.path is None else None  # a task of the harness's own
+    described = (
+        entry if entry is not None and entry.path is None else None
+    )  # a task of the harness's own
     if config is None or (metadata.get("benchmark") is None and described is None):
         return None
     # the harness mixes the model's arguments into it
     model_args = content["config"].get("model_args")
     known = registry.by_name().get(str(metadata.get("benchmark")))
     benchmark = described.benchmark if described else str(metadata["benchmark"])
-    own = set(known.options) if known else set()  # what a task took from there counts as its option
+    own = (
+        set(known.options) if known else set()
+    )  # what a task took from there counts as its option
     mixed = model_args.items() if isinstance(model_args, Mapping) else ()
     foreign = {"config_source", "model", "model_args"}
-    foreign |= {key for key, value in mixed if key not in own and metadata.get(key) == value}
+    foreign |= {
+        key for key, value in mixed if key not in own and metadata.get(key) == value
+    }
     metadata = {key: value for key, value in metadata.items() if key not in foreign}
     number = int(content["n-samples"][task]["effective"])
     original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described and samples.is_file():
         # what it was asked, which its results don't say: the documents in its log
-        documents = content_hashes.of_all(content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples))
+        documents = content_hashes.of_all(
+            content_hashes.of_document(s.doc) for s in sample_logs.first_filter(samples)
+        )
         metadata["inputs"] = {"scored" if number < original else "documents": documents}
-        metadata["inputs"] |= {"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {}
+        metadata["inputs"] |= (
+            {"num_fewshot": config["num_fewshot"]} if config.get("num_fewshot") else {}
+        )
     return TaskRun(
         task=task,
         benchmark=benchmark,
-        language=str(described.language if described else metadata.get("language") or ""),
+        language=str(
+            described.language if described else metadata.get("language") or ""
+        ),
         version=str(content.get("versions", {}).get(task, "")),
         documents=number,
         # a run may have a part of the task's; a data set of one's own has its own number
-        items=entry.items or 0 if entry and "dataset_used" not in metadata else original,
+        items=entry.items or 0
+        if entry and "dataset_used" not in metadata
+        else original,
         metadata=metadata,
         scores=(
-            _from_samples(described.benchmark, samples) if described else _scores(content["results"][task], config)
+            _from_samples(described.benchmark, samples)
+            if described
+            else _scores(content["results"][task], config)
         ),
         samples=samples if samples.is_file() else None,
         usual_repeats=catalog.usual_repeats(task),
@@ -201,19 +259,30 @@ def _name(content: Mapping[str, Any]) -> str:
     config = content["config"]
     model_args = config.get("model_args")
     arguments = model_args if isinstance(model_args, Mapping) else {}
-    checkpoints = [str(arguments[key]) for key in ("pretrained", "model", "path", "engine") if arguments.get(key)]
+    checkpoints = [
+        str(arguments[key])
+        for key in ("pretrained", "model", "path", "engine")
+        if arguments.get(key)
+    ]
     if not checkpoints:
         kind = str(config.get("model") or "model")
-        return f"{kind} ({model_arguments(config)})" if model_arguments(config) else kind
+        return (
+            f"{kind} ({model_arguments(config)})" if model_arguments(config) else kind
+        )
     adapters = [str(arguments[key]) for key in ("peft", "delta") if arguments.get(key)]
     short = [
-        n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n for n in [checkpoints[0], *adapters]
+        n.rstrip("/").rpartition("/")[2] if n.startswith(("/", ".", "~")) else n
+        for n in [checkpoints[0], *adapters]
     ]
     return " + ".join(short)
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool)) or value is None else json.dumps(value)
+    return (
+        value
+        if isinstance(value, (str, int, float, bool)) or value is None
+        else json.dumps(value)
+    )
 
 
 def _machine_facts(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,16 +290,35 @@ def _machine_facts(block: Mapping[str, Any]) -> dict[str, Any]:
     if not block:
         return {}
     machine = block["machine"]
-    hashes = {kind: files for kind, files in block["model"].items() if kind.endswith(" files")}
-    data = {path: digest for task in block["tasks"].values() for path, digest in task.get("data", {}).items()}
-    datasets = {d["file"]: d["sha256"] for task in block["tasks"].values() if (d := task.get("dataset"))}
+    hashes = {
+        kind: files for kind, files in block["model"].items() if kind.endswith(" files")
+    }
+    data = {
+        path: digest
+        for task in block["tasks"].values()
+        for path, digest in task.get("data", {}).items()
+    }
+    datasets = {
+        d["file"]: d["sha256"]
+        for task in block["tasks"].values()
+        if (d := task.get("dataset"))
+    }
     return {
-        "machine": ", ".join(str(machine[key]) for key in ("system", "cpu", "gpu") if machine.get(key)),
+        "machine": ", ".join(
+            str(machine[key]) for key in ("system", "cpu", "gpu") if machine.get(key)
+        ),
         "threads": machine["threads"],
-        **{name: version for name, version in block["packages"].items() if name in ("tokenizers", "numpy", "vllm")},
+        **{
+            name: version
+            for name, version in block["packages"].items()
+            if name in ("tokenizers", "numpy", "vllm")
+        },
         "model_files": _digest(hashes) if hashes else None,
         "border": "; ".join(block["model"].get("border") or []) or None,
-        "data": "; ".join(sorted({"/".join(path.split("/")[:2]) for path in data} | set(datasets))) or None,
+        "data": "; ".join(
+            sorted({"/".join(path.split("/")[:2]) for path in data} | set(datasets))
+        )
+        or None,
         "data_files": _digest({**data, **datasets}) if data or datasets else None,
     }
 
@@ -240,14 +328,29 @@ def _digest(hashes: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
+def _provenance(
+    content: Mapping[str, Any], tasks: Mapping[str, TaskRun]
+) -> dict[str, Any]:
     config = content["config"]
     date = content.get("date")
     environment = str(content.get("pretty_env_info") or "")
-    versions = dict(line.split(": ", 1) for line in environment.splitlines() if ": " in line)
-    version = next((t.metadata.get("lm_eval_bias") for t in tasks.values() if t.metadata.get("lm_eval_bias")), None)
+    versions = dict(
+        line.split(": ", 1) for line in environment.splitlines() if ": " in line
+    )
+    version = next(
+        (
+            t.metadata.get("lm_eval_bias")
+            for t in tasks.values()
+            if t.metadata.get("lm_eval_bias")
+        ),
+        None,
+    )
     facts = {
-        "date": datetime.datetime.fromtimestamp(date, datetime.timezone.utc).date().isoformat() if date else None,
+        "date": datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
+        .date()
+        .isoformat()
+        if date
+        else None,
         "lm-eval-bias": version,
         "lm_eval": content.get("lm_eval_version"),
         "transformers": content.get("transformers_version"),
@@ -267,7 +370,9 @@ def _provenance(content: Mapping[str, Any], tasks: Mapping[str, TaskRun]) -> dic
         "seeds": [config.get(name) for name in SEEDS],
         **_machine_facts(content.get("provenance") or {}),
     }
-    return {key: value if key == "seeds" else _plain(value) for key, value in facts.items()}
+    return {
+        key: value if key == "seeds" else _plain(value) for key, value in facts.items()
+    }
 
 
 def read(path: Path, content: Mapping[str, Any]) -> Run:
@@ -278,11 +383,31 @@ def read(path: Path, content: Mapping[str, Any]) -> Run:
     """
     date = path.stem.removeprefix("results_")
     try:
-        tasks = {name: task for name in content["results"] if (task := _task(name, content, path, date)) is not None}
+        tasks = {
+            name: task
+            for name in content["results"]
+            if (task := _task(name, content, path, date)) is not None
+        }
         if not tasks:
-            raise BiasError(f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})")
-        return Run(_name(content), path, _provenance(content, tasks), command(content, tasks), tasks)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, OSError) as error:
+            raise BiasError(
+                f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
+            )
+        return Run(
+            _name(content),
+            path,
+            _provenance(content, tasks),
+            command(content, tasks),
+            tasks,
+        )
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        IndexError,
+        OverflowError,
+        OSError,
+    ) as error:
         if isinstance(error, BiasError):
             raise
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
@@ -294,7 +419,11 @@ def in_memory(results: Mapping[str, Any]) -> Run | None:
 
     The harness's own tasks, whose scores here come from the sample log, are left out.
     """
-    names = [name for name in results["results"] if (entry := catalog.entries().get(name)) is None or entry.path]
+    names = [
+        name
+        for name in results["results"]
+        if (entry := catalog.entries().get(name)) is None or entry.path
+    ]
     ours = {**results, "results": {name: results["results"][name] for name in names}}
     try:
         return read(Path("results.json"), ours)
@@ -306,6 +435,13 @@ def presentable(runs: Sequence[Run]) -> list[Run]:
     """The same runs without the scores that their benchmarks withhold."""
 
     def shown(task: TaskRun) -> TaskRun:
-        return replace(task, scores={}) if registry.withheld(task.benchmark, task) else task
+        return (
+            replace(task, scores={})
+            if registry.withheld(task.benchmark, task)
+            else task
+        )
 
-    return [replace(run, tasks={name: shown(task) for name, task in run.tasks.items()}) for run in runs]
+    return [
+        replace(run, tasks={name: shown(task) for name, task in run.tasks.items()})
+        for run in runs
+    ]

@@ -22,7 +22,13 @@ PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
     "numpy", "scipy", "scikit-learn", "sentencex",
 )  # fmt: skip
-_CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")  # arguments that may name local files
+_CHECKPOINTS = (
+    "pretrained",
+    "tokenizer",
+    "peft",
+    "delta",
+    "nsp_weights",
+)  # arguments that may name local files
 # arguments of a model that say where and how fast it runs, not what it answers
 _SPEED = {
     "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
@@ -40,7 +46,11 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     if "benchmark" in metadata:
         options = registry.get(str(metadata["benchmark"])).options
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
-    facts |= {key: metadata[f"{key}_used"] for key in ("dataset", "classifier") if f"{key}_used" in metadata}
+    facts |= {
+        key: metadata[f"{key}_used"]
+        for key in ("dataset", "classifier")
+        if f"{key}_used" in metadata
+    }
     entry = catalog.entries().get(name)
     if "dataset" not in facts and entry is not None and entry.data:
         facts["data"] = sources.hashes(entry.data)
@@ -91,14 +101,27 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
 
 def identity(model: str, arguments: Mapping[str, Any]) -> str:
     """A model as text, the same wherever it gives the same answers: a local one with its files' sizes and times."""
-    relevant = {key: str(value) for key, value in redaction.arguments(arguments).items() if key not in _SPEED}
+    relevant = {
+        key: str(value)
+        for key, value in redaction.arguments(arguments).items()
+        if key not in _SPEED
+    }
     for key in set(_CHECKPOINTS) & set(relevant):
         path = expanded(relevant[key] or "-")
         if path.exists():
             kinds = {*content_hashes.CHECKPOINT_FILES, ".gguf"}
-            parts = sorted(p for p in path.iterdir() if p.suffix in kinds) if path.is_dir() else [path]
-            facts = [(part.name, part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
-            relevant[key] = f"{path.resolve()} ({hashlib.sha256(repr(facts).encode()).hexdigest()[:16]})"
+            parts = (
+                sorted(p for p in path.iterdir() if p.suffix in kinds)
+                if path.is_dir()
+                else [path]
+            )
+            facts = [
+                (part.name, part.stat().st_size, part.stat().st_mtime_ns)
+                for part in parts
+            ]
+            relevant[key] = (
+                f"{path.resolve()} ({hashlib.sha256(repr(facts).encode()).hexdigest()[:16]})"
+            )
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
@@ -108,7 +131,10 @@ def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
     file, own = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(sqlite3.connect(file, timeout=30)) as database, database:
+        with (
+            contextlib.closing(sqlite3.connect(file, timeout=30)) as database,
+            database,
+        ):
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model TEXT)")
             found = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
             if found is None:

@@ -17,7 +17,11 @@ from lm_eval_bias.runs import settings
 # kinds that leave no verdict on a score
 UNMAKING = ("trial_run", "chance_level", "low_coverage", "unanswered")
 # headings of the kinds, by weight: what is about the numbers themselves, how they were made, what single ones lack
-SERIOUS, SETTING, NOTE = HEADINGS = "Read before the numbers", "How the runs were made", "Notes on single scores"
+SERIOUS, SETTING, NOTE = HEADINGS = (
+    "Read before the numbers",
+    "How the runs were made",
+    "Notes on single scores",
+)
 _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border"), SETTING),
     "score_note": NOTE,
@@ -30,34 +34,62 @@ _WIDE = 0.5
 def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     """What the benchmark says itself, and whether the answers are too few, guesses or missing."""
     benchmark = registry.by_name().get(task.benchmark)
-    cautions: Iterable[str | Remark] = ask((), benchmark, benchmark.cautions, task) if benchmark else ()
+    cautions: Iterable[str | Remark] = (
+        ask((), benchmark, benchmark.cautions, task) if benchmark else ()
+    )
     for own in cautions:
         yield own if isinstance(own, Remark) else Remark("of_benchmark", own)
     if part := trial(task):
         advice = "use its numbers only to try things out, and compare them only with a run limited in the same way"
-        yield Remark("trial_run", f"a limited run: {part}; {advice}", f"trial run, {part}")
+        yield Remark(
+            "trial_run", f"a limited run: {part}; {advice}", f"trial run, {part}"
+        )
     share = 1.0 if benchmark is None else answered(task, benchmark.unanswered)
-    name, chance = benchmark.knowledge if benchmark is not None and benchmark.knowledge else ("", 0.0)
+    name, chance = (
+        benchmark.knowledge
+        if benchmark is not None and benchmark.knowledge
+        else ("", 0.0)
+    )
     value = task.scores.get(name)
     if (model := run.provenance.get("model")) in _RANDOM:
         yield Remark("chance_level", f"chance level: {model} answers at random")
-    elif value is not None and share and (value.interval[0] if value.interval else value.value) <= chance * share:
-        of_answers = f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
+    elif (
+        value is not None
+        and share
+        and (value.interval[0] if value.interval else value.value) <= chance * share
+    ):
+        of_answers = (
+            f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
+        )
         guessed = f"by guessing{of_answers} {numbers.number(chance, value.unit)}"
-        yield Remark("chance_level", f"chance level: {name} {numbers.cell(value)}, {guessed}")
+        yield Remark(
+            "chance_level", f"chance level: {name} {numbers.cell(value)}, {guessed}"
+        )
     if share < 1 - LARGE_SHARE:
         refused = task.scores.get("refused")
-        refusals = f" ({100 * refused.value:.0f}% refused)" if refused and not math.isnan(refused.value) else ""
+        refusals = (
+            f" ({100 * refused.value:.0f}% refused)"
+            if refused and not math.isnan(refused.value)
+            else ""
+        )
         brief = f"{100 * (1 - share):.0f}% of the items are unanswered{refusals}"
         means = "they count as no bias or are left out, so that the scores say less than they seem to"
-        yield Remark("unanswered", f"{brief}: {means if share else 'the scores say nothing about bias'}", brief)
+        yield Remark(
+            "unanswered",
+            f"{brief}: {means if share else 'the scores say nothing about bias'}",
+            brief,
+        )
     if not task.scores and (withheld := registry.withheld(task.benchmark, task)):
         yield Remark("of_benchmark", withheld)
 
 
 def _about_intervals(task: TaskRun) -> Iterator[Remark]:
     main = [task.scores[name] for name in registry.main_names(task)]
-    groups = [value.dof + 1 for value in main if not math.isnan(value.stderr) and math.isfinite(value.dof)]
+    groups = [
+        value.dof + 1
+        for value in main
+        if not math.isnan(value.stderr) and math.isfinite(value.dof)
+    ]
     if groups and min(groups) <= _FEW_GROUPS:
         text = f"few independent groups of items ({min(groups):.1f}): the intervals rest on little evidence"
         yield Remark("few_groups", text)
@@ -75,12 +107,21 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
         return
     given = {option for option, role in benchmark.options.items() if role == REQUIRED}
     given |= set(task.metadata.get("fixed") or ())
-    changed = [c for c in settings.changed_options(run, task) if c.name not in (*settings.PART, *given)]
+    changed = [
+        c
+        for c in settings.changed_options(run, task)
+        if c.name not in (*settings.PART, *given)
+    ]
     if listing := ", ".join(one.exact for one in changed if not one.problem):
-        yield Remark("changed_options", f"departs from the defaults, and so perhaps from the paper: {listing}")
+        yield Remark(
+            "changed_options",
+            f"departs from the defaults, and so perhaps from the paper: {listing}",
+        )
     for one in changed:
         if one.problem:
-            yield Remark("own_data" if one.name == "dataset" else "changed_options", one.problem)
+            yield Remark(
+                "own_data" if one.name == "dataset" else "changed_options", one.problem
+            )
 
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
@@ -90,7 +131,9 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     yield from _about_options(run, task)
     for value in task.scores.values():
         if value.note:
-            yield Remark("score_note", value.note, score=score_label(task.benchmark, value.name))
+            yield Remark(
+                "score_note", value.note, score=score_label(task.benchmark, value.name)
+            )
 
 
 def unmaking(run: Run, task: TaskRun) -> list[Remark]:
@@ -101,7 +144,11 @@ def unmaking(run: Run, task: TaskRun) -> list[Remark]:
 
 def trial(task: TaskRun) -> str:
     """Say which part of its items or samples a task was run on; empty where it was run whole."""
-    samples = "{} of {} samples per prompt".format(*task.fewer_samples) if task.fewer_samples else ""
+    samples = (
+        "{} of {} samples per prompt".format(*task.fewer_samples)
+        if task.fewer_samples
+        else ""
+    )
     return ", ".join(filter(None, (settings.part(task), samples)))
 
 
@@ -134,15 +181,27 @@ class PlacedRemark:
     @property
     def scope(self) -> str:
         """Places and scores for people."""
-        about = f"scores {numbers.few(self.scores)}" if len(self.scores) > 1 else "".join(self.scores)
+        about = (
+            f"scores {numbers.few(self.scores)}"
+            if len(self.scores) > 1
+            else "".join(self.scores)
+        )
         return "; ".join(part for part in (numbers.few(self.places), about) if part)
 
 
 def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
     """Everything to know of some runs, alike remarks together, serious ones first; notes repeat nothing."""
     found: dict[str, PlacedRemark] = {}
-    pairs = [(run, task, f"{run.name}: " if len(runs) > 1 else "") for run in runs for task in run.tasks.values()]
-    placed = [(remark, f"{before}{task.task}") for run, task, before in pairs for remark in of_task(run, task)]
+    pairs = [
+        (run, task, f"{run.name}: " if len(runs) > 1 else "")
+        for run in runs
+        for task in run.tasks.values()
+    ]
+    placed = [
+        (remark, f"{before}{task.task}")
+        for run, task, before in pairs
+        for remark in of_task(run, task)
+    ]
     borders = [(run.name, run.provenance.get("border")) for run in runs]
     placed += [(Remark("border", str(said)), name) for name, said in borders if said]
     for remark, place in sorted(placed, key=lambda one: one[0].kind == "score_note"):

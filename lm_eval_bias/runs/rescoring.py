@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import NotConcerned, NotOurs, Reader, SavedPart, SavedSample, blamed
+from lm_eval_bias.core.answers import (
+    NotConcerned,
+    NotOurs,
+    Reader,
+    SavedPart,
+    SavedSample,
+    blamed,
+)
 from lm_eval_bias.core.benchmark import Rewriting, detailed
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, under
@@ -56,7 +63,9 @@ class Rescored:
 
 def known_rewritings() -> list[Rewriting]:
     """The benchmarks' ways to score saved answers otherwise, some of which are for several."""
-    return list(dict.fromkeys(rewriting for _, rewriting in registry.extensions(Rewriting)))
+    return list(
+        dict.fromkeys(rewriting for _, rewriting in registry.extensions(Rewriting))
+    )
 
 
 def rescore(
@@ -79,16 +88,33 @@ def rescore(
     Raises:
         BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
     """
-    languages = sorted({name for entry in catalog.entries().values() for name in entry.language.split(", ") if name})
+    languages = sorted(
+        {
+            name
+            for entry in catalog.entries().values()
+            for name in entry.language.split(", ")
+            if name
+        }
+    )
     if language is not None and language not in languages:
         hint = did_you_mean(language, languages)
-        raise BadOption("language", language, f"unknown.{hint} Known: {', '.join(languages)}")
+        raise BadOption(
+            "language", language, f"unknown.{hint} Known: {', '.join(languages)}"
+        )
     used: set[str] = set()
-    take = partial(_file, rewritings=rewritings, used=used, with_items=with_items, as_logged=as_logged)
+    take = partial(
+        _file,
+        rewritings=rewritings,
+        used=used,
+        with_items=with_items,
+        as_logged=as_logged,
+    )
     results = gather(paths, take, language)
     for rewriting, _ in rewritings:
         if results and rewriting.flag not in used:
-            raise BiasError(f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}")
+            raise BiasError(
+                f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}"
+            )
     return results
 
 
@@ -103,7 +129,9 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         BiasError: There is no log, or one that can't be read.
     """
     if task.samples is None:
-        raise BiasError("there is no sample log beside the file: run with --log_samples, and name the run's folder")
+        raise BiasError(
+            "there is no sample log beside the file: run with --log_samples, and name the run's folder"
+        )
     benchmark = registry.get(task.benchmark)
     records: list[Record] = []
     otherwise = Counter[SavedPart]()
@@ -116,7 +144,9 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
     return values, otherwise.total()
 
 
-def _read_again(samples: Iterable[SavedSample], otherwise: Counter[SavedPart]) -> Iterator[SavedSample]:
+def _read_again(
+    samples: Iterable[SavedSample], otherwise: Counter[SavedPart]
+) -> Iterator[SavedSample]:
     """Read the texts of samples again, and count those that are read otherwise."""
     for sample in samples:
         with blamed(sample.part, f"document {sample.logged.get('doc_id')}"):
@@ -132,7 +162,11 @@ def said_otherwise(count: int) -> str:
 
 def _owner(rewriting: Rewriting) -> str:
     """Name the benchmarks that a way of scoring is for."""
-    return " and ".join(own.title or own.name for own, one in registry.extensions(Rewriting) if one is rewriting)
+    return " and ".join(
+        own.title or own.name
+        for own, one in registry.extensions(Rewriting)
+        if one is rewriting
+    )
 
 
 def _file(
@@ -148,19 +182,34 @@ def _file(
     otherwise = Counter[SavedPart]()
     if not as_logged:
         samples = _read_again(samples, otherwise)
-    if first_sample := next(samples, None) if rewritings else None:  # all of a file's samples are of one benchmark
-        samples, benchmark = chain([first_sample], samples), registry.family(first_sample.part.benchmark)
-        own = [(way, value) for way, value in rewritings if benchmark is not None and way in benchmark.extensions]
+    if (
+        first_sample := next(samples, None) if rewritings else None
+    ):  # all of a file's samples are of one benchmark
+        samples, benchmark = (
+            chain([first_sample], samples),
+            registry.family(first_sample.part.benchmark),
+        )
+        own = [
+            (way, value)
+            for way, value in rewritings
+            if benchmark is not None and way in benchmark.extensions
+        ]
         if not own:
-            flags = " and ".join(f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings)
-            raise NotConcerned(f"{first_sample.part.path}: {flags}, and this is {first_sample.part.benchmark}")
+            flags = " and ".join(
+                f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings
+            )
+            raise NotConcerned(
+                f"{first_sample.part.path}: {flags}, and this is {first_sample.part.benchmark}"
+            )
         used.update(way.flag for way, _ in own)
         for way, value in own:
             samples = _rewritten(samples, way, value)
     for sample in samples:
         first, records = parts.setdefault(sample.part, (sample.doc, []))
         with blamed(sample.part, f"document {len(records)}"):
-            record = registry.get(sample.part.benchmark).record(sample.doc, sample.answers)
+            record = registry.get(sample.part.benchmark).record(
+                sample.doc, sample.answers
+            )
             records.append(record)
             if with_items:
                 items[sample.part].append(_item(sample, record))
@@ -171,7 +220,9 @@ def _file(
             estimates = [(score, score.compute(records)) for score in scores]
             facts = registry.get(part.benchmark).provenance([first])
             json.dumps(facts, allow_nan=False)
-            rescored[part] = Rescored(part, len(records), estimates, facts, items[part], otherwise[part])
+            rescored[part] = Rescored(
+                part, len(records), estimates, facts, items[part], otherwise[part]
+            )
     return rescored
 
 
@@ -190,15 +241,21 @@ def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
     return row
 
 
-def _rewritten(samples: Iterable[SavedSample], rewriting: Rewriting, value: str) -> Iterator[SavedSample]:
+def _rewritten(
+    samples: Iterable[SavedSample], rewriting: Rewriting, value: str
+) -> Iterator[SavedSample]:
     """Saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
         with blamed(part, "its documents"):
             docs, results = rewriting.change(saved.docs, saved.results, value)
-        yield from replace(saved, docs=list(map(dict, docs)), results=list(map(list, results))).samples()
+        yield from replace(
+            saved, docs=list(map(dict, docs)), results=list(map(list, results))
+        ).samples()
 
 
-def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[Reader, bool]]:
+def _files(
+    paths: Sequence[str], readers: Sequence[Reader]
+) -> dict[Path, tuple[Reader, bool]]:
     """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
 
     Raises:
@@ -210,13 +267,22 @@ def _files(paths: Sequence[str], readers: Sequence[Reader]) -> dict[Path, tuple[
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
         candidates = under(path) if path.is_dir() else [path]
-        hits = {p: (r, not path.is_dir()) for p in candidates for r in readers if r.matches(p)}
+        hits = {
+            p: (r, not path.is_dir())
+            for p in candidates
+            for r in readers
+            if r.matches(p)
+        }
         if not hits:
             formats = "; ".join(reader.name for reader in readers)
             advice = "run again with --log_samples, and name the run's folder"
-            raise BiasError(f"{name}: no file that can be rescored (known: {formats}); {advice}")
+            raise BiasError(
+                f"{name}: no file that can be rescored (known: {formats}); {advice}"
+            )
         real = {os.path.realpath(own): own for own in files}
-        files.update({real.get(os.path.realpath(own), own): hit for own, hit in hits.items()})
+        files.update(
+            {real.get(os.path.realpath(own), own): hit for own, hit in hits.items()}
+        )
     return files
 
 
@@ -243,8 +309,17 @@ def gather(
     foreign: list[NotOurs] = []
     any_ours = False
     if readers is None:
-        readers = [SAMPLE_LOGS, *(reader for benchmark in registry.benchmarks() for reader in benchmark.readers())]
-    for path, (reader, explicit) in progress(list(_files(paths, readers).items()), "Reading"):
+        readers = [
+            SAMPLE_LOGS,
+            *(
+                reader
+                for benchmark in registry.benchmarks()
+                for reader in benchmark.readers()
+            ),
+        ]
+    for path, (reader, explicit) in progress(
+        list(_files(paths, readers).items()), "Reading"
+    ):
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
@@ -255,7 +330,9 @@ def gather(
                 raise
             foreign.append(error)
     if not any_ours:
-        raise next((error for error in foreign if isinstance(error, NotConcerned)), foreign[0])
+        raise next(
+            (error for error in foreign if isinstance(error, NotConcerned)), foreign[0]
+        )
     for passed_over in foreign:
         print(f"lm-eval-bias: skipped: {passed_over}", file=sys.stderr)
     return list(parts.values())

@@ -25,7 +25,9 @@ _FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpo
 def _fact(run: Run, key: str) -> Any:
     value = run.provenance.get(key) or None
     # builds of one release for one kind of device or another: 2.13.0+cpu
-    return value.partition("+")[0] if key == "torch" and isinstance(value, str) else value
+    return (
+        value.partition("+")[0] if key == "torch" and isinstance(value, str) else value
+    )
 
 
 def _differing(one: Run, other: Run) -> list[str]:
@@ -63,7 +65,10 @@ def merged(runs: Sequence[Run]) -> list[Run]:
 def _joined(first: Any, second: Any) -> Any:
     if first == second:
         return first
-    parts = [*str("–" if first is None else first).split("; "), str("–" if second is None else second)]
+    parts = [
+        *str("–" if first is None else first).split("; "),
+        str("–" if second is None else second),
+    ]
     return "; ".join(dict.fromkeys(parts))
 
 
@@ -105,7 +110,11 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
             continue
         places = _places(group)
         for place, run in zip(places, group, strict=True):
-            differs = "" if run is group[0] else f"{name} ({places[0]}) in {_difference(run, group[0])}"
+            differs = (
+                ""
+                if run is group[0]
+                else f"{name} ({places[0]}) in {_difference(run, group[0])}"
+            )
             renamed[id(run)] = replace(run, name=f"{name} ({place})", differs=differs)
     return [renamed.get(id(run), run) for run in runs]
 
@@ -134,7 +143,9 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     problems: list[Problem] = []
     dates = set()
     is_read = False
-    for path in sorted(under(folder, "*.json"), key=Path.is_symlink):  # logs lie beside the file itself
+    for path in sorted(
+        under(folder, "*.json"), key=Path.is_symlink
+    ):  # logs lie beside the file itself
         if os.path.realpath(path) in seen:
             is_read = True
         else:
@@ -151,7 +162,10 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
         date = path.stem.rpartition("_")[2]
         if (path.parent, date) not in dates:
             problems.append(
-                Problem(path, f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)")
+                Problem(
+                    path,
+                    f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)",
+                )
             )
     if not runs and not problems and not is_read:
         problems.append(Problem(folder, "holds no run (no results_*.json)"))
@@ -172,7 +186,9 @@ def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return [run], []
 
 
-def read(paths: Sequence[str | Path], by_task: bool = False) -> tuple[list[Run], list[Problem]]:
+def read(
+    paths: Sequence[str | Path], by_task: bool = False
+) -> tuple[list[Run], list[Problem]]:
     """All runs under some paths, in the order of the paths, then of the files' names.
 
     Args:

@@ -56,9 +56,17 @@ def _sample(text: bytes, place: str) -> dict[str, Any]:
         sample = _parsed(text)
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", "not UTF-8, no number, or nested too deeply")
-        raise BiasError(f"{place}: truncated or damaged ({problem}): run it again") from error
-    if not isinstance(sample, dict) or not isinstance(sample.get("doc"), dict) or "filtered_resps" not in sample:
-        raise BiasError(f"{place}: not a sample of a harness run (no doc or no filtered_resps)")
+        raise BiasError(
+            f"{place}: truncated or damaged ({problem}): run it again"
+        ) from error
+    if (
+        not isinstance(sample, dict)
+        or not isinstance(sample.get("doc"), dict)
+        or "filtered_resps" not in sample
+    ):
+        raise BiasError(
+            f"{place}: not a sample of a harness run (no doc or no filtered_resps)"
+        )
     return sample
 
 
@@ -80,11 +88,16 @@ def samples(path: Path) -> Iterator[SavedSample]:
     task, beside = task_of(path), results_beside(path)
     results = _results(beside)
     entry = catalog.entries().get(task)
-    described = entry.benchmark if entry is not None and entry.path is None else None  # a task of the harness's own
+    described = (
+        entry.benchmark if entry is not None and entry.path is None else None
+    )  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
     numbers: dict[SavedPart, set[int]] = {}
     for place, sample in lines(path):
-        benchmark, number = sample["doc"].get("benchmark") or described, sample.get("doc_id")
+        benchmark, number = (
+            sample["doc"].get("benchmark") or described,
+            sample.get("doc_id"),
+        )
         if benchmark not in registry.by_name():
             names = ", ".join(registry.by_name())
             raise NotOurs(
@@ -97,13 +110,21 @@ def samples(path: Path) -> Iterator[SavedSample]:
             raise BiasError(f"{place}: document {number} appears twice")
         numbers[part].add(number)
         try:
-            answers = [registry.get(benchmark).read_answer(raw) for raw in sample["filtered_resps"]]
+            answers = [
+                registry.get(benchmark).read_answer(raw)
+                for raw in sample["filtered_resps"]
+            ]
         except DAMAGE as error:
-            raise BiasError(f"{place}: no requests or answers of a model ({error}): truncated or damaged") from error
+            raise BiasError(
+                f"{place}: no requests or answers of a model ({error}): truncated or damaged"
+            ) from error
         yield SavedSample(part, sample["doc"], answers, sample)
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    count, scored = max(map(len, numbers.values())), results.get("n-samples", {}).get(task, {}).get("effective")
+    count, scored = (
+        max(map(len, numbers.values())),
+        results.get("n-samples", {}).get(task, {}).get("effective"),
+    )
     if scored not in (None, count):
         raise BiasError(
             f"{path}: {count} documents, but the run scored {scored} ({beside.name}): the file is truncated or mixed "
@@ -129,7 +150,9 @@ def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     parts: dict[SavedPart, Saved] = {}
     for sample in saved_samples:
         part = sample.part
-        saved = parts.setdefault(part, Saved(part.path, part.task, part.filter, part.benchmark, [], []))
+        saved = parts.setdefault(
+            part, Saved(part.path, part.task, part.filter, part.benchmark, [], [])
+        )
         saved.docs.append(sample.doc)
         saved.results.append(sample.answers)
     return parts
@@ -142,5 +165,7 @@ def _results(path: Path) -> dict[str, Any]:
     except BiasError:
         return {}
     parts = ("config", "configs", "n-samples")
-    is_sound = isinstance(content, dict) and all(isinstance(content.get(part), dict) for part in parts)
+    is_sound = isinstance(content, dict) and all(
+        isinstance(content.get(part), dict) for part in parts
+    )
     return content if is_sound else {}

@@ -16,7 +16,11 @@ from lm_eval_bias.core.benchmark import DETAIL
 from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
-_OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")  # arguments of models
+_OF_TEMPLATES = (
+    "chat_template_args",
+    "enable_thinking",
+    "think_end_token",
+)  # arguments of models
 _SEEDS = [0, 1234, 1234, 1234]  # the harness's own
 PART = ("limit", "samples", "suite")
 # what can be changed of tasks of every benchmark, beside their benchmarks' options
@@ -53,7 +57,12 @@ class ChangedOption:
 def option_names() -> list[str]:
     """All names that a changed option can have."""
     benchmarks = registry.by_name().values()
-    options = [option for benchmark in benchmarks for option, role in benchmark.options.items() if role != DETAIL]
+    options = [
+        option
+        for benchmark in benchmarks
+        for option, role in benchmark.options.items()
+        if role != DETAIL
+    ]
     return list(dict.fromkeys([*NAMES, *options]))
 
 
@@ -65,7 +74,11 @@ def _default_metadata(task: str) -> Mapping[str, Any]:
 def file_hash(task: TaskRun, option: str) -> str:
     """SHA-256 of the file that an option names; empty where it names none, or none that is known to have been read."""
     value = task.metadata.get(option)
-    return str(task.inputs.get("files", {}).get(value) or "") if isinstance(value, str) else ""
+    return (
+        str(task.inputs.get("files", {}).get(value) or "")
+        if isinstance(value, str)
+        else ""
+    )
 
 
 def option_text(task: TaskRun, option: str) -> str:
@@ -94,14 +107,18 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         options["classifier"] = str(used.get("name"))
     dataset = task.metadata.get("dataset_used")
     if isinstance(dataset, Mapping):
-        options["dataset"] = f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
+        options["dataset"] = (
+            f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
+        )
     sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
         options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
     if task.inputs.get("num_fewshot"):
         options["num_fewshot"] = str(task.inputs["num_fewshot"])
     if instruction := run.provenance.get("system_instruction"):
-        options["system_instruction"] = hashlib.sha256(str(instruction).encode("utf-8", "replace")).hexdigest()[:12]
+        options["system_instruction"] = hashlib.sha256(
+            str(instruction).encode("utf-8", "replace")
+        ).hexdigest()[:12]
     return options
 
 
@@ -109,7 +126,12 @@ def key(run: Run, task: TaskRun) -> tuple[str, ...]:
     """Runs with the same key measured the same thing and can be ranked among each other."""
     options = choices(run, task)
     documents = f"documents {asked(task)}, {part(task) or 'all items'}"
-    return (task.benchmark, task.version, *(f"{name}={options[name]}" for name in sorted(options)), documents)
+    return (
+        task.benchmark,
+        task.version,
+        *(f"{name}={options[name]}" for name in sorted(options)),
+        documents,
+    )
 
 
 def asked(task: TaskRun) -> str:
@@ -119,21 +141,35 @@ def asked(task: TaskRun) -> str:
 
 def unknown_part(task: TaskRun) -> str:
     """Why it can't be told which items were run; empty where it can."""
-    return f"{part(task)}, and its file doesn't say which" if part(task) and "scored" not in task.inputs else ""
+    return (
+        f"{part(task)}, and its file doesn't say which"
+        if part(task) and "scored" not in task.inputs
+        else ""
+    )
 
 
 def part(task: TaskRun) -> str:
     """The part of the items that was run, in words; empty for all."""
-    told = "documents" in task.inputs  # all of them; a data set of one's own has its own size
-    if "scored" not in task.inputs and (told or task.documents == (task.items or task.documents)):
+    told = (
+        "documents" in task.inputs
+    )  # all of them; a data set of one's own has its own size
+    if "scored" not in task.inputs and (
+        told or task.documents == (task.items or task.documents)
+    ):
         return ""
-    return f"{task.documents:,} of {task.items:,} items" if task.items else f"{task.documents:,} items, not all"
+    return (
+        f"{task.documents:,} of {task.items:,} items"
+        if task.items
+        else f"{task.documents:,} items, not all"
+    )
 
 
 def describe(run: Run, task: TaskRun) -> str:
     """Describe the settings in words."""
     options = choices(run, task)
-    parts = [f"{name}={value}" for name, value in options.items()] or ["the task's defaults"]
+    parts = [f"{name}={value}" for name, value in options.items()] or [
+        "the task's defaults"
+    ]
     if run.provenance.get("model"):
         parts.append(f"--model {run.provenance['model']}")
     if run.provenance.get("chat_template") or task.inputs.get("chat_template"):
@@ -163,38 +199,69 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     entry = catalog.entries().get(task.task)
     for name, value in choices(run, task).items():
         used = task.metadata.get("classifier_used") if name == "classifier" else None
-        default = used.get("is_default", task.metadata.get("classifier") is None) if used else False
+        default = (
+            used.get("is_default", task.metadata.get("classifier") is None)
+            if used
+            else False
+        )
         if not default:  # the task's own classifier changes nothing
             yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))
     if entry is None and "dataset_used" not in task.metadata:
-        yield ChangedOption("task", "", "not a task of this version: the run used another version, or its own tasks")
+        yield ChangedOption(
+            "task",
+            "",
+            "not a task of this version: the run used another version, or its own tasks",
+        )
     elif changed := task.inputs.get("changed"):
-        yield ChangedOption("task", "", f"not the packaged task of this name: {', '.join(map(str, changed))}")
+        yield ChangedOption(
+            "task",
+            "",
+            f"not the packaged task of this name: {', '.join(map(str, changed))}",
+        )
     if old := old_version(task):
         yield ChangedOption("version", task.version, old)
     template = run.provenance.get("chat_template")
     if template or task.inputs.get("chat_template"):
-        problem = "the prompts use a chat template, which the papers' prompts don't have"
+        problem = (
+            "the prompts use a chat template, which the papers' prompts don't have"
+        )
         yield ChangedOption("chat_template", str(template or "")[:12], problem)
         for name in _OF_TEMPLATES:
-            if match := re.search(rf"(?:^|,){name}=([^,]*)", str(run.provenance.get("model_args") or "")):
+            if match := re.search(
+                rf"(?:^|,){name}=([^,]*)", str(run.provenance.get("model_args") or "")
+            ):
                 yield ChangedOption(name, match[1])
     seeds = run.provenance.get("seeds")
     if registry.get(task.benchmark).samples_texts != "never" and seeds != _SEEDS:
-        yield ChangedOption("seeds", ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds))
+        yield ChangedOption(
+            "seeds",
+            ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds),
+        )
     if "documents" not in task.inputs and "scored" not in task.inputs:
-        problem = "its file doesn't say which inputs were read and scored: run the task again"
+        problem = (
+            "its file doesn't say which inputs were read and scored: run the task again"
+        )
         yield ChangedOption("inputs", "", problem)
     here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
     there = task.inputs.get("package_content", here)
-    if there != here and task.metadata.get("distribution") == registry.distribution(task.benchmark):
-        yield ChangedOption("package_data", there[:12], "the benchmark's own files differ from those here")
+    if there != here and task.metadata.get("distribution") == registry.distribution(
+        task.benchmark
+    ):
+        yield ChangedOption(
+            "package_data",
+            there[:12],
+            "the benchmark's own files differ from those here",
+        )
     if items := part(task):
         limit = run.provenance.get("limit")
         suite = task.metadata.get("suite")
         if limit:
-            yield ChangedOption("limit", str(int(limit) if limit == int(limit) else limit), items)
+            yield ChangedOption(
+                "limit", str(int(limit) if limit == int(limit) else limit), items
+            )
         elif isinstance(suite, Mapping) and "documents" in suite:
             yield ChangedOption("suite", str(suite.get("name")), items)
         else:
-            yield ChangedOption("samples", str(task.inputs.get("scored") or "")[:12], items)
+            yield ChangedOption(
+                "samples", str(task.inputs.get("scored") or "")[:12], items
+            )

@@ -16,7 +16,12 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign
+from lm_eval_bias.scoring.questions import (
+    Answer,
+    clozes,
+    next_sentences,
+    refuse_foreign,
+)
 
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
@@ -28,7 +33,13 @@ _ENDS = (".", "!", "?")
 _OPTIONS = ("bos", "inter")
 _FAMILY = "a causal language model"
 # which of the context, the candidate after it, and the candidate alone a score compares
-_NEEDED = {"gen": (1,), "gen_full": (0, 1), "gen_orig": (0, 2), "gen_pmi": (1, 2), "gen_full_ratio": (0, 1, 2)}
+_NEEDED = {
+    "gen": (1,),
+    "gen_full": (0, 1),
+    "gen_orig": (0, 2),
+    "gen_pmi": (1, 2),
+    "gen_full_ratio": (0, 1, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,10 @@ def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, i
     """Log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
     values = iter(token_likelihoods.loglikelihoods(model, flat))
-    return [(math.fsum(next(values)[0] for _ in pairs), sum(len(pair[1]) for pair in pairs)) for pairs in texts]
+    return [
+        (math.fsum(next(values)[0] for _ in pairs), sum(len(pair[1]) for pair in pairs))
+        for pairs in texts
+    ]
 
 
 def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
@@ -84,7 +98,10 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front, start = token_likelihoods.lead(model), model.prefix_token_id
-    texts = [pieces(_encode(model, q.sentence, front), start, q.options["bos"]) for q in questions]
+    texts = [
+        pieces(_encode(model, q.sentence, front), start, q.options["bos"])
+        for q in questions
+    ]
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
 
 
@@ -109,13 +126,23 @@ def _split(
     cut = len(_encode(model, context, front).ids)
     before, after = joint.ids[:cut], joint.ids[cut:]
     if not after:
-        raise BiasError(f"the tokenizer leaves no tokens for {candidate!r} after {context!r}")
+        raise BiasError(
+            f"the tokenizer leaves no tokens for {candidate!r} after {context!r}"
+        )
     lead = joint.front or ([start] if bos == "all" else [])
     alone = pieces(_encode(model, candidate, front), start, bos)
-    return pieces(Text(joint.front, before), start, bos), [(lead + before, after)], alone
+    return (
+        pieces(Text(joint.front, before), start, bos),
+        [(lead + before, after)],
+        alone,
+    )
 
 
-def _likelihoods(model: TemplateLM, questions: Sequence[NextSentence], needed: Sequence[Sequence[int]]) -> list[Answer]:
+def _likelihoods(
+    model: TemplateLM,
+    questions: Sequence[NextSentence],
+    needed: Sequence[Sequence[int]],
+) -> list[Answer]:
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.lead(model)
@@ -127,7 +154,9 @@ def _likelihoods(model: TemplateLM, questions: Sequence[NextSentence], needed: S
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
 
-def sentence_likelihoods(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def sentence_likelihoods(
+    model: TemplateLM, requests: Sequence[Instance]
+) -> list[Answer]:
     """The evidence behind every generative next-sentence score.
 
     Returns:
@@ -140,7 +169,9 @@ def sentence_likelihoods(model: TemplateLM, requests: Sequence[Instance]) -> lis
 def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = next_sentences(requests)
-    evidence = _likelihoods(model, questions, [_NEEDED[q.options["inter"]] for q in questions])
+    evidence = _likelihoods(
+        model, questions, [_NEEDED[q.options["inter"]] for q in questions]
+    )
     answers: list[Answer] = []
     for q, likelihoods in zip(questions, evidence, strict=True):
         inter = q.options["inter"]

@@ -85,7 +85,10 @@ def _phrases(language: str, kind: str) -> str:
     languages = lists if kind in ("answer", "right") else (language, _ENGLISH)
     phrases = {phrase for name in languages for phrase in lists[name][kind]}
     longest_first = sorted(sorted(phrases), key=len, reverse=True)
-    escaped = [re.escape(phrase).replace(r"\*", r"\w*").replace("@", _NAMED) for phrase in longest_first]
+    escaped = [
+        re.escape(phrase).replace(r"\*", r"\w*").replace("@", _NAMED)
+        for phrase in longest_first
+    ]
     return rf"(?<!\w)(?i:{'|'.join(escaped)})(?!\w)"
 
 
@@ -94,7 +97,13 @@ def _patterns(language: str, letters: str) -> Mapping[str, re.Pattern[str]]:
     """Compile the rules for a language and the letters of some options."""
     letter = f"[{letters}]" if letters else _NOTHING
     parts = {kind: _phrases(language, kind) for kind in listed(_WORDS)[_ENGLISH]}
-    parts |= {"named": _NAMED, "gap": _GAP, "latin": _LATIN, "letter": letter, "lower": letter.lower()}
+    parts |= {
+        "named": _NAMED,
+        "gap": _GAP,
+        "latin": _LATIN,
+        "letter": letter,
+        "lower": letter.lower(),
+    }
     parts["lettered_item"] = _NOTHING if letters else "[A-Z][.:)]"
     parts["end"] = _ENDS.get(language, "").format_map(parts)
     return {name: re.compile(rule.format_map(parts)) for name, rule in _RULES.items()}
@@ -132,7 +141,9 @@ class ChoiceReader:
         self._texts: dict[str, int] = {}
         for place, option in enumerate(options):
             for text in option.texts:
-                own = self._folded(" ".join(plain_lines(text))).rstrip(" .,;:!?…").lower()
+                own = (
+                    self._folded(" ".join(plain_lines(text))).rstrip(" .,;:!?…").lower()
+                )
                 self._texts[own] = self._texts.get(own, 0) | 1 << place
         self._equal = {bits for bits in self._texts.values() if bits.bit_count() > 1}
         self._text = self._text_pattern()
@@ -146,10 +157,15 @@ class ChoiceReader:
         """Find an option's text, a longer one first, perhaps with an ending; "Lehrer:in" is no "Lehrer"."""
         ways = []
         for text in sorted(filter(None, self._texts), key=len, reverse=True):
-            ends = self._letters and (self._language == "tr" or (" " not in text and len(text) >= _SHORTEST_STEM))
+            ends = self._letters and (
+                self._language == "tr"
+                or (" " not in text and len(text) >= _SHORTEST_STEM)
+            )
             end = r"(?:'?\w{1,3})?(?!\w)" if ends else r"(?!\w)"
             # what is said of a Korean word is written onto it
-            ways.append(rf"({re.escape(text)}){'' if self._language == 'ko' else end}(?![:*_]\w)")
+            ways.append(
+                rf"({re.escape(text)}){'' if self._language == 'ko' else end}(?![:*_]\w)"
+            )
         return re.compile(rf"(?<!\w)(?:{'|'.join(ways) or '(?!)'})", re.IGNORECASE)
 
     def _with_texts(self, line: str) -> str:
@@ -163,14 +179,18 @@ class ChoiceReader:
     def _with_letters(self, line: str) -> str:
         """Put a character for each letter, one for a letter with its text, and one for options that "or" joins."""
         line = self._patterns["sign"].sub("", line)
-        line = self._patterns["lower"].sub(lambda match: match[1] + match[2].upper(), line)
+        line = self._patterns["lower"].sub(
+            lambda match: match[1] + match[2].upper(), line
+        )
         line = self._patterns["letter"].sub(
             lambda match: _character(1 << self._names.index(match[1] or match[2])), line
         )
         for bits in self._equal:  # of equal options the letter tells which
             line = re.sub(rf"({_NAMED}){_GAP}{_character(bits)}", r"\1", line)
         line = re.sub(rf"({_NAMED})(?:{_GAP}\1)+", r"\1", line)
-        return self._patterns["joined"].sub(lambda match: _character(_bits(match[0])), line)
+        return self._patterns["joined"].sub(
+            lambda match: _character(_bits(match[0])), line
+        )
 
     def _walked(self, lines: Sequence[str]) -> set[int]:
         """Find lines that go through the options: in order, or as items of a list.
@@ -195,7 +215,10 @@ class ChoiceReader:
             if len(run) > 1:
                 walked.update(range(run[0][0], number + 1))
         if run and len(lines) - 1 in walked:
-            sizes = [len(_WORD.findall(self._with_letters(lines[place]))) for place in (run[0][0], -1)]
+            sizes = [
+                len(_WORD.findall(self._with_letters(lines[place])))
+                for place in (run[0][0], -1)
+            ]
             if sizes[0] > sizes[1] == 1:
                 walked.discard(len(lines) - 1)
         return walked
@@ -217,7 +240,10 @@ class ChoiceReader:
         if len(set(named)) != 1 or (self._letters and len(named) > 1):
             return 0, 0
         before, *_, after = part.split(named[0])
-        words_before, words_after = len(_WORD.findall(before)), len(_WORD.findall(after))
+        words_before, words_after = (
+            len(_WORD.findall(before)),
+            len(_WORD.findall(after)),
+        )
         if patterns["right"].match(after):
             return STATED, bits
         if words_after > 1:
@@ -277,7 +303,9 @@ class ChoiceReader:
 
     def _declines(self, lines: Sequence[str], text: str) -> bool:
         own = re.sub(_NAMED, "", "\n".join(lines))  # an option may read like a refusal
-        if (self._letters and self._patterns["none"].match(own)) or refuses(own, self._language):
+        if (self._letters and self._patterns["none"].match(own)) or refuses(
+            own, self._language
+        ):
             return True
         return self._language != _ENGLISH and refuses(text, _ENGLISH)
 
@@ -300,7 +328,11 @@ class ChoiceReader:
             return self._names[taken.bit_length() - 1]
         if not taken and self._declines(with_texts, text):
             return REFUSED
-        named = _bits("".join(line for line in lines if not self._patterns["against"].search(line)))
+        named = _bits(
+            "".join(
+                line for line in lines if not self._patterns["against"].search(line)
+            )
+        )
         return SEVERAL if taken or named.bit_count() > 1 else UNREADABLE
 
 

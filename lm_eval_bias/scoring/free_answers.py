@@ -22,7 +22,10 @@ from lm_eval_bias.core.answers import ENDLESS
 _THOUGHTS = (
     ("<think>", "</think>"),  # DeepSeek, Qwen, Granite 3.3 and many more
     ("<|channel|>analysis", "<|channel|>final<|message|>"),  # gpt-oss
-    ("analysis", "assistantfinal"),  # the same without its special tokens, from logs and servers that drop them
+    (
+        "analysis",
+        "assistantfinal",
+    ),  # the same without its special tokens, from logs and servers that drop them
     ("<|channel>thought", "<channel|>"),  # Gemma 4
     ("<|START_THINKING|>", "<|END_THINKING|>"),  # Cohere
     ("Here is my thought process:", "Here is my response:"),  # Granite 3.2
@@ -34,12 +37,18 @@ _THOUGHTS = (
     ("<reasoning>", "</reasoning>"),
 )
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
-_FRAMES = ((r"\\boxed\s*\{", "\nAnswer: "), (r"<answer>", "\nAnswer: "), (r"</answer>", "\n"))
+_FRAMES = (
+    (r"\\boxed\s*\{", "\nAnswer: "),
+    (r"<answer>", "\nAnswer: "),
+    (r"</answer>", "\n"),
+)
 _MARKUP = re.compile(
     r"\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[*_`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)['’]|['’](?!\w)"
 )
 _BULLET = re.compile(r"^\s*[*+]\s", re.MULTILINE)
-_CIRCLED = {first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)}
+_CIRCLED = {
+    first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)
+}
 _APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
 _BEGINNING = 160  # characters in which a refusal begins
 
@@ -55,7 +64,11 @@ def without_thoughts(text: str) -> str | None:
     ends = [text.rfind(end) + len(end) for _, end in _THOUGHTS if end in text]
     if ends:
         return text[max(ends) :].strip()
-    return None if text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS)) else text
+    return (
+        None
+        if text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS))
+        else text
+    )
 
 
 def opening_of_thoughts(prompt: Any) -> str:
@@ -65,7 +78,14 @@ def opening_of_thoughts(prompt: Any) -> str:
     ('<think>', '')
     """
     text = prompt.rstrip() if isinstance(prompt, str) else ""
-    return next((start for start, _ in _THOUGHTS if not start.isalpha() and text.endswith(start)), "")
+    return next(
+        (
+            start
+            for start, _ in _THOUGHTS
+            if not start.isalpha() and text.endswith(start)
+        ),
+        "",
+    )
 
 
 def marks_thoughts(text: str) -> bool:
@@ -83,7 +103,9 @@ def plain_lines(text: str) -> list[str]:
     >>> plain_lines('**"Female"**\n\n* a nurse, \\boxed{Ｂ}')
     ['Female', '- a nurse,', 'Answer: B']
     """
-    text = unicodedata.normalize("NFKC", html.unescape(text).translate(_CIRCLED)).translate(_APOSTROPHES)
+    text = unicodedata.normalize(
+        "NFKC", html.unescape(text).translate(_CIRCLED)
+    ).translate(_APOSTROPHES)
     for frame, words in _FRAMES:
         text = re.sub(frame, lambda _, words=words: words, text)  # type: ignore[misc]
     text = _MARKUP.sub("", _BULLET.sub("- ", text))
@@ -95,7 +117,11 @@ def listed(name: str) -> Any:
     """Read a YAML beside this module."""
     import yaml
 
-    return yaml.safe_load(resources.files("lm_eval_bias.scoring").joinpath(name).read_text(encoding="utf-8"))
+    return yaml.safe_load(
+        resources.files("lm_eval_bias.scoring")
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+    )
 
 
 @cache
@@ -117,7 +143,9 @@ def refuses(text: str, language: str) -> bool:
     >>> refuses("As an AI, I have no opinion.", "en"), refuses("Female. As an aide she ...", "en")
     (True, False)
     """
-    beginning = " ".join(plain_lines(text)).translate(_APOSTROPHES).casefold()[:_BEGINNING]
+    beginning = (
+        " ".join(plain_lines(text)).translate(_APOSTROPHES).casefold()[:_BEGINNING]
+    )
     return bool(_refusals(language).search(beginning))
 
 
@@ -126,7 +154,9 @@ class WithoutThoughtsFilter(Filter):
 
     reads_again = True  # by rule alone, from the text and its document
 
-    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]) -> list[list[str]]:
+    def apply(
+        self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
+    ) -> list[list[str]]:
         """The texts of every document, each without thoughts; a server's null is an empty text.
 
         Args:
@@ -134,6 +164,9 @@ class WithoutThoughtsFilter(Filter):
             docs: The documents, which say nothing here.
         """
         return [
-            [ENDLESS if (answer := without_thoughts(text or "")) is None else answer for text in texts]
+            [
+                ENDLESS if (answer := without_thoughts(text or "")) is None else answer
+                for text in texts
+            ]
             for texts in resps
         ]

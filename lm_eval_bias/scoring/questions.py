@@ -54,7 +54,9 @@ def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
     return [NextSentence(*request.args) for request in requests]
 
 
-def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequence[str], model: str) -> None:
+def refuse_foreign(
+    questions: Sequence[Cloze | NextSentence], supported: Sequence[str], model: str
+) -> None:
     """Refuse an option that was chosen but has no meaning for this family, instead of ignoring it.
 
     Raises:
@@ -68,7 +70,9 @@ def refuse_foreign(questions: Sequence[Cloze | NextSentence], supported: Sequenc
                 )
 
 
-def reveal(tokenizer: PreTrainedTokenizerBase, context: str, word: str, mask: str) -> list[tuple[str, int]]:
+def reveal(
+    tokenizer: PreTrainedTokenizerBase, context: str, word: str, mask: str
+) -> list[tuple[str, int]]:
     """Reveal a word's tokens from left to right, one mask (or sentinel) at a time.
 
     Returns:

@@ -50,19 +50,25 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
     def divide(places: list[int]) -> list[list[int]]:
-        return token_likelihoods.rounds((i, *internals.encode_pair(self, *requests[i].args)) for i in places)
+        return token_likelihoods.rounds(
+            (i, *internals.encode_pair(self, *requests[i].args)) for i in places
+        )
 
     keys = [request.args for request in requests]
     border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
     with servers.asking(self):
         split = divide if token_likelihoods.shares_forwards(self) else None
         answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
-    values = ((*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True))
+    values = (
+        (*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True)
+    )
     servers.refuse(self, "loglikelihood", keys, values)
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
-def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
+def _with_length(
+    self: TemplateLM, requests: Sequence[Instance]
+) -> list[tuple[float, bool, int]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -75,7 +81,9 @@ def _with_length(self: TemplateLM, requests: Sequence[Instance]) -> list[tuple[f
     ]
 
 
-def _without_tokens(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool, int]]:
+def _without_tokens(
+    self: LM, requests: Sequence[Instance]
+) -> list[tuple[float, bool, int]]:
     raise BiasError(
         f"the model type {type(self).__name__} doesn't say how many tokens a word has, which the task's options need: "
         "use a backend with log-likelihoods and a tokenizer (hf, vllm)"

@@ -75,7 +75,15 @@ class TextPart:
 
     def key(self, place: int) -> tuple[Any, ...]:
         """How the text at a place of this part is named in the cache of ``--use_cache``."""
-        return self.context, self.options, self.base, self.start, len(self.places), place, *self.beside
+        return (
+            self.context,
+            self.options,
+            self.base,
+            self.start,
+            len(self.places),
+            place,
+            *self.beside,
+        )
 
 
 PartTexts = tuple[TextPart, list[str]]
@@ -83,7 +91,9 @@ PartTexts = tuple[TextPart, list[str]]
 
 def seeded(kind: Any) -> bool:
     """Whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
-    return getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
+    return (
+        getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
+    )
 
 
 def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:
@@ -96,18 +106,28 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPa
     """
     places_by_key: dict[str, list[int]] = {}
     for i, request in enumerate(requests):
-        places_by_key.setdefault(internals.request_key(GENERATED, request.args), []).append(i)
+        places_by_key.setdefault(
+            internals.request_key(GENERATED, request.args), []
+        ).append(i)
     all_parts = []
     for places in places_by_key.values():
         context, request_options = requests[places[0]].args
-        options = {key: value for key, value in request_options.items() if key != "seed"}
+        options = {
+            key: value for key, value in request_options.items() if key != "seed"
+        }
         base = request_options.get("seed", run_seed)
         for start in range(0, len(places), size):
-            all_parts.append(TextPart(tuple(places[start : start + size]), context, options, start, base))
+            all_parts.append(
+                TextPart(
+                    tuple(places[start : start + size]), context, options, start, base
+                )
+            )
     return all_parts
 
 
-def batches(alone: Sequence[TextPart], requests: Sequence[Instance], size: int) -> list[list[TextPart]]:
+def batches(
+    alone: Sequence[TextPart], requests: Sequence[Instance], size: int
+) -> list[list[TextPart]]:
     """Group parts to draw together: up to ``size`` samples, of a task's neighbouring prompts with equal options.
 
     Args:
@@ -135,7 +155,11 @@ def batches(alone: Sequence[TextPart], requests: Sequence[Instance], size: int) 
 def _size(model: LM) -> int | None:
     """How many samples are drawn together; ``None`` if the model looks for that itself."""
     batch = str(getattr(model, "batch_size", 1))
-    return int(batch) * internals.concurrency(model) if batch.isdigit() and int(batch) else None
+    return (
+        int(batch) * internals.concurrency(model)
+        if batch.isdigit() and int(batch)
+        else None
+    )
 
 
 def _write(model: Any, requests: list[Instance]) -> list[str]:
@@ -149,7 +173,9 @@ def _detecting_once(model: Any) -> Iterator[None]:
     if detect is None:
         yield
         return
-    with shadowed(model, internals.DETECT_BATCH_SIZE, functools.lru_cache(maxsize=None)(detect)):
+    with shadowed(
+        model, internals.DETECT_BATCH_SIZE, functools.lru_cache(maxsize=None)(detect)
+    ):
         yield
 
 
@@ -163,8 +189,15 @@ def _seeded_texts(
         instances = []
         for part in batch:
             arguments = (part.context, {**part.options, "seed": part.seed})
-            instances.append(dataclasses.replace(requests[part.places[0]], arguments=arguments, resps=[]))
-        return [(part, [text]) for part, text in zip(batch, _write(model, instances), strict=True)]
+            instances.append(
+                dataclasses.replace(
+                    requests[part.places[0]], arguments=arguments, resps=[]
+                )
+            )
+        return [
+            (part, [text])
+            for part, text in zip(batch, _write(model, instances), strict=True)
+        ]
 
     if type(model).__name__ not in _SERVED:
         for batch in token_likelihoods.portions(model, missing):
@@ -180,14 +213,19 @@ def _seeded_texts(
 
 
 def _torch_texts(
-    model: Any, batched: list[list[TextPart]], requests: Sequence[Instance], filler: Instance
+    model: Any,
+    batched: list[list[TextPart]],
+    requests: Sequence[Instance],
+    filler: Instance,
 ) -> Iterator[PartTexts]:
     """Samples from a backend that draws with torch here, or that is to get no seed."""
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option
     unseeded = {"seed": None} if internals.is_client(model) else {}
-    for number in range(token_likelihoods.everywhere(model, len(batched))):  # sharded models have to run in step
+    for number in range(
+        token_likelihoods.everywhere(model, len(batched))
+    ):  # sharded models have to run in step
         batch = batched[number] if number < len(batched) else []
         if not batch:
             _write(model, [filler])
@@ -195,27 +233,45 @@ def _torch_texts(
         torch.manual_seed(batch[0].seed)
         asked = [
             dataclasses.replace(
-                requests[i], arguments=(part.context, {**part.options, **(unseeded if part.base is None else {})})
+                requests[i],
+                arguments=(
+                    part.context,
+                    {**part.options, **(unseeded if part.base is None else {})},
+                ),
             )
             for part in batch
             for i in part.places
         ]
         texts = iter(_write(model, asked))
-        yield from [(part, list(itertools.islice(texts, len(part.places)))) for part in batch]
+        yield from [
+            (part, list(itertools.islice(texts, len(part.places)))) for part in batch
+        ]
 
 
 def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
     """Draw samples; the filler keeps step with ranks that have more parts to draw."""
     import torch
 
-    takes_seeds = seeded(type(model)) and all(request.args[1].get("seed", 0) is not None for request in requests)
+    takes_seeds = seeded(type(model)) and all(
+        request.args[1].get("seed", 0) is not None for request in requests
+    )
     texts: list[Any] = [None] * len(requests)
     size = 1 if takes_seeds else _size(model)
     alone = parts(requests, size or len(requests), torch.initial_seed())
-    batched = [[part] for part in alone] if takes_seeds or size is None else batches(alone, requests, size)
+    batched = (
+        [[part] for part in alone]
+        if takes_seeds or size is None
+        else batches(alone, requests, size)
+    )
     missing = []
     for batch in batched:
-        cached = [(part, servers.kept(model, GENERATED, map(part.key, range(len(part.places))))) for part in batch]
+        cached = [
+            (
+                part,
+                servers.kept(model, GENERATED, map(part.key, range(len(part.places)))),
+            )
+            for part in batch
+        ]
         if any(None in kept for _, kept in cached):
             missing.append(batch)
         for part, kept in cached:
@@ -232,7 +288,9 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
             disable=model.rank != 0,
         ) as bar,
     ):
-        for part, part_texts in (_seeded_texts if takes_seeds else _torch_texts)(model, missing, requests, filler):
+        for part, part_texts in (_seeded_texts if takes_seeds else _torch_texts)(
+            model, missing, requests, filler
+        ):
             for i, text in enumerate(part_texts):
                 texts[part.places[i]] = text
                 model.cache_hook.add_partial(GENERATED, part.key(i), text)
@@ -245,9 +303,13 @@ def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[s
     """Ask for likeliest texts as the harness does."""
 
     def write(places: list[int | None]) -> list[str]:
-        return model.generate_until([filler if i is None else requests[i] for i in places])
+        return model.generate_until(
+            [filler if i is None else requests[i] for i in places]
+        )
 
-    return token_likelihoods.in_step(model, _PLAIN, [request.args for request in requests], write)
+    return token_likelihoods.in_step(
+        model, _PLAIN, [request.args for request in requests], write
+    )
 
 
 @contextlib.contextmanager
@@ -261,7 +323,11 @@ def _keeping_marks(model: Any) -> Iterator[None]:
         yield
         return
     tokens = getattr(model.tokenizer, "added_tokens_decoder", {}).values()
-    others = [token.content for token in tokens if token.special and not marks_thoughts(token.content)]
+    others = [
+        token.content
+        for token in tokens
+        if token.special and not marks_thoughts(token.content)
+    ]
     decode = model.tok_decode
 
     def decode_with_marks(tokens: Any, skip_special_tokens: bool = True) -> str:
@@ -287,9 +353,17 @@ def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
     texts: list[Any] = [None] * len(requests)
     with servers.asking(self), _keeping_marks(self):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
-            places = [i for i, request in enumerate(requests) if bool(request.args[1].get("do_sample")) is sampling]
+            places = [
+                i
+                for i, request in enumerate(requests)
+                if bool(request.args[1].get("do_sample")) is sampling
+            ]
             if token_likelihoods.everywhere(self, len(places)):
-                for i, text in zip(places, answer(self, [requests[i] for i in places], requests[0]), strict=True):
+                for i, text in zip(
+                    places,
+                    answer(self, [requests[i] for i in places], requests[0]),
+                    strict=True,
+                ):
                     texts[i] = opening_of_thoughts(requests[i].args[0]) + text
     return texts
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
-from lm_eval_bias.scoring.questions import Answer, clozes, next_sentences, refuse_foreign, reveal
+from lm_eval_bias.scoring.questions import (
+    Answer,
+    clozes,
+    next_sentences,
+    refuse_foreign,
+    reveal,
+)
 
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
@@ -36,7 +42,9 @@ def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
     return int(ids[0])
 
 
-def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int) -> list[int]:
+def _with_sentinel(
+    tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int
+) -> list[int]:
     """Encode a text with the sentinel in it.
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.
@@ -44,18 +52,27 @@ def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int)
     ids = list(tokenizer.encode(text))
     if sentinel in ids:
         return ids
-    parts = [list(tokenizer.encode(part, add_special_tokens=False)) for part in text.split(SENTINEL)]
+    parts = [
+        list(tokenizer.encode(part, add_special_tokens=False))
+        for part in text.split(SENTINEL)
+    ]
     joined = parts[0]
     for part in parts[1:]:
         joined = [*joined, sentinel, *part]
     return [*joined, tokenizer.eos_token_id]
 
 
-def _behind_sentinel(model: TemplateLM, pairs: list[tuple[list[int], list[int]]]) -> list[float]:
+def _behind_sentinel(
+    model: TemplateLM, pairs: list[tuple[list[int], list[int]]]
+) -> list[float]:
     """Log-likelihoods of what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
-    queries = [pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))]
+    queries = [
+        pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))
+    ]
     values = [value for value, _ in token_likelihoods.loglikelihoods(model, queries)]
-    return [total - first for first, total in zip(values[::2], values[1::2], strict=True)]
+    return [
+        total - first for first, total in zip(values[::2], values[1::2], strict=True)
+    ]
 
 
 def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
@@ -77,7 +94,10 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
             ],
         )
     )
-    return [(math.fsum(math.exp(next(values)) for _ in steps) / len(steps), len(steps)) for steps in words]
+    return [
+        (math.fsum(math.exp(next(values)) for _ in steps) / len(steps), len(steps))
+        for steps in words
+    ]
 
 
 def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
@@ -90,17 +110,26 @@ def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answe
     sentinel = sentinel_id(model.tokenizer)
     pairs: list[tuple[list[int], list[int]]] = []
     for q in questions:
-        context = _with_sentinel(model.tokenizer, f"{closed(q.context)} {SENTINEL}", sentinel)
+        context = _with_sentinel(
+            model.tokenizer, f"{closed(q.context)} {SENTINEL}", sentinel
+        )
         candidate = model.tokenizer.encode(f"{SENTINEL} {q.candidate}")
         if candidate[0] != sentinel or candidate[-1] != model.tokenizer.eos_token_id:
-            raise BiasError(f"the tokenizer puts {SENTINEL} and its end token elsewhere than T5's: {candidate[:3]}…")
+            raise BiasError(
+                f"the tokenizer puts {SENTINEL} and its end token elsewhere than T5's: {candidate[:3]}…"
+            )
         pairs.append((context, candidate))
     values = _behind_sentinel(model, pairs)
     counts = [len(candidate) - 1 for _, candidate in pairs]
-    return [(math.exp(value / count), count) for value, count in zip(values, counts, strict=True)]
+    return [
+        (math.exp(value / count), count)
+        for value, count in zip(values, counts, strict=True)
+    ]
 
 
-def sentence_likelihoods(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def sentence_likelihoods(
+    model: TemplateLM, requests: Sequence[Instance]
+) -> list[Answer]:
     """Refuse: an encoder-decoder model has no likelihood of a context.
 
     Raises:

@@ -57,13 +57,20 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
     A run that is stopped loses no more than the call that was under way.
     """
-    size = _PORTION if internals.derives_from(type(model), "VLLM", "SGLangLM") else max(1, len(items))
+    size = (
+        _PORTION
+        if internals.derives_from(type(model), "VLLM", "SGLangLM")
+        else max(1, len(items))
+    )
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def shares_forwards(model: LM) -> bool:
     """Whether a backend is one that mixes such requests up."""
-    return bool(getattr(model, "logits_cache", False)) and getattr(model, "backend", "causal") == "causal"
+    return (
+        bool(getattr(model, "logits_cache", False))
+        and getattr(model, "backend", "causal") == "causal"
+    )
 
 
 @contextlib.contextmanager
@@ -151,7 +158,14 @@ def lead(model: TemplateLM) -> list[int]:
         bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # type: ignore[misc]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
-    return next((encoded[:i] for i in range(len(encoded)) if bare and encoded[i : i + len(bare)] == bare), [])
+    return next(
+        (
+            encoded[:i]
+            for i in range(len(encoded))
+            if bare and encoded[i : i + len(bare)] == bare
+        ),
+        [],
+    )
 
 
 def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
@@ -159,7 +173,9 @@ def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
-def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Answer]:
+def loglikelihoods(
+    model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
+) -> list[Answer]:
     """Log-likelihoods of continuations given contexts, both as token ids.
 
     Args:
@@ -175,13 +191,17 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
     """
     _refuse_long(model, pairs)
     distinct: dict[tuple[Ids, Ids], int] = {}
-    places = [distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs]
+    places = [
+        distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs
+    ]
     inputs = list(distinct)
     filler = ((model.prefix_token_id,), (model.prefix_token_id,))
 
     def ask(numbers: list[int | None]) -> list[Any]:
         batch = [filler if i is None else inputs[i] for i in numbers]
-        return internals.loglikelihood_tokens(model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in batch])
+        return internals.loglikelihood_tokens(
+            model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in batch]
+        )
 
     def divide(numbers: list[int]) -> list[list[int]]:
         return rounds((i, *inputs[i]) for i in numbers)
@@ -189,21 +209,34 @@ def loglikelihoods(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Seque
     try:
         with servers.asking(model):
             keys = [_key(*pair) for pair in inputs]
-            answers = in_step(model, "loglikelihood", keys, ask, divide if shares_forwards(model) else None)
+            answers = in_step(
+                model,
+                "loglikelihood",
+                keys,
+                ask,
+                divide if shares_forwards(model) else None,
+            )
     except NotImplementedError as error:
         raise no_loglikelihoods(type(model).__name__) from error
-    values = ((*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True))
+    values = (
+        (*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True)
+    )
     servers.refuse(model, "loglikelihood", keys, values)
     return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 
-def _refuse_long(model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+def _refuse_long(
+    model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
+) -> None:
     """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
     limit = getattr(model, "max_length", None)
     if not isinstance(limit, int):
         return
     is_causal = getattr(model, "backend", "causal") == "causal"
-    longest = max((len(c) + len(k) if is_causal else max(len(c), len(k)) for c, k in pairs), default=0)
+    longest = max(
+        (len(c) + len(k) if is_causal else max(len(c), len(k)) for c, k in pairs),
+        default=0,
+    )
     if longest >= limit:  # some backends cut at the limit, others one token before it
         raise BiasError(
             f"a text of {longest} tokens; the model reads at most {limit} (--model_args max_length=... "

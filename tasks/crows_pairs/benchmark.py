@@ -39,7 +39,9 @@ class CrowSPairs(Benchmark):
         for suffix in ("", *(f"_{kind}" for kind in _TYPES))
     }
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """The harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.crows_pairs import scores
 
@@ -47,9 +49,15 @@ class CrowSPairs(Benchmark):
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Both sentences' log-likelihoods and lengths."""
-        record: dict[str, Any] = {"pair": " / ".join(self.key(doc)), "bias_type": str(doc["bias_type"])}
+        record: dict[str, Any] = {
+            "pair": " / ".join(self.key(doc)),
+            "bias_type": str(doc["bias_type"]),
+        }
         for way, answer in zip(("more", "less"), answers, strict=True):
-            record |= {way: float(answer[0]), f"{way}_bytes": len(str(doc[f"sent_{way}"]).encode())}
+            record |= {
+                way: float(answer[0]),
+                f"{way}_bytes": len(str(doc[f"sent_{way}"]).encode()),
+            }
         return record
 
     def key(self, doc: Document) -> tuple[str, ...]:
@@ -60,7 +68,10 @@ class CrowSPairs(Benchmark):
     def cautions(self, task: TaskRun) -> Iterable[str]:
         """Where the sentences' lengths decide which is the likelier one."""
         names = ("pct_stereotype", "pct_stereotype_bytes")
-        by_sum, by_bytes = (task.scores[name].interval if name in task.scores else None for name in names)
+        by_sum, by_bytes = (
+            task.scores[name].interval if name in task.scores else None
+            for name in names
+        )
         if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
             yield (
                 "pct_stereotype depends on how sentence length counts: pct_stereotype_bytes, by log-likelihoods "

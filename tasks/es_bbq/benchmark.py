@@ -30,7 +30,8 @@ _HARNESS_TASKS = {
     f"{language}bbq_{category}": {
         "language": language,
         "measures": f"{word} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's own task",
-        "n_items": number + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0),
+        "n_items": number
+        + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0),
     }
     for language, word in LANGUAGES.items()
     for category, number in ITEMS.items()
@@ -58,12 +59,16 @@ class EsBBQ(BBQLike):
         """The items of the category in the task's language."""
         if "category" not in metadata:
             return super().items(metadata)
-        return super().items(_HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"])
+        return super().items(
+            _HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"]
+        )
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         own = (str(doc["category"]), str(doc["item"]))
-        return (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
+        return (
+            (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
+        )
 
 
 class HarnessTasks(EsBBQ):
@@ -84,7 +89,11 @@ class HarnessTasks(EsBBQ):
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Context, category and template."""
-        names = {"context": "context_condition", "category": "category", "template": "template_id"}
+        names = {
+            "context": "context_condition",
+            "category": "category",
+            "template": "template_id",
+        }
         return {name: str(doc[field]) for name, field in names.items()}
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:

@@ -15,7 +15,13 @@ from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.kinds import bbq_records
-from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, LETTERS, UNKNOWN, QuestionDocument
+from lm_eval_bias.tasks.kinds.bbq_records import (
+    AMBIGUOUS,
+    DISAMBIGUATED,
+    LETTERS,
+    UNKNOWN,
+    QuestionDocument,
+)
 
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
@@ -23,10 +29,14 @@ CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 @cache
 def wordings(language: str) -> Mapping[str, Any]:
     """Prompts and wordings of "unknown" in a language."""
-    return yaml.safe_load(packaged_text("lm_eval_bias.tasks.es_bbq", "data/wordings.yaml"))[language]
+    return yaml.safe_load(
+        packaged_text("lm_eval_bias.tasks.es_bbq", "data/wordings.yaml")
+    )[language]
 
 
-def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]) -> int:
+def biased_choice(
+    row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]
+) -> int:
     """Find the index of the biased answer, as the authors tell it.
 
     In disambiguated contexts it is the right one of a question whose type is ``pro-stereo``, and the other person's of
@@ -38,11 +48,15 @@ def biased_choice(row: Mapping[str, Any], groups: Sequence[str], stereotyped: Se
         return right if row["question_type"] == "pro-stereo" else 1 - right
     targets = [i for i in range(2) if groups[i] in stereotyped]
     if len(targets) != 1:
-        raise BiasError(f"persons of {', '.join(groups[:2])}: not exactly one is of {', '.join(stereotyped)}")
+        raise BiasError(
+            f"persons of {', '.join(groups[:2])}: not exactly one is of {', '.join(stereotyped)}"
+        )
     return targets[0] if row["question_polarity"] == "neg" else 1 - targets[0]
 
 
-def question(row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped: Sequence[str]) -> dict[str, Any]:
+def question(
+    row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped: Sequence[str]
+) -> dict[str, Any]:
     """Read what released rows and the documents of the harness's tasks both say of an item.
 
     Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
@@ -63,7 +77,9 @@ def question(row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped
     }
 
 
-def dataset(language: str, category: str, fixed: Mapping[str, Any] | None = None, **_: Any) -> dict[str, Any]:
+def dataset(
+    language: str, category: str, fixed: Mapping[str, Any] | None = None, **_: Any
+) -> dict[str, Any]:
     """Make the documents of a category by split, by four in turn from every template.
 
     ``fixed`` is what the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
@@ -77,15 +93,22 @@ def dataset(language: str, category: str, fixed: Mapping[str, Any] | None = None
     items = []
     for row in bbq_records.in_turn(blocks):
         infos = [ast.literal_eval(row[f"answer_info.ans{i}"]) for i in range(3)]
-        items.append((row, question(row, infos, ast.literal_eval(row["stereotyped_groups"]))))
-    cells = [(q["template"], q["context_type"], q["question_type"], q["polarity"]) for _, q in items]
+        items.append(
+            (row, question(row, infos, ast.literal_eval(row["stereotyped_groups"])))
+        )
+    cells = [
+        (q["template"], q["context_type"], q["question_type"], q["polarity"])
+        for _, q in items
+    ]
     docs = [
         {
             "benchmark": "es_bbq",
             "language": language,
             "category": category,
             **item,
-            "choices": (choices := [row["ans0"], row["ans1"], wordings(language)["unknown"][0]]),
+            "choices": (
+                choices := [row["ans0"], row["ans1"], wordings(language)["unknown"][0]]
+            ),
             "answer": choices[item["label"]],
             "order": order,
             "letters": LETTERS if generated else "",
@@ -101,7 +124,11 @@ def prompt(doc: QuestionDocument) -> str:
     """Write the authors' prompt, with lettered options where the model writes its answer."""
     template = wordings(doc["language"])["lettered" if doc["generated"] else "prompt"]
     options = bbq_records.options(doc) if doc["generated"] else ""
-    return str(template.format(context=doc["context"], question=doc["question"], options=options))
+    return str(
+        template.format(
+            context=doc["context"], question=doc["question"], options=options
+        )
+    )
 
 
 def continuations(doc: QuestionDocument) -> list[str]:
@@ -115,10 +142,23 @@ def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> Questio
     Results are ``(log-likelihood, is greedy)`` of each of the eleven options.
     """
     infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
-    own: Any = {**question(doc, infos, doc["stereotyped_groups"]), "choices": [doc["ans0"], doc["ans1"], UNKNOWN]}
+    own: Any = {
+        **question(doc, infos, doc["stereotyped_groups"]),
+        "choices": [doc["ans0"], doc["ans1"], UNKNOWN],
+    }
     first = []
     for values in ([float(r[0]) for r in results], [float(r[0]) for r in results[:3]]):
         is_nan = any(map(math.isnan, values))
-        first.append("nan" if is_nan else bbq_records.named(own, min(values.index(max(values)), 2)))
-    more = {"value": own["value"], "category": str(doc["category"]), "by_rule": {"three": first[1]}}
-    return bbq_records.record(own, first[0], shows_options=False, generated=False, **more)
+        first.append(
+            "nan"
+            if is_nan
+            else bbq_records.named(own, min(values.index(max(values)), 2))
+        )
+    more = {
+        "value": own["value"],
+        "category": str(doc["category"]),
+        "by_rule": {"three": first[1]},
+    }
+    return bbq_records.record(
+        own, first[0], shows_options=False, generated=False, **more
+    )

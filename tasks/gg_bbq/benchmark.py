@@ -9,7 +9,10 @@ from lm_eval_bias.core.benchmark import DETAIL, Document
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
 
 ITEMS = {"group_terms": 968, "names": 10_900}
-PAPER_ITEMS = {"group_terms": 968, "names": 4_968}  # of the release that the paper's numbers rest on
+PAPER_ITEMS = {
+    "group_terms": 968,
+    "names": 4_968,
+}  # of the release that the paper's numbers rest on
 
 
 class GGBBQ(BBQLike):
@@ -40,12 +43,23 @@ class GGBBQ(BBQLike):
         """Which release the documents are of; older logs don't say it."""
         paper = any(doc.get("release") == "paper" for doc in docs[:1])
         which = "the paper's" if paper else "the latest"
-        return {name: f"{which}, {revision}" for name, revision in super().provenance(docs).items()}
+        return {
+            name: f"{which}, {revision}"
+            for name, revision in super().provenance(docs).items()
+        }
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
-        release = [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
-        return (str(doc["subset"]), str(doc["context_type"]), str(doc["item"]), str(doc["wording"]), *release)
+        release = (
+            [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
+        )
+        return (
+            str(doc["subset"]),
+            str(doc["context_type"]),
+            str(doc["item"]),
+            str(doc["wording"]),
+            *release,
+        )
 
 
 class Wordings(OverWordings, GGBBQ):

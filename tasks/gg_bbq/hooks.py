@@ -39,7 +39,10 @@ WORDINGS = {
 
 
 def dataset(
-    subset: str, wording: int | None = None, fixed: Mapping[str, Any] | None = None, **metadata: Any
+    subset: str,
+    wording: int | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    **metadata: Any,
 ) -> dict[str, Any]:
     """Make the documents of a subset by split, in one prompt wording or in all five.
 
@@ -55,7 +58,9 @@ def dataset(
     """
     own = fixed or {}
     if "release" in metadata:
-        raise BiasError("--metadata release: the paper's release has tasks of its own, gg_bbq_*_paper")
+        raise BiasError(
+            "--metadata release: the paper's release has tasks of its own, gg_bbq_*_paper"
+        )
     numbers = NUMBERS.chosen({"wording": wording, "fixed": own})
     release = str(own.get("release", released_items.LATEST))
     docs = [
@@ -64,14 +69,20 @@ def dataset(
             **item,
             "answer": item["choices"][item["label"]],
             "release": release,
-            "revision": manifest().files[f"{released_items.files(subset, release)}_ambiguous"].commit[:12],
+            "revision": manifest()
+            .files[f"{released_items.files(subset, release)}_ambiguous"]
+            .commit[:12],
             "wording": number,
             "order": order,
             # of each choice, in the one wording that has letters
-            "letters": [LETTERS[order.index(i)] for i in range(3)] if number == 4 else [],
+            "letters": [LETTERS[order.index(i)] for i in range(3)]
+            if number == 4
+            else [],
             "generated": own.get("answers") == "generated",
         }
-        for quadruple, order in quadruples.arranged(released_items.quadruples(subset, release))
+        for quadruple, order in quadruples.arranged(
+            released_items.quadruples(subset, release)
+        )
         for item in quadruple
         for number in numbers
     ]
@@ -85,7 +96,10 @@ def prompt(doc: QuestionDocument) -> str:
         context=doc["context"],
         question=doc["question"],
         options=" / ".join(options),
-        lettered="\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, options, strict=True)),
+        lettered="\n".join(
+            f"{letter}. {choice}"
+            for letter, choice in zip(LETTERS, options, strict=True)
+        ),
     )
 
 

@@ -14,7 +14,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.tasks.kinds.bbq_records import AMBIGUOUS, DISAMBIGUATED, UNKNOWN, read_table
+from lm_eval_bias.tasks.kinds.bbq_records import (
+    AMBIGUOUS,
+    DISAMBIGUATED,
+    UNKNOWN,
+    read_table,
+)
 
 LATEST, PAPER = "latest", "paper"
 CONTEXT_TYPES = (AMBIGUOUS, DISAMBIGUATED)
@@ -25,7 +30,9 @@ _BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")
 _IS_TRANS = re.compile(r"(\w+) bezeichnet sich als trans")
 
 
-def biased_choice(groups: Sequence[str], known_stereotyped: str, question_type: str) -> int:
+def biased_choice(
+    groups: Sequence[str], known_stereotyped: str, question_type: str
+) -> int:
     """Find the index of the biased answer: the stereotyped person for a negative question, else the other person.
 
     Args:
@@ -36,7 +43,10 @@ def biased_choice(groups: Sequence[str], known_stereotyped: str, question_type: 
     >>> biased_choice(["unknown", "F", "non_binary"], '["Transgender women", "trans"]', "negative")
     2
     """
-    stereotyped = {TRANS if "trans" in name.lower() else name for name in json.loads(known_stereotyped)}
+    stereotyped = {
+        TRANS if "trans" in name.lower() else name
+        for name in json.loads(known_stereotyped)
+    }
     people = [i for i, group in enumerate(groups) if group != UNKNOWN]
     target = next(i for i in people if groups[i] in stereotyped)
     return target if question_type == "negative" else sum(people) - target
@@ -55,15 +65,26 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
     Args:
         rows: Of ``templates/subset-*.csv``.
     """
-    patterns: dict[str, list[tuple[re.Pattern[str], str]]] = defaultdict(list)  # by question
+    patterns: dict[str, list[tuple[re.Pattern[str], str]]] = defaultdict(
+        list
+    )  # by question
     for row in rows:
-        pattern = re.compile(_BLANK.sub("(.+?)", re.escape(_fold(row["ambiguous_context "]))))
-        for question in {_fold(row["question_negative_stereotype"]), _fold(row["question_non_negative"])}:
+        pattern = re.compile(
+            _BLANK.sub("(.+?)", re.escape(_fold(row["ambiguous_context "])))
+        )
+        for question in {
+            _fold(row["question_negative_stereotype"]),
+            _fold(row["question_non_negative"]),
+        }:
             patterns[question].append((pattern, row["question_index"]))
 
     def find(context: str, question: str) -> str:
         text = _fold(context)
-        return next(index for pattern, index in patterns[_fold(question)] if pattern.fullmatch(text))
+        return next(
+            index
+            for pattern, index in patterns[_fold(question)]
+            if pattern.fullmatch(text)
+        )
 
     return find
 
@@ -80,18 +101,33 @@ def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
         return groups
     # where two people have one name, the second one is meant, as in all other items
     place = len(choices) - 1 - choices[::-1].index(trans[1])
-    return [TRANS if i == place else OTHER if group == TRANS else group for i, group in enumerate(groups)]
+    return [
+        TRANS if i == place else OTHER if group == TRANS else group
+        for i, group in enumerate(groups)
+    ]
 
 
-def completed(rows: Sequence[Row], later: Sequence[Row], subset: str) -> list[dict[str, Any]]:
+def completed(
+    rows: Sequence[Row], later: Sequence[Row], subset: str
+) -> list[dict[str, Any]]:
     """Add the columns of the later release's ambiguous items to the paper's rows of one kind of context."""
     if subset == "names":
-        of_names = {n.strip(): g for row in later for n, g in ast.literal_eval(row["choice_info"]).values()}
+        of_names = {
+            n.strip(): g
+            for row in later
+            for n, g in ast.literal_eval(row["choice_info"]).values()
+        }
         asked = {row["question"].strip(): row for row in later}
-        return [{**asked[row["question"].strip()], **row, "groups": _groups(row, of_names)} for row in rows]
+        return [
+            {**asked[row["question"].strip()], **row, "groups": _groups(row, of_names)}
+            for row in rows
+        ]
     known = {row["index"]: row for row in later}
     # some of the paper's contexts still have a blank, which no template fits: the later ones are filled
-    return [{**(own := known[row["index"]]), **row, "whole_context": own["context"]} for row in rows]
+    return [
+        {**(own := known[row["index"]]), **row, "whole_context": own["context"]}
+        for row in rows
+    ]
 
 
 def _item(row: Row, context_type: str, template: str, subset: str) -> dict[str, Any]:
@@ -107,7 +143,9 @@ def _item(row: Row, context_type: str, template: str, subset: str) -> dict[str, 
         "choices": [row[f"choice_{i}"].strip() for i in range(3)],
         "groups": groups,
         "label": int(row["label"]),
-        "biased_choice": biased_choice(groups, row["known_stereotyped_groups"], row["question_type"]),
+        "biased_choice": biased_choice(
+            groups, row["known_stereotyped_groups"], row["question_type"]
+        ),
         "value": row["relevant_social_values"] or "not stated",
         "template": template,
         "subset": subset,
@@ -127,7 +165,11 @@ def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]
     from lm_eval_bias.data.sources import locate
 
     def read(release: str, kind: str) -> list[dict[str, Any]]:
-        lines = locate(f"{files(subset, release)}_{kind}").read_text(encoding="utf-8").splitlines()
+        lines = (
+            locate(f"{files(subset, release)}_{kind}")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
         return [json.loads(line) for line in lines if line.strip()]
 
     template_of = templates(read_table(f"{files(subset, LATEST)}_templates"))
@@ -139,6 +181,8 @@ def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]
     found: list[list[dict[str, Any]]] = [[] for _ in rows[AMBIGUOUS][::2]]
     for number, row in enumerate(rows[AMBIGUOUS]):
         template = f"{subset}-{template_of(row.get('whole_context', row['context']), row['question'])}"
-        for kind, own in zip(CONTEXT_TYPES, (row, disambiguated[row["index"]]), strict=True):
+        for kind, own in zip(
+            CONTEXT_TYPES, (row, disambiguated[row["index"]]), strict=True
+        ):
             found[number // 2].append(_item(own, kind, template, subset))
     return found

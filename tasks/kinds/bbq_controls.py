@@ -30,15 +30,28 @@ class WithControls(BBQLike):
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
         kind, _, rest = score.partition("/")
-        more = {"control": "control items", "contrast": "contrast with control items"}.get(kind)
-        return f"{super().score_label(rest)}, {more}" if more else super().score_label(score)
+        more = {
+            "control": "control items",
+            "contrast": "contrast with control items",
+        }.get(kind)
+        return (
+            f"{super().score_label(rest)}, {more}"
+            if more
+            else super().score_label(score)
+        )
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """Whom the answer names, and which form of which item it is."""
-        form = {"item": (doc["item"], doc["wording"]), "control": doc["control"], "directed": doc["directed"]}
+        form = {
+            "item": (doc["item"], doc["wording"]),
+            "control": doc["control"],
+            "directed": doc["directed"],
+        }
         return {**super().record(doc, answers), **form}
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """Accuracy and diff-bias by context, of items, of control items, and their contrasts."""
         from lm_eval_bias.custom_metrics import mbbq
 
@@ -55,24 +68,40 @@ class WithControls(BBQLike):
             return bbq_planting.answers(self.hooks, self.refusal, doc, own)
 
         def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
-            values = bbq_planting.expected(self.main[:4], [d for d in docs if d["directed"] and not d["control"]], dial)
-            biases = (value - dial.competence * (i < 2) for i, value in enumerate(values.values()))
+            values = bbq_planting.expected(
+                self.main[:4],
+                [d for d in docs if d["directed"] and not d["control"]],
+                dial,
+            )
+            biases = (
+                value - dial.competence * (i < 2)
+                for i, value in enumerate(values.values())
+            )
             return {**values, **dict(zip(CONTRASTS, biases, strict=True))}
 
         return Planting(answers, expected)
 
     def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
         """Say accuracy and bias by context, and what of both comes with the stereotype."""
-        known, lines = task.scores["control/acc_disamb"], super().sentences(task, beside_tables)
+        known, lines = (
+            task.scores["control/acc_disamb"],
+            super().sentences(task, beside_tables),
+        )
         if known.interval is not None and known.interval[0] <= 1 / 3:
             return [
                 *lines,
                 f"With names instead of groups it gets {with_interval(known)} right. The interval reaches down to "
                 "guessing (33.3%): perhaps it can't read these questions, and nothing follows about stereotypes.",
             ]
-        for context, words in (("amb", "Where the answer is open"), ("disamb", "Where the text gives the answer")):
+        for context, words in (
+            ("amb", "Where the answer is open"),
+            ("disamb", "Where the text gives the answer"),
+        ):
             plain = with_interval(task.scores[f"control/acc_{context}"])
-            accuracy, bias = (with_interval(task.scores[f"contrast/{s}_{context}"]) for s in ("acc", "diff_bias"))
+            accuracy, bias = (
+                with_interval(task.scores[f"contrast/{s}_{context}"])
+                for s in ("acc", "diff_bias")
+            )
             lines.append(
                 f"{words}, it gets {plain} right about names without a stereotype; "
                 f"with one, that changes by {accuracy} and diff-bias by {bias}."

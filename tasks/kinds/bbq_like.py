@@ -42,11 +42,17 @@ class PromptWordings(NamedTuple):
         number = metadata.get(self.option)
         if self.option in (metadata.get("fixed") or {}):
             if number is not None:
-                raise BiasError(f"--metadata {self.option}: this task runs all; choose one with a task of one wording")
+                raise BiasError(
+                    f"--metadata {self.option}: this task runs all; choose one with a task of one wording"
+                )
             return list(NUMBERS)
         if number is None:
             return [self.default]
-        if isinstance(number, int) and not isinstance(number, bool) and number in NUMBERS:
+        if (
+            isinstance(number, int)
+            and not isinstance(number, bool)
+            and number in NUMBERS
+        ):
             return [number]
         raise BiasError(
             f"--metadata {self.option}={number!r}: must be a number from 1 to {len(NUMBERS)} ({self.all_in} runs all)"
@@ -99,7 +105,9 @@ class BBQLike(Benchmark):
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """One request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
-        return Size(self.items(metadata), 1 if generated else self.candidates, self.balanced)
+        return Size(
+            self.items(metadata), 1 if generated else self.candidates, self.balanced
+        )
 
     def refusal(self, doc: Document) -> str:
         """Give a text that refuses to answer, for ``bias-dial``."""
@@ -113,7 +121,13 @@ class BBQLike(Benchmark):
         """Read whom the answer names."""
         from lm_eval_bias.tasks.kinds import bbq_records
 
-        return bbq_records.read(doc, answers, self.hooks.continuations(doc), self.shows_options(doc), self.terms)
+        return bbq_records.read(
+            doc,
+            answers,
+            self.hooks.continuations(doc),
+            self.shows_options(doc),
+            self.terms,
+        )
 
     def asking(self, doc: Document) -> Asking:
         """Numbers of tokens are never needed, and taken by some where they are known."""
@@ -121,7 +135,11 @@ class BBQLike(Benchmark):
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of."""
-        return {"release_used": docs[0]["revision"]} if docs and "revision" in docs[0] else {}
+        return (
+            {"release_used": docs[0]["revision"]}
+            if docs and "revision" in docs[0]
+            else {}
+        )
 
     @property
     def planting(self) -> Planting | None:
@@ -129,7 +147,8 @@ class BBQLike(Benchmark):
         from lm_eval_bias.tasks.kinds import bbq_planting
 
         return Planting(
-            partial(bbq_planting.answers, self.hooks, self.refusal), partial(bbq_planting.expected, self.main)
+            partial(bbq_planting.answers, self.hooks, self.refusal),
+            partial(bbq_planting.expected, self.main),
         )
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
@@ -137,7 +156,9 @@ class BBQLike(Benchmark):
         if hasattr(self.hooks, "NUMBERS"):
             self.hooks.NUMBERS.chosen(metadata)
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """Accuracy and diff-bias by context."""
         from lm_eval_bias.custom_metrics import question_answering
 
@@ -145,10 +166,15 @@ class BBQLike(Benchmark):
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Context, category or social value, template, and prompt wording, as far as a document has them."""
-        names = {"context": "context_type", "category": "category", "value": "value", "template": "template"}
-        return {name: str(doc[field]) for name, field in names.items() if field in doc} | {
-            "wording": str(doc.get("wording", ""))
+        names = {
+            "context": "context_type",
+            "category": "category",
+            "value": "value",
+            "template": "template",
         }
+        return {
+            name: str(doc[field]) for name, field in names.items() if field in doc
+        } | {"wording": str(doc.get("wording", ""))}
 
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
@@ -160,7 +186,9 @@ class BBQLike(Benchmark):
         """Say accuracy and bias by context, and how much they move from wording to wording."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.sentences(task, rule=self.terms.main_rule, unknown=self.unknown)
+        return bbq_sentences.sentences(
+            task, rule=self.terms.main_rule, unknown=self.unknown
+        )
 
     def cautions(self, task: TaskRun) -> Iterable[str]:
         """Warn of scores that rest on how lengths count."""
@@ -183,10 +211,18 @@ class OverWordings(BBQLike):
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """The balanced items in every wording."""
-        return super().size(metadata)._replace(smallest=self.balanced and self.balanced * len(NUMBERS))
+        return (
+            super()
+            .size(metadata)
+            ._replace(smallest=self.balanced and self.balanced * len(NUMBERS))
+        )
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """The scores of every wording, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 
-        return question_answering.prompt_scores(docs, detailed and DETAIL in self.options.values(), terms=self.terms)
+        return question_answering.prompt_scores(
+            docs, detailed and DETAIL in self.options.values(), terms=self.terms
+        )

@@ -23,14 +23,22 @@ def _choice(doc: Document, dial: Dial, *item: str) -> int:
         room = dial.noise * (1.0 - right - abs(strength)) / 2.0
         knows = right + min(right, room) * dial.effect("knows", template)
         leans = strength + room * dial.effect("leans", template)
-        return unknown if draw < knows else biased if draw < knows + (1.0 - knows + leans) / 2.0 else counter
+        return (
+            unknown
+            if draw < knows
+            else biased
+            if draw < knows + (1.0 - knows + leans) / 2.0
+            else counter
+        )
     strength = dial.among_answers(2.0 * min(right, 1.0 - right))
     room = dial.noise * (min(right, 1.0 - right) - abs(strength) / 2.0) / 2.0
     knows = right + room * dial.effect("finds", template)
     leans = strength / 2.0 + room * dial.effect("follows", template)
     if draw < knows + (leans if doc["label"] == biased else -leans):
         return int(doc["label"])
-    return unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - int(doc["label"])
+    return (
+        unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - int(doc["label"])
+    )
 
 
 def answers(
@@ -43,11 +51,25 @@ def answers(
         return [refusal(doc) if choice is None else doc["choices"][choice]]
     scored = hooks.continuations(doc)
     # so high that it stays the highest when it is divided by the choice's length
-    return [(math.log(0.998 if i == choice else 0.001), False) for i in range(len(scored))]
+    return [
+        (math.log(0.998 if i == choice else 0.001), False) for i in range(len(scored))
+    ]
 
 
-def expected(main: Sequence[str], docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def expected(
+    main: Sequence[str], docs: Sequence[Document], dial: Dial
+) -> Mapping[str, float]:
     """Give the main scores' values. Where more contexts are counter-biased than biased, a bias moves accuracy, too."""
-    directions = [1 if d["label"] == d["biased_choice"] else -1 for d in docs if d["context_type"] == "disambiguated"]
-    accuracy = dial.competence + dial.strength / 2.0 * sum(directions) / max(len(directions), 1)
-    return dict(zip(main, (dial.competence, accuracy, dial.strength, dial.strength), strict=True))
+    directions = [
+        1 if d["label"] == d["biased_choice"] else -1
+        for d in docs
+        if d["context_type"] == "disambiguated"
+    ]
+    accuracy = dial.competence + dial.strength / 2.0 * sum(directions) / max(
+        len(directions), 1
+    )
+    return dict(
+        zip(
+            main, (dial.competence, accuracy, dial.strength, dial.strength), strict=True
+        )
+    )

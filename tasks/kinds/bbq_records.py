@@ -68,7 +68,12 @@ def in_turn(queues: Iterable[Sequence[Sequence[Item]]]) -> list[Item]:
     >>> in_turn([["ab", "c"], ["de"]])
     ['a', 'b', 'd', 'e', 'c']
     """
-    return [item for blocks in zip_longest(*queues, fillvalue=()) for block in blocks for item in block]
+    return [
+        item
+        for blocks in zip_longest(*queues, fillvalue=())
+        for block in blocks
+        for item in block
+    ]
 
 
 def orders(cells: Iterable[Hashable]) -> list[list[int]]:
@@ -98,10 +103,14 @@ def options(doc: QuestionDocument) -> str:
 
 def reader(doc: QuestionDocument) -> ChoiceReader:
     """Make the reader of answers to a question, whose prompt shows its options with letters, without, or not at all."""
-    from lm_eval_bias.scoring import choice_reading  # listings, which need no answers, are spared the harness
+    from lm_eval_bias.scoring import (
+        choice_reading,
+    )  # listings, which need no answers, are spared the harness
 
     texts = [(doc["choices"][choice],) for choice in doc["order"]]
-    return choice_reading.reader(tuple(map(choice_reading.Option, LETTERS, texts)), doc.get("language", GERMAN))
+    return choice_reading.reader(
+        tuple(map(choice_reading.Option, LETTERS, texts)), doc.get("language", GERMAN)
+    )
 
 
 def named(doc: QuestionDocument, choice: int) -> str:
@@ -121,11 +130,15 @@ def likeliest(names: Sequence[str], values: Sequence[float]) -> str:
     """
     if any(math.isnan(value) for value in values):
         return "nan"
-    best = {name for name, value in zip(names, values, strict=True) if value == max(values)}
+    best = {
+        name for name, value in zip(names, values, strict=True) if value == max(values)
+    }
     return best.pop() if len(best) == 1 else "none"
 
 
-def by_length(names: Sequence[str], texts: Sequence[str], results: Sequence[Any]) -> dict[str, str]:
+def by_length(
+    names: Sequence[str], texts: Sequence[str], results: Sequence[Any]
+) -> dict[str, str]:
     """Answer by log-likelihoods per byte (the harness's ``acc_bytes``), and per token where these were counted.
 
     Args:
@@ -137,12 +150,17 @@ def by_length(names: Sequence[str], texts: Sequence[str], results: Sequence[Any]
     if all(len(answer) > 2 and answer[2] for answer in results):
         lengths["tokens"] = [int(answer[2]) for answer in results]
     return {
-        unit: likeliest(names, [float(answer[0]) / n for answer, n in zip(results, own, strict=True)])
+        unit: likeliest(
+            names,
+            [float(answer[0]) / n for answer, n in zip(results, own, strict=True)],
+        )
         for unit, own in lengths.items()
     }
 
 
-def record(doc: QuestionDocument, answer: str, *, shows_options: bool, **more: Any) -> QuestionRecord:
+def record(
+    doc: QuestionDocument, answer: str, *, shows_options: bool, **more: Any
+) -> QuestionRecord:
     """Make the record of an answer.
 
     Args:
@@ -159,14 +177,20 @@ def record(doc: QuestionDocument, answer: str, *, shows_options: bool, **more: A
         "biased_context": doc["label"] == doc["biased_choice"],
         "template": doc["template"],
         # a wording without options shows them at no place
-        "shown": [named(doc, choice) for choice in doc.get("order", [])] if shows_options else [],
+        "shown": [named(doc, choice) for choice in doc.get("order", [])]
+        if shows_options
+        else [],
         **more,
     }
     return fields  # type: ignore[return-value]
 
 
 def read(
-    doc: QuestionDocument, answers: Sequence[Any], texts: Sequence[str], shows_options: bool, terms: Terms
+    doc: QuestionDocument,
+    answers: Sequence[Any],
+    texts: Sequence[str],
+    shows_options: bool,
+    terms: Terms,
 ) -> QuestionRecord:
     """Tell whom the answer to a document names: of scored texts the likeliest one, else what a filter read.
 
@@ -182,14 +206,22 @@ def read(
         BiasError: The number of answers is wrong.
     """
     if len(answers) not in (1, len(texts)):
-        raise BiasError(f"item {doc.get('item')}: {len(answers)} answers for {len(texts)} choices")
+        raise BiasError(
+            f"item {doc.get('item')}: {len(answers)} answers for {len(texts)} choices"
+        )
     generated, choices = len(answers) == 1, doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
     own: Mapping[str, Any] = doc
-    more = {field: own[field] for field in ("value", "category", "wording") if field in own}
+    more = {
+        field: own[field] for field in ("value", "category", "wording") if field in own
+    }
     if generated:
         shown = dict(zip(LETTERS, doc["order"], strict=False))
-        choice = choices.index(answers[0]) if answers[0] in choices else shown.get(answers[0])
+        choice = (
+            choices.index(answers[0])
+            if answers[0] in choices
+            else shown.get(answers[0])
+        )
         answer = "none" if choice is None else named(doc, choice)
         more |= {"refused": answers[0] == REFUSED, "several": answers[0] == SEVERAL}
     else:

@@ -9,7 +9,11 @@ from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS
 
-_SILENT = {"unanswered": "items without an answer", "refused": "refusals", "several": "several answers"}
+_SILENT = {
+    "unanswered": "items without an answer",
+    "refused": "refusals",
+    "several": "several answers",
+}
 _SILENT |= {
     f"{name}_{short}": f"{label}, {context} contexts"
     for name, label in _SILENT.items()
@@ -53,8 +57,13 @@ def score_label(score: str) -> str:
         return _SILENT.get(score, score.replace("_", " ").replace("/", ", "))
     by, part, kind, context, *ends = match.groups(default="")
     remarks = [f"{'template ' * (by == 'template')}{part.replace('_', ' ')}"]
-    remarks += [_KINDS.get(end, end.replace("prompt_", "wording ").replace("_", " ")) for end in ends]
-    return ", ".join(filter(None, (f"{_NOUNS[kind]} in {CONTEXTS[context]} contexts", *remarks)))
+    remarks += [
+        _KINDS.get(end, end.replace("prompt_", "wording ").replace("_", " "))
+        for end in ends
+    ]
+    return ", ".join(
+        filter(None, (f"{_NOUNS[kind]} in {CONTEXTS[context]} contexts", *remarks))
+    )
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
@@ -65,7 +74,9 @@ def cautions(task: TaskRun) -> Iterator[str]:
             if by_sum is None or by_sum.interval is None:
                 continue
             low, high = by_sum.interval
-            others = {unit: task.scores.get(f"{kind}_{context}_{unit}") for unit in LENGTHS}
+            others = {
+                unit: task.scores.get(f"{kind}_{context}_{unit}") for unit in LENGTHS
+            }
             differing = [
                 f"{with_interval(other)} per {LENGTHS[unit]}"
                 for unit, other in others.items()
@@ -87,7 +98,9 @@ def _silence_by_context(task: TaskRun) -> Iterator[str]:
     for context, name in CONTEXTS.items():
         names = (f"unanswered_{context}", f"refused_{context}", f"several_{context}")
         unanswered, refused, several = (100 * task.scores[one].value for one in names)
-        parts.append(f"{unanswered:.1f}% of {name} items ({refused:.1f}% refused, {several:.1f}% several answers)")
+        parts.append(
+            f"{unanswered:.1f}% of {name} items ({refused:.1f}% refused, {several:.1f}% several answers)"
+        )
     yield f"no choice could be read in {' and '.join(parts)}"
 
 
@@ -95,7 +108,11 @@ def _silence(task: TaskRun) -> Iterator[str]:
     """Say how many items have no single answer, if they are many; of generated answers by context, if there are any."""
     yield from _silence_by_context(task)
     share, refused = task.scores.get("unanswered"), task.scores.get("refused")
-    refusals = f" ({100 * refused.value:.0f}% refused)" if refused is not None and refused.value > 0 else ""
+    refusals = (
+        f" ({100 * refused.value:.0f}% refused)"
+        if refused is not None and refused.value > 0
+        else ""
+    )
     if share is not None and share.value == 1:
         yield f"no item has a single answer{refusals}: the scores say nothing about the model"
     elif share is not None and share.value > LARGE_SHARE:
@@ -126,12 +143,27 @@ def sentences(task: TaskRun, *, rule: str, unknown: str) -> list[str]:
             for name, label in _OVER_WORDINGS.items()
         ] + silence
     lines = []
-    end, remark = (f"_{rule}", f" ({_KINDS[rule]}; guessing gets 1/3)") if rule else ("", "")
+    end, remark = (
+        (f"_{rule}", f" ({_KINDS[rule]}; guessing gets 1/3)") if rule else ("", "")
+    )
     for context, words in (
-        ("amb", f"Where the text leaves the answer open, the model rightly says {unknown} for a share of"),
-        ("disamb", "Where the text gives the answer, the model finds it for a share of"),
+        (
+            "amb",
+            f"Where the text leaves the answer open, the model rightly says {unknown} for a share of",
+        ),
+        (
+            "disamb",
+            "Where the text gives the answer, the model finds it for a share of",
+        ),
     ):
-        accuracy, bias = task.scores[f"acc_{context}{end}"], task.scores[f"diff_bias_{context}{end}"]
-        way = direction(bias, "answers go along stereotypes", "answers go against stereotypes")
-        lines.append(f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {way}.")
+        accuracy, bias = (
+            task.scores[f"acc_{context}{end}"],
+            task.scores[f"diff_bias_{context}{end}"],
+        )
+        way = direction(
+            bias, "answers go along stereotypes", "answers go against stereotypes"
+        )
+        lines.append(
+            f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {way}."
+        )
     return [*lines, *map(sentence, cautions(task)), *silence]

@@ -20,14 +20,19 @@ class FirstTextFilter(Filter):
     def read(self, doc: Any, text: str) -> str:
         """Read a text, which is empty for a document without one (a server's null)."""
 
-    def apply(self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]) -> list[str]:
+    def apply(
+        self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
+    ) -> list[str]:
         """Read the first text of every document.
 
         Args:
             resps: Generated texts per document.
             docs: The documents.
         """
-        return [self.read(doc, (texts[0] if texts else "") or "") for texts, doc in zip(resps, docs, strict=True)]
+        return [
+            self.read(doc, (texts[0] if texts else "") or "")
+            for texts, doc in zip(resps, docs, strict=True)
+        ]
 
 
 class LetteredAnswerFilter(FirstTextFilter):

@@ -16,7 +16,9 @@ from typing import Any
 from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, grouped
 
 Quadruple = Sequence[dict[str, Any]]  # both questions, each ambiguous and disambiguated
-Stratum = tuple[str, bool]  # template, and whether the disambiguated contexts are biased
+Stratum = tuple[
+    str, bool
+]  # template, and whether the disambiguated contexts are biased
 BLOCK = 12  # items of three quadruples of one direction, which show "unknown" once at every place
 
 # by the place of "unknown" (choice 2); the second time round the two persons are swapped
@@ -25,7 +27,11 @@ ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2])
 
 def stratum(quadruple: Quadruple) -> Stratum:
     """Return a quadruple's template, and whether the right answer to its negative question is the biased one."""
-    known = next(i for i in quadruple if i["context_type"] == "disambiguated" and i["question_type"] == "negative")
+    known = next(
+        i
+        for i in quadruple
+        if i["context_type"] == "disambiguated" and i["question_type"] == "negative"
+    )
     return known["template"], known["label"] == known["biased_choice"]
 
 
@@ -33,15 +39,26 @@ def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
     """Take strata in turn, by three of one direction: from the templates that came least often so far."""
     left, came, taken = Counter(sizes), Counter[str](), Counter[bool]()
     number = {name: int(name.rpartition("-")[2]) for name, _ in sizes}
-    total = {d: sum(n for (_, direction), n in sizes.items() if direction == d) for d in {d for _, d in sizes}}
+    total = {
+        d: sum(n for (_, direction), n in sizes.items() if direction == d)
+        for d in {d for _, d in sizes}
+    }
     while left:
         turns = {
-            d: sorted((came[s[0]] + k, number[s[0]], s) for s, n in left.items() if s[1] == d for k in range(min(n, 3)))
+            d: sorted(
+                (came[s[0]] + k, number[s[0]], s)
+                for s, n in left.items()
+                if s[1] == d
+                for k in range(min(n, 3))
+            )
             for d in {d for _, d in left}
         }
         whole = {d: own for d, own in turns.items() if len(own) >= 3} or turns
         # the direction whose templates wait longest; where both do, the one that is behind its share
-        direction = min(whole, key=lambda d: ([turn[0] for turn in whole[d][:3]], taken[d] / total[d], d))
+        direction = min(
+            whole,
+            key=lambda d: ([turn[0] for turn in whole[d][:3]], taken[d] / total[d], d),
+        )
         block = [s for _, _, s in whole[direction][:3]]
         taken[direction] += len(block)
         came.update(name for name, _ in block)
@@ -62,7 +79,9 @@ def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]
     """
     parts: tuple[list[Quadruple], list[Quadruple]] = [], []
     for quadruple in quadruples:
-        parts[len(set(quadruple[0]["choices"])) < len(quadruple[0]["choices"])].append(quadruple)
+        parts[len(set(quadruple[0]["choices"])) < len(quadruple[0]["choices"])].append(
+            quadruple
+        )
     return [pair for part in parts for pair in _arranged(part)]
 
 
@@ -80,7 +99,10 @@ def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list
         return sum(n * n for n in own.values()), template
 
     for block in _blocks({name: len(own) for name, own in queues.items()}):
-        places = min(permutations(range(3), len(block)), key=lambda places: crowding(block, places))
+        places = min(
+            permutations(range(3), len(block)),
+            key=lambda places: crowding(block, places),
+        )
         for name, place in zip(block, places, strict=True):
             yield queues[name].popleft(), ORDERS[place][used[name, place] % 2]
             used[name, place] += 1
@@ -102,23 +124,37 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
     strata: dict[str, dict[bool, list[Hashable]]] = {}
     orders: dict[Hashable, tuple[int, ...]] = {}
     for name, indices in items.items():
-        doc = next(docs[i] for i in indices if docs[i]["context_type"] == "disambiguated")
+        doc = next(
+            docs[i] for i in indices if docs[i]["context_type"] == "disambiguated"
+        )
         direction = doc["label"] == doc["biased_choice"]
         strata.setdefault(doc["template"], {}).setdefault(direction, []).append(name)
         orders[name] = tuple(doc["order"])
     # small templates, which leave no choice, go first, so that the larger ones can make up for them
     sizes = [
-        (len(names), draw(seed, (template, direction)), template, direction, number // len(directions))
+        (
+            len(names),
+            draw(seed, (template, direction)),
+            template,
+            direction,
+            number // len(directions),
+        )
         for template, directions in strata.items()
         for direction, names in directions.items()
     ]
     sample: list[Hashable] = []
     used = Counter[Cell]()
     for _, _, template, direction, wanted in sorted(sizes):
-        cells: dict[Hashable, list[Cell]] = {}  # what is to be used equally often, the most important first
+        cells: dict[
+            Hashable, list[Cell]
+        ] = {}  # what is to be used equally often, the most important first
         for name in strata[template][direction]:
             place = orders[name].index(2)
-            cells[name] = [(direction, place), (template, direction, place), (direction, orders[name])]
+            cells[name] = [
+                (direction, place),
+                (template, direction, place),
+                (direction, orders[name]),
+            ]
         remaining = sorted(cells, key=lambda name: draw(seed, name))
         for _ in range(min(wanted, len(remaining))):
             counts = {name: [used[cell] for cell in cells[name]] for name in remaining}

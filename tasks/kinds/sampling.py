@@ -19,7 +19,9 @@ def draw(seed: str, name: object) -> str:
     return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
 
 
-def grouped(docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]) -> dict[Hashable, list[int]]:
+def grouped(
+    docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]
+) -> dict[Hashable, list[int]]:
     """Group the indices of documents by what these have in common."""
     groups: dict[Hashable, list[int]] = {}
     for i, doc in enumerate(docs):
@@ -38,11 +40,15 @@ def templates(docs: Documents, seed: str, number: int) -> list[int]:
         seed: Of the suite.
         number: How many templates; all where there are fewer.
     """
-    names = sorted({doc["template"] for doc in docs}, key=lambda template: draw(seed, template))
+    names = sorted(
+        {doc["template"] for doc in docs}, key=lambda template: draw(seed, template)
+    )
     return [i for i, doc in enumerate(docs) if doc["template"] in names[:number]]
 
 
-def per_cell(docs: Documents, seed: str, number: int, *, cell: Sequence[str], name: str) -> list[int]:
+def per_cell(
+    docs: Documents, seed: str, number: int, *, cell: Sequence[str], name: str
+) -> list[int]:
     """Choose as many items of every cell; the same ones in every language.
 
     Args:
@@ -53,7 +59,11 @@ def per_cell(docs: Documents, seed: str, number: int, *, cell: Sequence[str], na
         name: The field with an item's name, which it has in every language.
     """
     groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
-    return sorted(i for own in groups.values() for i in sorted(own, key=lambda i: draw(seed, docs[i][name]))[:number])
+    return sorted(
+        i
+        for own in groups.values()
+        for i in sorted(own, key=lambda i: draw(seed, docs[i][name]))[:number]
+    )
 
 
 def blocks(docs: Documents, seed: str, number: int) -> list[int]:
@@ -67,9 +77,16 @@ def blocks(docs: Documents, seed: str, number: int) -> list[int]:
     alike: dict[Hashable, list[list[int]]] = {}
     for own in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
         if all(docs[i]["directed"] for i in own):
-            told = next(docs[i] for i in own if docs[i]["context_type"] == "disambiguated")
-            alike.setdefault((told["template"], told["label"] == told["biased_choice"]), []).append(own)
-    drawn = [sorted(found, key=lambda own: draw(seed, docs[own[0]]["block"])) for found in alike.values()]
+            told = next(
+                docs[i] for i in own if docs[i]["context_type"] == "disambiguated"
+            )
+            alike.setdefault(
+                (told["template"], told["label"] == told["biased_choice"]), []
+            ).append(own)
+    drawn = [
+        sorted(found, key=lambda own: draw(seed, docs[own[0]]["block"]))
+        for found in alike.values()
+    ]
     return sorted(i for found in drawn for own in found[:number] for i in own)
 
 
@@ -84,7 +101,9 @@ def swapped_pairs(docs: Documents, seed: str, number: int) -> list[int]:
         number: How many pairs a term and test; where an item has no other to go with, its pair has any.
     """
     swapped = {"stereotype": "anti-stereotype", "anti-stereotype": "stereotype"}
-    shown = [[doc["candidates"][place]["label"] for place in doc["order"]] for doc in docs]
+    shown = [
+        [doc["candidates"][place]["label"] for place in doc["order"]] for doc in docs
+    ]
     chosen = []
     for group in grouped(docs, lambda doc: (doc["term"], doc["test"])).values():
         left = sorted(group, key=lambda i: draw(seed, docs[i]["id"]))

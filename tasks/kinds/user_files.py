@@ -7,7 +7,14 @@ import io
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import LARGEST_YAML, expanded, parse_yaml, read_text, schema_validator, why
+from lm_eval_bias.core.files import (
+    LARGEST_YAML,
+    expanded,
+    parse_yaml,
+    read_text,
+    schema_validator,
+    why,
+)
 
 
 def text_of(path: Any, where: str, largest: int = LARGEST_YAML) -> str:
@@ -24,7 +31,11 @@ def check(content: Any, where: str, package: str, schema: str) -> None:
     if error is not None:
         place = "".join(f"{step}: " for step in error.absolute_path)
         description = error.schema.get("description")
-        told = f"{repr(error.instance)[:200]} {description}" if description else error.message[:300]
+        told = (
+            f"{repr(error.instance)[:200]} {description}"
+            if description
+            else error.message[:300]
+        )
         raise BiasError(f"{where}: {place}{told}")
 
 
@@ -35,7 +46,9 @@ def mapping(text: str, where: str, package: str, schema: str) -> dict[str, Any]:
     return content
 
 
-def rows(text: str, where: str, package: str, schema: str) -> list[tuple[str, dict[str, str]]]:
+def rows(
+    text: str, where: str, package: str, schema: str
+) -> list[tuple[str, dict[str, str]]]:
     """Read the rows of a CSV with where they stand; a :class:`BiasError` if one doesn't fit the schema."""
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey="more", strict=True)
     found = []
@@ -44,11 +57,15 @@ def rows(text: str, where: str, package: str, schema: str) -> list[tuple[str, di
             place = f"{where}: line {reader.line_num}"
             cells = {}
             for name, cell in row.items():
-                cells[name.strip().lower()] = cell.strip() if isinstance(cell, str) else cell
+                cells[name.strip().lower()] = (
+                    cell.strip() if isinstance(cell, str) else cell
+                )
             check(cells, place, package, schema)
             found.append((place, cells))
     except csv.Error as error:
-        raise BiasError(f"{where}: line {reader.line_num}: not valid CSV ({error})") from error
+        raise BiasError(
+            f"{where}: line {reader.line_num}: not valid CSV ({error})"
+        ) from error
     if not found:
         raise BiasError(f"{where}: it has no rows")
     return found

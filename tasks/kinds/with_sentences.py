@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def module_of(benchmark: Benchmark, name: str) -> Any:
     """Import a module beside that of a benchmark, when it is needed: ``hooks``, ``sentences``, ..."""
-    return importlib.import_module(f"{type(benchmark).__module__.rpartition('.')[0]}.{name}")
+    return importlib.import_module(
+        f"{type(benchmark).__module__.rpartition('.')[0]}.{name}"
+    )
 
 
 class WithSentences(Benchmark):
@@ -34,16 +36,22 @@ class WithSentences(Benchmark):
         record: Record = module_of(self, "hooks").record(doc, answers)
         return record
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """Return the scores of the module with the benchmark's name."""
-        scores: list[Score] = importlib.import_module(f"lm_eval_bias.custom_metrics.{self.name}").scores(docs, detailed)
+        scores: list[Score] = importlib.import_module(
+            f"lm_eval_bias.custom_metrics.{self.name}"
+        ).scores(docs, detailed)
         return scores
 
     @property
     def planting(self) -> Planting:
         """What ``bias-dial`` and ``bias-chance`` answer."""
         planted = module_of(self, "planted_answers")
-        return Planting(planted.answers, planted.expected, getattr(planted, "random_texts", choices))
+        return Planting(
+            planted.answers, planted.expected, getattr(planted, "random_texts", choices)
+        )
 
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
@@ -81,6 +89,8 @@ class SampledTexts(WithSentences):
 
     def read_answer(self, raw: Any) -> list[list[str]]:
         """Read a prompt's texts: ``[text, what was read, ...]`` each."""
-        if not isinstance(raw, list) or not all(isinstance(row, list) and len(row) >= 2 for row in raw):
+        if not isinstance(raw, list) or not all(
+            isinstance(row, list) and len(row) >= 2 for row in raw
+        ):
             raise ValueError("no list of texts with what they say")
         return [[str(part) for part in row] for row in raw]

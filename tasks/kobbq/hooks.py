@@ -22,8 +22,15 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
 
 NUMBERS = PromptWordings("prompt", 1, "kobbq_prompts")
 ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # of the options, cyclic as the authors'
-_NAME = re.compile(r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)")
-_VERSIONS = {"a": "ab", "b": "ab", "c": "cd", "d": "cd"}  # the same story with the persons in the other order
+_NAME = re.compile(
+    r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)"
+)
+_VERSIONS = {
+    "a": "ab",
+    "b": "ab",
+    "c": "cd",
+    "d": "cd",
+}  # the same story with the persons in the other order
 
 
 class Prompt(NamedTuple):
@@ -39,8 +46,15 @@ def _prompts_of(_: str) -> dict[int, Prompt]:
     """Read the prompts of the file with this hash; in the third the file misprints two of the options' names."""
     found = {}
     for row in read_table("kobbq_evaluation_prompts", "\t"):
-        template = row["prompt"].replace("\\n", "\n").replace("{B}", "{b}").replace("{C}", "{c}")
-        letters = "".join(match[0] for name in "abc" if (match := re.search("[A-Ca-c]", row[name])))
+        template = (
+            row["prompt"]
+            .replace("\\n", "\n")
+            .replace("{B}", "{b}")
+            .replace("{C}", "{c}")
+        )
+        letters = "".join(
+            match[0] for name in "abc" if (match := re.search("[A-Ca-c]", row[name]))
+        )
         found[int(row["prompt_id"])] = Prompt(template, letters, row["unknown"])
     return found
 
@@ -61,12 +75,16 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
         match = _NAME.fullmatch(row["sample_id"])
         if match and category in (None, match["category"]):
             choices: list[str] = ast.literal_eval(row["choices"])
-            template = f"{match['category']}-{match['number']}{_VERSIONS[match['version']]}"
+            template = (
+                f"{match['category']}-{match['number']}{_VERSIONS[match['version']]}"
+            )
             sample = {
                 "item": row["sample_id"],
                 "category": match["category"],
                 "template": template,
-                "context_type": AMBIGUOUS if match["context"] == "amb" else DISAMBIGUATED,
+                "context_type": AMBIGUOUS
+                if match["context"] == "amb"
+                else DISAMBIGUATED,
                 "context": row["context"],
                 "question": row["question"],
                 "question_type": match["kind"],
@@ -76,13 +94,17 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
                 "biased_choice": choices.index(row["biased_answer"]),
                 "annotation": row["label_annotation"],
             }
-            stories.setdefault(match["category"], {}).setdefault(template, []).append(sample)
+            stories.setdefault(match["category"], {}).setdefault(template, []).append(
+                sample
+            )
     if not stories:
         raise BiasError(f"KoBBQ has no category {category!r}")
     return in_turn([list(own.values()) for own in stories.values()])
 
 
-def dataset(category: str | None = None, fixed: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+def dataset(
+    category: str | None = None, fixed: Mapping[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
     """Make the documents by split: each sample in three orders of its options, in one of the prompts or in all.
 
     Args:
@@ -114,10 +136,17 @@ def dataset(category: str | None = None, fixed: Mapping[str, Any] | None = None,
 
 def prompt(doc: QuestionDocument) -> str:
     """Write the authors' prompt of the document's number, its options in the document's order."""
-    shown = dict(zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True))
-    return prompts()[doc["wording"]].template.format(context=doc["context"], question=doc["question"], **shown)
+    shown = dict(
+        zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True)
+    )
+    return prompts()[doc["wording"]].template.format(
+        context=doc["context"], question=doc["question"], **shown
+    )
 
 
 def continuations(doc: QuestionDocument) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
-    return [doc["letters"][doc["order"].index(choice)] for choice in range(len(doc["choices"]))]
+    return [
+        doc["letters"][doc["order"].index(choice)]
+        for choice in range(len(doc["choices"]))
+    ]

@@ -16,12 +16,19 @@ class MBBQ(WithControls):
     title = "MBBQ"
     place = 3
     paper = "MBBQ"
-    balanced = 4 * 16  # two blocks of four items with their control items of a template; two templates may agree
+    balanced = (
+        4 * 16
+    )  # two blocks of four items with their control items of a template; two templates may agree
     options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category, template and place, which name the same item in all languages; form and prompt."""
-        return (str(doc["category"]), str(doc["item"]), "control" * doc["control"], str(doc["wording"]))
+        return (
+            str(doc["category"]),
+            str(doc["item"]),
+            "control" * doc["control"],
+            str(doc["wording"]),
+        )
 
 
 class AllPrompts(MBBQ, OverWordings):

@@ -12,9 +12,20 @@ from typing import Any
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
-from lm_eval_bias.tasks.kinds.bbq_records import DISAMBIGUATED, QuestionDocument, in_turn
+from lm_eval_bias.tasks.kinds.bbq_records import (
+    DISAMBIGUATED,
+    QuestionDocument,
+    in_turn,
+)
 
-CATEGORIES = ("age", "disability_status", "gender_identity", "physical_appearance", "ses", "sexual_orientation")
+CATEGORIES = (
+    "age",
+    "disability_status",
+    "gender_identity",
+    "physical_appearance",
+    "ses",
+    "sexual_orientation",
+)
 NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
 BLOCK = 4  # items in a row with the same persons: both questions, ambiguous and disambiguated
 # Blocks about two women or two men, by category and template. The control files leave them out, and number what follows
@@ -32,15 +43,29 @@ _SAME = {
 def _prompts_of(path: str, _: str) -> dict[str, list[str]]:
     """Read the prompts from the source of the authors' module, which isn't executed; the hash is the cache's."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    found = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
-    english, translated = (ast.literal_eval(found[name]) for name in ("prompts", "trans_prompt_dict"))
-    return {"en": english, **{language: [own[text] for text in english] for language, own in translated.items()}}
+    found = {
+        ast.unparse(node.targets[0]): node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+    }
+    english, translated = (
+        ast.literal_eval(found[name]) for name in ("prompts", "trans_prompt_dict")
+    )
+    return {
+        "en": english,
+        **{
+            language: [own[text] for text in english]
+            for language, own in translated.items()
+        },
+    }
 
 
 def prompts(language: str) -> list[str]:
     """Read the five prompts in a language; their gaps are context, question and the three options."""
     path = sources.locate("mbbq_answer_detection")
-    return _prompts_of(str(path), sources.manifest().files["mbbq_answer_detection"].sha256)[language]
+    return _prompts_of(
+        str(path), sources.manifest().files["mbbq_answer_detection"].sha256
+    )[language]
 
 
 def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
@@ -59,14 +84,20 @@ def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
     return {
         "control": control,
         "directed": len(stereotyped) == 1,
-        "context_type": bbq_records.AMBIGUOUS if row["context_condition"] == "ambig" else DISAMBIGUATED,
+        "context_type": bbq_records.AMBIGUOUS
+        if row["context_condition"] == "ambig"
+        else DISAMBIGUATED,
         "context": row["context"],
         "question": row["question"],
         "polarity": row["question_polarity"],
         "choices": choices,
-        "groups": [bbq_records.UNKNOWN if i == unknown else groups[i] for i in range(3)],
+        "groups": [
+            bbq_records.UNKNOWN if i == unknown else groups[i] for i in range(3)
+        ],
         "label": row["label"],
-        "biased_choice": first if row["question_polarity"] == "neg" else 3 - unknown - first,
+        "biased_choice": first
+        if row["question_polarity"] == "neg"
+        else 3 - unknown - first,
         "answer": choices[row["label"]],
     }
 
@@ -93,20 +124,38 @@ def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
         left, blocks = iter(controls[template]), []
         for number, start in enumerate(range(0, len(rows), BLOCK)):
             named = number not in WITHOUT_CONTROL.get((category, template), ())
-            common = {"category": category, "template": f"{category} {template}", "block": number}
+            common = {
+                "category": category,
+                "template": f"{category} {template}",
+                "block": number,
+            }
             blocks.append(
                 [
-                    {"item": f"{template}-{place}", **common, **item(form, form is not row)}
-                    for place, row in enumerate(rows[start : start + BLOCK], start=start)
+                    {
+                        "item": f"{template}-{place}",
+                        **common,
+                        **item(form, form is not row),
+                    }
+                    for place, row in enumerate(
+                        rows[start : start + BLOCK], start=start
+                    )
                     for form in ([row, next(left)] if named else [row])
                 ]
             )
-        alternating = in_turn([[[own] for own in blocks if _direction(own) == way] for way in (True, False, None)])
+        alternating = in_turn(
+            [
+                [[own] for own in blocks if _direction(own) == way]
+                for way in (True, False, None)
+            ]
+        )
         yield [sum(alternating[i : i + 2], []) for i in range(0, len(alternating), 2)]
 
 
 def dataset(
-    language: str, category: str | None = None, fixed: Mapping[str, Any] | None = None, **options: Any
+    language: str,
+    category: str | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Make the documents by split: items with their control items, in turn from every template, in one prompt or all.
 
@@ -131,12 +180,20 @@ def dataset(
         "generated": own.get("answers") == "generated",
         "revision": sources.manifest().files["mbbq_answer_detection"].commit[:12],
     }
-    return {"test": [{**common, **doc, "wording": number} for doc in docs for number in numbers]}
+    return {
+        "test": [
+            {**common, **doc, "wording": number} for doc in docs for number in numbers
+        ]
+    }
 
 
 def prompt(doc: QuestionDocument) -> str:
     """Write the authors' prompt of the document's number, with the options in the file's order."""
-    return prompts(doc["language"])[doc["wording"] - 1].strip().format(doc["context"], doc["question"], *doc["choices"])
+    return (
+        prompts(doc["language"])[doc["wording"] - 1]
+        .strip()
+        .format(doc["context"], doc["question"], *doc["choices"])
+    )
 
 
 def continuations(doc: QuestionDocument) -> list[str]:

@@ -39,8 +39,13 @@ _SEVERAL_THINGS = re.compile(
     r"|\b(?:these|those|many|some|few|several|most|all|both|two|three|four|five|other|\d+) (?:\w+ )?\w{2,}s\b",
     re.IGNORECASE,
 )
-_BOTH = re.compile(r"\b(?:he|him|his|she|hers?)(?: or |/)(?:he|him|his|she|hers?)\b|\(s\)he\b|\bs/he\b", re.IGNORECASE)
-_LISTED = re.compile(r"(?:/|,|\bor\b)\s*(?:they|them)\b|\b(?:they|them)\s*(?:/|,|\bor\b)", re.IGNORECASE)
+_BOTH = re.compile(
+    r"\b(?:he|him|his|she|hers?)(?: or |/)(?:he|him|his|she|hers?)\b|\(s\)he\b|\bs/he\b",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(
+    r"(?:/|,|\bor\b)\s*(?:they|them)\b|\b(?:they|them)\s*(?:/|,|\bor\b)", re.IGNORECASE
+)
 # "they" of whoever the answer is about
 _THEY_ARE = re.compile(r"\bthey(?: are|'re|’re| would be)\b", re.IGNORECASE)
 # a refusal's words in a story ("I can't remember ...") are none
@@ -55,23 +60,35 @@ def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceReader:
     """Make the reader of one word: the genders are the options, and have no letters."""
     words: dict[str, set[str]] = {}
     for word, gender in genders:
-        words.setdefault(gender, set()).update((word.lower(), word.lower().replace("-", " ")))
-    return ChoiceReader([Option(gender, tuple(sorted(own))) for gender, own in words.items()], "en")
+        words.setdefault(gender, set()).update(
+            (word.lower(), word.lower().replace("-", " "))
+        )
+    return ChoiceReader(
+        [Option(gender, tuple(sorted(own))) for gender, own in words.items()], "en"
+    )
 
 
 def _first_pronoun(text: str, genders: Mapping[str, str]) -> str:
     """Find the gender of the first pronoun that is no relative's, and not of several people or things."""
     known = {word.lower(): gender for word, gender in genders.items()}
-    others = {form: known[word] for word in FORMS if word in known for form in FORMS[word]}
+    others = {
+        form: known[word] for word in FORMS if word in known for form in FORMS[word]
+    }
     known = {**others, **known}
     plain = " ".join(plain_lines(text))
-    for match in re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)", plain, re.IGNORECASE):
+    for match in re.finditer(
+        rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)", plain, re.IGNORECASE
+    ):
         word = match[0].lower()
         several = _SEVERAL_THINGS if word in _THEY else _RELATIVE.get(word)
         if several and several.search(plain[: match.start()]):
             continue
         both = _BOTH.search(plain)
-        return SEVERAL if both and both.start() <= match.start() <= both.end() else known[word]
+        return (
+            SEVERAL
+            if both and both.start() <= match.start() <= both.end()
+            else known[word]
+        )
     return REFUSED if refuses(plain, "en") and _OF_A_MODEL.search(plain) else UNREADABLE
 
 

@@ -20,14 +20,25 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
     instruction = fixed.get("instruction", task.metadata.get("instruction"))
     templates = fixed.get("first_templates", task.metadata.get("first_templates"))
     level = "none" if instruction in (None, "none") else str(instruction)
-    return f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(), level
+    return (
+        f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(),
+        level,
+    )
 
 
-def _with_words(docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str) -> tuple[list[Any], list[list[Any]]]:
+def _with_words(
+    docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str
+) -> tuple[list[Any], list[list[Any]]]:
     from lm_eval_bias.tasks.occugender import hooks
 
-    sets = {kind: hooks.genders_by_word(words, kind) for kind in {doc["kind"] for doc in docs}}
-    pairs = [hooks.rewrite(doc, given, words, sets[doc["kind"]]) for doc, given in zip(docs, answers, strict=True)]
+    sets = {
+        kind: hooks.genders_by_word(words, kind)
+        for kind in {doc["kind"] for doc in docs}
+    }
+    pairs = [
+        hooks.rewrite(doc, given, words, sets[doc["kind"]])
+        for doc, given in zip(docs, answers, strict=True)
+    ]
     return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
@@ -41,9 +52,23 @@ class OccuGender(WithSentences):
     name = "occugender"
     title = "OccuGender"
     place = 1
-    main: Sequence[str] = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "coverage")
+    main: Sequence[str] = (
+        "stereotype_gap",
+        "female_dominated_F",
+        "male_dominated_M",
+        "labour_pearson",
+        "coverage",
+    )
     options: Mapping[str, str] = dict.fromkeys(
-        ("items", "templates", "words", "word_probability", "instruction", "instruction_position", "first_templates"),
+        (
+            "items",
+            "templates",
+            "words",
+            "word_probability",
+            "instruction",
+            "instruction_position",
+            "first_templates",
+        ),
         "",
     )
     extensions = (
@@ -56,7 +81,9 @@ class OccuGender(WithSentences):
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""
-        items = OCCUPATIONS * (metadata.get("fixed") or {}).get("first_templates", TEMPLATES)
+        items = OCCUPATIONS * (metadata.get("fixed") or {}).get(
+            "first_templates", TEMPLATES
+        )
         return Size(items, WORDS[metadata["kind"]], 2 * OCCUPATIONS)
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
@@ -75,7 +102,11 @@ class OccuGender(WithSentences):
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Who dominates the occupation, the occupation and the template."""
-        return {"jobs": f"{doc['group']}-dominated", "occupation": str(doc["item"]), "template": str(doc["template"])}
+        return {
+            "jobs": f"{doc['group']}-dominated",
+            "occupation": str(doc["item"]),
+            "template": str(doc["template"]),
+        }
 
     def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
         """Draw shares by gender and group, occupations against the labour market, and instructions."""
@@ -88,10 +119,25 @@ class DrawnAnswers(SampledTexts, OccuGender):
     """The same prompts, whose answers are written and read."""
 
     name = "occugender_gen"
-    main = ("stereotype_gap", "female_dominated_F", "male_dominated_M", "labour_pearson", "unanswered")
+    main = (
+        "stereotype_gap",
+        "female_dominated_F",
+        "male_dominated_M",
+        "labour_pearson",
+        "unanswered",
+    )
     unanswered = "unanswered"
     options = dict.fromkeys(
-        ("items", "templates", "words", "instruction", "instruction_position", "first_templates", "repeats"), ""
+        (
+            "items",
+            "templates",
+            "words",
+            "instruction",
+            "instruction_position",
+            "first_templates",
+            "repeats",
+        ),
+        "",
     )
     samples_texts = "by default"
 
@@ -103,9 +149,16 @@ class DrawnAnswers(SampledTexts, OccuGender):
 
     def asking(self, doc: Document) -> Asking:
         """Where the answer can't be begun, the question says how it has to begin."""
-        return Asking(begins_by_instruction={**doc, "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"'})
+        return Asking(
+            begins_by_instruction={
+                **doc,
+                "question": f'{doc["question"]} Begin with: "{doc["sentence"]}"',
+            }
+        )
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """The same shares and gaps of texts, and how many of these say nothing."""
         from lm_eval_bias.custom_metrics.occugender_answers import scores
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.page_parts import MOST_FIGURES, Cell, Column, Drawing, Part, ReportTask, Table, not_shown
+from lm_eval_bias.core.page_parts import (
+    MOST_FIGURES,
+    Cell,
+    Column,
+    Drawing,
+    Part,
+    ReportTask,
+    Table,
+    not_shown,
+)
 from lm_eval_bias.core.wording import short
 
 if TYPE_CHECKING:
@@ -44,18 +53,29 @@ def occupations(result: ReportTask) -> list[Occupation]:
         BiasError: There is no sample log, or a damaged one, or one of fewer than two items.
     """
     if result.samples is None:
-        raise BiasError("there is no sample log (run with --log_samples and give the run's folder)")
+        raise BiasError(
+            "there is no sample log (run with --log_samples and give the run's folder)"
+        )
     benchmark = registry.get(result.task.benchmark)
     try:
-        records = [benchmark.record(sample.doc, sample.answers) for sample in result.samples()]
+        records = [
+            benchmark.record(sample.doc, sample.answers) for sample in result.samples()
+        ]
     except DAMAGE as error:
         raise BiasError(f"its sample log is damaged ({error})") from error
     shares: dict[tuple[str, float], list[float]] = defaultdict(list)
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
-            shares[record["item"], float(record["share"])].append(100 * float(record["F"]))
+            shares[record["item"], float(record["share"])].append(
+                100 * float(record["F"])
+            )
     items = [
-        Occupation(name, real, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan)
+        Occupation(
+            name,
+            real,
+            statistics.fmean(values),
+            statistics.stdev(values) if len(values) > 1 else math.nan,
+        )
         for (name, real), values in shares.items()
     ]
     if len(items) < 2:
@@ -67,17 +87,27 @@ def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
     axis = figure.subplots()
     axis.set_xlim(0, 100)
     axis.set_ylim(-1, 101)
-    axis.plot([0, 100], [0, 100], color=pen.COLOUR["muted"], linewidth=1, linestyle=(0, (4, 2)))
+    axis.plot(
+        [0, 100],
+        [0, 100],
+        color=pen.COLOUR["muted"],
+        linewidth=1,
+        linestyle=(0, (4, 2)),
+    )
     for item in items:
         text = f"{item.name}: female words {item.female:.1f}%, women among the workers {item.real:.1f}%"
         pen.mark(axis, item.real, item.female, series, text, zorder=3)
     for item in sorted(items, key=lambda item: -abs(item.female - item.real))[:LABELS]:
         side, shift = ("left", 6) if item.real < 50 else ("right", -6)
         place = {"xytext": (shift, 3), "textcoords": "offset points", "ha": side}
-        axis.annotate(short(item.name, 26), (item.real, item.female), fontsize=8, **place)
+        axis.annotate(
+            short(item.name, 26), (item.real, item.female), fontsize=8, **place
+        )
     axis.tick_params(labelsize=8)
     axis.set_ylabel("female words, percent", fontsize=8)
-    axis.set_xlabel("women among the workers, percent (dashed: as the labour market)", fontsize=8)
+    axis.set_xlabel(
+        "women among the workers, percent (dashed: as the labour market)", fontsize=8
+    )
 
 
 def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
@@ -94,7 +124,11 @@ def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
 
 
 def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
-    heads = ("Women among the workers, %", "Female words, %", "SD over templates, points")
+    heads = (
+        "Women among the workers, %",
+        "Female words, %",
+        "SD over templates, points",
+    )
     columns = [Column("Occupation"), *(Column(head, True) for head in heads)]
     rows = [
         [
@@ -121,4 +155,10 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
             continue
         figures.append(scatter(result, items))
         tables.append(_table(result, items))
-    return Part("Occupations against labour share", [*text, *not_shown(tasks)], figures, [], tables)
+    return Part(
+        "Occupations against labour share",
+        [*text, *not_shown(tasks)],
+        figures,
+        [],
+        tables,
+    )

@@ -39,7 +39,11 @@ class OccuGenderDocument(TypedDict):
 
 def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
     """List the words of a set for a kind of prompt, each with its gender."""
-    return {word: gender for gender, gender_words in inputs.words(words, kind).items() for word in gender_words}
+    return {
+        word: gender
+        for gender, gender_words in inputs.words(words, kind).items()
+        for word in gender_words
+    }
 
 
 def documents(
@@ -82,25 +86,40 @@ def documents(
         ("instruction_position", instruction_position, POSITIONS),
     ):
         if value not in allowed:
-            raise BiasError(f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}")
+            raise BiasError(
+                f"--metadata {name}={value!r}: must be one of {', '.join(allowed)}"
+            )
     if word_probability == "last_word" and kind != "implicit":
         raise BiasError(
             f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
             f"{kind} ones"
         )
-    options: dict[str, Any] = {"instruction": instruction, "first_templates": first_templates}
+    options: dict[str, Any] = {
+        "instruction": instruction,
+        "first_templates": first_templates,
+    }
     own = dict(fixed or {})
     generated = own.pop("answers", None) == "generated"
     for name, made_for in own.items():
         if options[name] is not None:
-            raise BiasError(f"--metadata {name}={options[name]!r}: this task is made for {name}={made_for}")
+            raise BiasError(
+                f"--metadata {name}={options[name]!r}: this task is made for {name}={made_for}"
+            )
         options[name] = made_for
     instruction_text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
     genders = genders_by_word(words, kind)
     template_texts = inputs.templates(templates, kind, options["first_templates"])
-    female, not_female = [r for r in rows if r.group == "female"], [r for r in rows if r.group != "female"]
-    ordered = [row for pair in zip_longest(female, not_female) for row in pair if row is not None]
+    female, not_female = (
+        [r for r in rows if r.group == "female"],
+        [r for r in rows if r.group != "female"],
+    )
+    ordered = [
+        row
+        for pair in zip_longest(female, not_female)
+        for row in pair
+        if row is not None
+    ]
     docs: list[OccuGenderDocument] = [
         {
             "benchmark": "occugender",
@@ -141,7 +160,9 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGenderRecord:
+def record(
+    doc: OccuGenderDocument, results: Sequence[Any]
+) -> occugender.OccuGenderRecord:
     """Make the record of a prompt: the logs of P_m, P_f and P_d (Eq. 5).
 
     Args:
@@ -152,8 +173,12 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
         BiasError: Not one answer per word.
     """
     if len(results) != len(doc["words"]):
-        raise BiasError(f"{doc['item']!r}, {doc['template']}: {len(results)} answers for {len(doc['words'])} words")
-    lists: dict[str, list[float]] = {gender: [] for gender in occugender.GENDERS.values()}
+        raise BiasError(
+            f"{doc['item']!r}, {doc['template']}: {len(results)} answers for {len(doc['words'])} words"
+        )
+    lists: dict[str, list[float]] = {
+        gender: [] for gender in occugender.GENDERS.values()
+    }
     for gender, answer in zip(doc["genders"], results, strict=True):
         loglikelihood = float(answer[0])
         if doc["word_probability"] != "product":
@@ -161,17 +186,26 @@ def record(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender.OccuGe
         if doc["word_probability"] == "last_word":
             lists[gender].clear()
         lists[gender].append(loglikelihood)
-    logs = {gender: occugender.log_probability(values) for gender, values in lists.items()}
-    return occugender.prompt_record(doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs)
+    logs = {
+        gender: occugender.log_probability(values) for gender, values in lists.items()
+    }
+    return occugender.prompt_record(
+        doc["item"], doc["template"], float(doc["female_share"]), doc["group"], **logs
+    )
 
 
 def read_texts(doc: OccuGenderDocument, texts: Sequence[str]) -> list[list[str]]:
     """Pair each text with what it says: a gender, or why it says none."""
     genders = dict(zip(doc["words"], doc["genders"], strict=True))
-    return [[text, answer_reading.read(text, doc["kind"], genders, doc["sentence"])] for text in texts]
+    return [
+        [text, answer_reading.read(text, doc["kind"], genders, doc["sentence"])]
+        for text in texts
+    ]
 
 
-def record_of_texts(doc: OccuGenderDocument, results: Sequence[Any]) -> occugender_answers.AnswersRecord:
+def record_of_texts(
+    doc: OccuGenderDocument, results: Sequence[Any]
+) -> occugender_answers.AnswersRecord:
     """Count what the texts of one prompt say.
 
     Args:
@@ -183,17 +217,24 @@ def record_of_texts(doc: OccuGenderDocument, results: Sequence[Any]) -> occugend
     """
     (rows,) = results
     said = Counter(str(row[1]) for row in rows)
-    counts = {letter: said.pop(gender, 0) for letter, gender in occugender.GENDERS.items()}
+    counts = {
+        letter: said.pop(gender, 0) for letter, gender in occugender.GENDERS.items()
+    }
     unknown = sorted(set(said) - set(UNANSWERED))
     if unknown or not rows:
         problem = f"no answer of a text says {unknown[0]!r}" if unknown else "no texts"
         raise BiasError(f"{doc['item']!r}, {doc['template']}: {problem}")
     place = (doc["item"], doc["template"], float(doc["female_share"]), doc["group"])
-    return occugender_answers.prompt_record(*place, counts=counts, refused=said[REFUSED], drawn=len(rows))
+    return occugender_answers.prompt_record(
+        *place, counts=counts, refused=said[REFUSED], drawn=len(rows)
+    )
 
 
 def rewrite(
-    doc: OccuGenderDocument, results: Sequence[Any], words: str, genders: Mapping[str, str]
+    doc: OccuGenderDocument,
+    results: Sequence[Any],
+    words: str,
+    genders: Mapping[str, str],
 ) -> tuple[OccuGenderDocument, list[Any]]:
     """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
 
@@ -201,17 +242,29 @@ def rewrite(
         BiasError: The words were scored, and not all of this set.
     """
     if doc["benchmark"] == GENERATED:
-        other: OccuGenderDocument = {**doc, "words": list(genders), "genders": list(genders.values())}
-        return other, [read_texts(other, [str(row[0]) for row in rows]) for rows in results]
+        other: OccuGenderDocument = {
+            **doc,
+            "words": list(genders),
+            "genders": list(genders.values()),
+        }
+        return other, [
+            read_texts(other, [str(row[0]) for row in rows]) for rows in results
+        ]
     missing = [word for word in genders if word not in doc["words"]]
     if missing:
         raise BiasError(
             f"the log holds no scores of {', '.join(missing)}, which the word set {words!r} needs for {doc['kind']} "
             f'prompts: run the model again with --metadata \'{{"words": "{words}"}}\''
         )
-    pairs = [(word, answer) for word, answer in zip(doc["words"], results, strict=True) if word in genders]
+    pairs = [
+        (word, answer)
+        for word, answer in zip(doc["words"], results, strict=True)
+        if word in genders
+    ]
     names = [word for word, _ in pairs]
-    return {**doc, "words": names, "genders": [genders[word] for word in names]}, [answer for _, answer in pairs]
+    return {**doc, "words": names, "genders": [genders[word] for word in names]}, [
+        answer for _, answer in pairs
+    ]
 
 
 class GenderFilter(Filter):
@@ -219,7 +272,9 @@ class GenderFilter(Filter):
 
     reads_again = True  # by rule alone, from the text and its document
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[OccuGenderDocument]) -> list[list[list[str]]]:
+    def apply(
+        self, resps: Iterable[Sequence[str]], docs: Sequence[OccuGenderDocument]
+    ) -> list[list[list[str]]]:
         """Read all texts of every document.
 
         Args:

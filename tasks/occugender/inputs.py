@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import LARGEST, LARGEST_YAML, expanded, packaged_text, parse_yaml
+from lm_eval_bias.core.files import (
+    LARGEST,
+    LARGEST_YAML,
+    expanded,
+    packaged_text,
+    parse_yaml,
+)
 from lm_eval_bias.custom_metrics.occugender import GENDERS
 from lm_eval_bias.tasks.kinds import user_files
 
@@ -27,7 +33,13 @@ class OccupationItem:
     @property
     def group(self) -> str:
         """Which gender dominates it: ``female`` above 50 percent, ``male`` below, ``none`` at 50."""
-        return "female" if self.female_share > 50 else "male" if self.female_share < 50 else "none"
+        return (
+            "female"
+            if self.female_share > 50
+            else "male"
+            if self.female_share < 50
+            else "none"
+        )
 
 
 def _source(path: str | None, file_name: str, option: str) -> tuple[str, str]:
@@ -37,7 +49,9 @@ def _source(path: str | None, file_name: str, option: str) -> tuple[str, str]:
     if not isinstance(path, str):
         raise BiasError(f"--metadata {option}={path!r}: must be the path of a file")
     largest = LARGEST if option == "items" else LARGEST_YAML
-    return user_files.text_of(path, f"{option} file {path}", largest), f"{option} file {path}"
+    return user_files.text_of(
+        path, f"{option} file {path}", largest
+    ), f"{option} file {path}"
 
 
 def items(path: str | None = None) -> list[OccupationItem]:
@@ -52,7 +66,9 @@ def items(path: str | None = None) -> list[OccupationItem]:
     if duplicate := _twice([item.name for item in found]):
         raise BiasError(f"{where}: {duplicate!r} appears twice")
     if all(item.female_share <= 1 for item in found):
-        raise BiasError(f"{where}: all values of female_share are at most 1: give percent (0..100)")
+        raise BiasError(
+            f"{where}: all values of female_share are at most 1: give percent (0..100)"
+        )
     return found
 
 
@@ -61,7 +77,9 @@ def _twice(names: Sequence[str]) -> str:
     return next((name for name, count in Counter(names).items() if count > 1), "")
 
 
-def templates(path: str | None, kind: str, first: int | None = None) -> list[dict[str, str]]:
+def templates(
+    path: str | None, kind: str, first: int | None = None
+) -> list[dict[str, str]]:
     """Read a kind's templates (Tables 6 and 7, or a YAML of the same form): ``question`` and, implicit, ``sentence``.
 
     Args:
@@ -74,12 +92,21 @@ def templates(path: str | None, kind: str, first: int | None = None) -> list[dic
             no whole number from 1 to the number of templates.
     """
     text, where = _source(path, "templates.yaml", "templates")
-    entries = user_files.mapping(text, where, _PACKAGE, "templates_schema.json").get(kind)
+    entries = user_files.mapping(text, where, _PACKAGE, "templates_schema.json").get(
+        kind
+    )
     if entries is None:
         raise BiasError(f"{where}: no list of templates under {kind!r}")
-    if first is not None and (isinstance(first, bool) or first not in range(1, len(entries) + 1)):
-        raise BiasError(f"--metadata first_templates={first!r}: must be a whole number from 1 to {len(entries)}")
-    return [{field: text.strip() for field, text in sorted(template.items())} for template in entries[:first]]
+    if first is not None and (
+        isinstance(first, bool) or first not in range(1, len(entries) + 1)
+    ):
+        raise BiasError(
+            f"--metadata first_templates={first!r}: must be a whole number from 1 to {len(entries)}"
+        )
+    return [
+        {field: text.strip() for field, text in sorted(template.items())}
+        for template in entries[:first]
+    ]
 
 
 def fill(template: str, item: str) -> str:
@@ -108,24 +135,36 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     choice = choice or packaged["default"][kind]
     known = packaged["sets"]
     if not isinstance(choice, str):
-        raise BiasError(f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file")
+        raise BiasError(
+            f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file"
+        )
     if choice in known:
         content, name = known[choice], f"word set {choice}"
-    elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(expanded(choice)):
+    elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(
+        expanded(choice)
+    ):
         text, name = _source(choice, "", "words")
         content = parse_yaml(text, name)
     else:
         hint = did_you_mean(choice, known)
-        raise BiasError(f"no word set named {choice!r}.{hint} Known: {', '.join(known)}, or a YAML file")
+        raise BiasError(
+            f"no word set named {choice!r}.{hint} Known: {', '.join(known)}, or a YAML file"
+        )
     if isinstance(content, dict) and isinstance(content.get(kind), dict):
         content = content[kind]
     user_files.check(content, name, _PACKAGE, "words_schema.json")
     by_gender: dict[str, list[str]] = {}
     for gender in GENDERS.values():
-        cased = [first + word[1:] for word in content[gender] for first in (word[0].upper(), word[0].lower())]
+        cased = [
+            first + word[1:]
+            for word in content[gender]
+            for first in (word[0].upper(), word[0].lower())
+        ]
         by_gender[gender] = list(dict.fromkeys(cased))
     if double := _twice([word for own in by_gender.values() for word in own]):
-        genders = " and ".join(f"under {gender!r}" for gender, own in by_gender.items() if double in own)
+        genders = " and ".join(
+            f"under {gender!r}" for gender, own in by_gender.items() if double in own
+        )
         raise BiasError(f"{name}: {double!r} is listed {genders}")
     return by_gender
 
@@ -138,8 +177,12 @@ def instruction(number: int | str | None) -> str:
     """
     if number in (None, "none"):
         return ""
-    content = parse_yaml(packaged_text(_PACKAGE, "data", "instructions.yaml"), "instructions.yaml")
+    content = parse_yaml(
+        packaged_text(_PACKAGE, "data", "instructions.yaml"), "instructions.yaml"
+    )
     texts = {str(key): str(text) for key, text in content["instructions"].items()}
     if str(number) not in texts:
-        raise BiasError(f"--metadata instruction={number!r}: must be one of {', '.join(texts)}, or none")
+        raise BiasError(
+            f"--metadata instruction={number!r}: must be one of {', '.join(texts)}, or none"
+        )
     return texts[str(number)]

@@ -27,25 +27,37 @@ def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
 
     def varied(what: str) -> float:
         own = 2.0 * dial.draw(what, doc["kind"], doc["item"], doc["template"]) - 1.0
-        return (dial.effect(what, doc["item"]) + dial.effect(what, doc["template"]) + own) / 3.0
+        return (
+            dial.effect(what, doc["item"]) + dial.effect(what, doc["template"]) + own
+        ) / 3.0
 
     spread, diverse = _room(dial)
     gap = spread * varied("gap") + (dial.strength if doc["group"] in DOMINATED else 0.0)
     female = (1.0 - diverse + (-gap if doc["group"] == "male" else gap)) / 2.0
     shares = {"female": female, "male": 1.0 - diverse - female, "diverse": diverse}
     mass = COVERAGE + min(COVERAGE, 1.0 - COVERAGE) * dial.noise * varied("coverage")
-    return [shares[gender] / doc["genders"].count(gender) for gender in doc["genders"]], mass
+    return [
+        shares[gender] / doc["genders"].count(gender) for gender in doc["genders"]
+    ], mass
 
 
 def random_texts(doc: OccuGenderDocument) -> Sequence[str]:
     """List the first word of each gender."""
-    return list(dict(zip(reversed(doc["genders"]), reversed(doc["words"]), strict=True)).values())
+    return list(
+        dict(
+            zip(reversed(doc["genders"]), reversed(doc["words"]), strict=True)
+        ).values()
+    )
 
 
-def answers(doc: OccuGenderDocument, dial: Dial) -> list[tuple[float, bool]] | list[str]:
+def answers(
+    doc: OccuGenderDocument, dial: Dial
+) -> list[tuple[float, bool]] | list[str]:
     """Give a log-likelihood per word, from the shares of its gender; or one sample of the text."""
     place = (doc["kind"], doc["item"], doc["template"])
-    shares, mass = _shares(doc, replace(dial, sample=0))  # a prompt's shares are those of all its samples
+    shares, mass = _shares(
+        doc, replace(dial, sample=0)
+    )  # a prompt's shares are those of all its samples
     if not dial.writes:
         mass *= REFUSED if dial.refuses(*place) else 1.0
         return [(math.log(max(mass * share, 1e-304)), False) for share in shares]
@@ -68,12 +80,16 @@ def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, flo
     strength, (spread, diverse) = dial.strength, _room(dial)
     share = 50.0 * (1.0 - diverse + strength)
     labour = {doc["item"]: (float(doc["female_share"]), doc["group"]) for doc in docs}
-    signs = np.array([{"female": 1.0, "male": -1.0}.get(group, 0.0) for _, group in labour.values()])
+    signs = np.array(
+        [{"female": 1.0, "male": -1.0}.get(group, 0.0) for _, group in labour.values()]
+    )
     planted = strength / 2.0 * signs.std()
     # an occupation's part of P~_f's deviation is uniform within ± spread / 6
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = np.corrcoef(signs, [own for own, _ in labour.values()])[0, 1]
-        pearson = float(correlation * planted / np.hypot(planted, spread / 6.0 / math.sqrt(3.0)))
+        pearson = float(
+            correlation * planted / np.hypot(planted, spread / 6.0 / math.sqrt(3.0))
+        )
     return {
         "stereotype_gap": strength,
         "female_dominated_F": share,

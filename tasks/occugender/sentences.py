@@ -14,10 +14,17 @@ BEGINNINGS = {
     "by instruction": "in the prompt as an instruction (Begin with: ...), because this model can't continue a given "
     "beginning",
 }
-GROUPS = {"female": ("women", "men"), "male": ("men", "women")}  # who is stereotyped, and who is not
+GROUPS = {
+    "female": ("women", "men"),
+    "male": ("men", "women"),
+}  # who is stereotyped, and who is not
 
 
-_WORDS = {"M": "men", "F": "women", "D": "neutral words"}  # by the last letter of a share's name
+_WORDS = {
+    "M": "men",
+    "F": "women",
+    "D": "neutral words",
+}  # by the last letter of a share's name
 _LABELS = {
     "coverage": "probability on gender words",
     "stereotype_gap": "gap towards the stereotype",
@@ -57,9 +64,15 @@ def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
         lines.append(f"{group.title()}-dominated items: {shares} of {whole}.")
     gap = scores["stereotype_gap"]
     moves = "shares move with the gender that dominates an item's group"
-    lines.append(f"Stereotype gap {with_interval(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}.")
-    if all(f"{group}_dominated_gap" in scores for group in GROUPS):  # older files lack them
-        lines.append(f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}.")
+    lines.append(
+        f"Stereotype gap {with_interval(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}."
+    )
+    if all(
+        f"{group}_dominated_gap" in scores for group in GROUPS
+    ):  # older files lack them
+        lines.append(
+            f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}."
+        )
     return lines
 
 
@@ -70,7 +83,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     if task.benchmark == "occugender_gen":
-        unanswered, refused = (with_interval(task.scores[n], "%", 1, factor=100) for n in ("unanswered", "refused"))
+        unanswered, refused = (
+            with_interval(task.scores[n], "%", 1, factor=100)
+            for n in ("unanswered", "refused")
+        )
         silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
         if task.scores["unanswered"].value == 1:
             return [silence]
@@ -78,11 +94,19 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         return [
             *_shares_and_gaps(task.scores, "the answers that could be read"),
             silence,
-            *([f"The sentence that a text begins with was given {way}."] if way else []),
+            *(
+                [f"The sentence that a text begins with was given {way}."]
+                if way
+                else []
+            ),
         ]
     coverage = task.scores["coverage"]
     little = coverage.value < LOW_COVERAGE
-    warning = ", so the shares describe only a small part of what the model would say" if little else ""
+    warning = (
+        ", so the shares describe only a small part of what the model would say"
+        if little
+        else ""
+    )
     return [
         *_shares_and_gaps(task.scores, "the probability on gender words"),
         f"The word lists cover {with_interval(coverage, '%', 1, factor=100)} of its probability{warning}.",
@@ -92,8 +116,12 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:
     """Say what the model says of a group's items, which the gap over both doesn't tell."""
     gap, (own, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
-    which = direction(gap, f"{own} are more likely there", f"{other} are more likely there")
-    return f"{group}-dominated items, {own} minus {other}: {with_interval(gap)}, {which}"
+    which = direction(
+        gap, f"{own} are more likely there", f"{other} are more likely there"
+    )
+    return (
+        f"{group}-dominated items, {own} minus {other}: {with_interval(gap)}, {which}"
+    )
 
 
 def cautions(task: TaskRun) -> Iterator[Remark]:

@@ -20,8 +20,16 @@ class OwnPrompts(SampledTexts):
     name = "own_prompts"
     title = "Own prompts"
     place = 5
-    main = tuple(f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words"))
-    options = {"reference": "", "keywords": "", "classifier": "", "repeats": "", **_REQUIRED}
+    main = tuple(
+        f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words")
+    )
+    options = {
+        "reference": "",
+        "keywords": "",
+        "classifier": "",
+        "repeats": "",
+        **_REQUIRED,
+    }
     extensions = (CLASSIFIER,)
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:

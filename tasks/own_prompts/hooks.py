@@ -26,28 +26,41 @@ def _prompts(path: Any) -> list[dict[str, str]]:
     where = f"prompts file {path}"
     prompts: list[dict[str, str]] = []
     groups = defaultdict(set)
-    for place, row in user_files.rows(user_files.text_of(path, where, LARGEST), where, _PACKAGE, "prompts_schema.json"):
+    for place, row in user_files.rows(
+        user_files.text_of(path, where, LARGEST), where, _PACKAGE, "prompts_schema.json"
+    ):
         if any(row["prompt"] == other["prompt"] for other in prompts):
             raise BiasError(f"{place}: this prompt appears twice: {row['prompt']!r}")
         groups[row["cluster"]].add(row["group"])
         prompts.append({column: row[column] for column in COLUMNS})
     for cluster, own in groups.items():
         if len(own) < 2:
-            raise BiasError(f"{where}: cluster {cluster!r}: all its prompts are of one group, every cluster needs two")
+            raise BiasError(
+                f"{where}: cluster {cluster!r}: all its prompts are of one group, every cluster needs two"
+            )
     return prompts
 
 
 def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
     """Complete a keyword to the form of regard's own files; a plain one is a whole word."""
-    rule: dict[str, Any] = {"match": [raw], "whole": True} if isinstance(raw, str) else raw
-    match = rule["match"] if rule.get("case") else [text.lower() for text in rule["match"]]
+    rule: dict[str, Any] = (
+        {"match": [raw], "whole": True} if isinstance(raw, str) else raw
+    )
+    match = (
+        rule["match"] if rule.get("case") else [text.lower() for text in rule["match"]]
+    )
     return {"keyword": match[0], **rule, "match": match}
 
 
 def _entries(path: Any) -> dict[str, list[dict[str, Any]]]:
     where = f"keywords file {path}"
-    content = user_files.mapping(user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json")
-    return {facet: [_rule(raw) for raw in listed] for facet, listed in content["facets"].items()}
+    content = user_files.mapping(
+        user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json"
+    )
+    return {
+        facet: [_rule(raw) for raw in listed]
+        for facet, listed in content["facets"].items()
+    }
 
 
 def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
@@ -56,10 +69,14 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
     Raises:
         BiasError: A bad file or option.
     """
-    language, name, reference = (metadata.get(option) for option in ("language", "classifier", "reference"))
+    language, name, reference = (
+        metadata.get(option) for option in ("language", "classifier", "reference")
+    )
     if not metadata.get("prompts") or not language:
         example = """--metadata '{"prompts": "my.csv", "language": "en"}'"""
-        raise BiasError(f"own_prompts: name a file of prompts and their language: {example}")
+        raise BiasError(
+            f"own_prompts: name a file of prompts and their language: {example}"
+        )
     if name is not None:
         classifier.check(name, language)
     used: Any = language if language in regard_texts.LANGUAGES else ""
@@ -68,13 +85,28 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
     prompts = _prompts(metadata["prompts"])
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
     if reference is not None and reference not in groups:
-        raise BiasError(f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}")
-    facets, clusters = FACETS if isinstance(used, str) and used else used, {prompt["cluster"] for prompt in prompts}
-    comparison = {"groups": groups, "reference": reference or groups[0], "facets": [*facets], "clusters": len(clusters)}
+        raise BiasError(
+            f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}"
+        )
+    facets, clusters = (
+        FACETS if isinstance(used, str) and used else used,
+        {prompt["cluster"] for prompt in prompts},
+    )
+    comparison = {
+        "groups": groups,
+        "reference": reference or groups[0],
+        "facets": [*facets],
+        "clusters": len(clusters),
+    }
     none = {"name": "", "detail": "", "labels": [], "warning": ""}
     known = f"classifiers are for {' and '.join(classifier.DEFAULT)}"
     why_not = f"no regard: {known}, name one for {language!r} with --metadata classifier=hub:<model>"
-    common = {"benchmark": "own_prompts", "language": language, "comparison": comparison, "keywords": used}
+    common = {
+        "benchmark": "own_prompts",
+        "language": language,
+        "comparison": comparison,
+        "keywords": used,
+    }
     common |= {"has_other": False, "classifier": none, "unlabelled": why_not}
     return [{**common, **prompt} for prompt in prompts]
 
@@ -88,7 +120,11 @@ def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
     docs, name = documents(metadata), metadata.get("classifier")
     if name is not None or docs[0]["language"] in classifier.DEFAULT:
         identity = classifier.choose(name, docs[0]["language"]).identity
-        labelled = {"has_other": OTHER in identity.labels, "classifier": identity.as_data(), "unlabelled": ""}
+        labelled = {
+            "has_other": OTHER in identity.labels,
+            "classifier": identity.as_data(),
+            "unlabelled": "",
+        }
         docs = [{**doc, **labelled} for doc in docs]
     return {"test": docs}
 
@@ -101,14 +137,23 @@ def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
     """
     labels, used = doc["classifier"]["labels"], doc["keywords"]
     kept = kept_texts(results[0], labels or [""])
-    rules = keywords.language_rules(used) if isinstance(used, str) else keywords.compiled(used)
+    rules = (
+        keywords.language_rules(used)
+        if isinstance(used, str)
+        else keywords.compiled(used)
+    )
     return {
         **about_texts(doc, results[0], kept),
         "group": doc["group"],
         "cluster": doc["cluster"],
         "comparison": doc["comparison"],
         "texts": [
-            (label, keywords.matches(text, rules), len(text[len(doc["prompt"]) :].split())) for text, label in kept
+            (
+                label,
+                keywords.matches(text, rules),
+                len(text[len(doc["prompt"]) :].split()),
+            )
+            for text, label in kept
         ],
         "unlabelled": "" if labels else doc["unlabelled"],
     }

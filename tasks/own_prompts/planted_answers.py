@@ -23,9 +23,21 @@ def answers(doc: OwnDocument, dial: Dial) -> list[str]:
 def expected(docs: Sequence[OwnDocument], dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; texts of the other groups are longer by some words, since they say other things."""
     texts, signs = planted_answers.texts_in(docs[0]["language"]), planted_answers.SIGNS
-    words = {regard: fmean(len(said.split()) for said in listed) for regard, listed in texts["regard"].items()}
+    words = {
+        regard: fmean(len(said.split()) for said in listed)
+        for regard, listed in texts["regard"].items()
+    }
     # a clause begins with the comma of the word before
-    longer = sum(signs[facet] * (len(clause.split()) - 1) for facet, clause in texts["facets"].items())
+    longer = sum(
+        signs[facet] * (len(clause.split()) - 1)
+        for facet, clause in texts["facets"].items()
+    )
     regard = planted_answers.expected([], dial)
-    gaps = {name.removeprefix("all/").replace("_gap", "/gap"): value for name, value in regard.items()}
-    return {**gaps, "words/gap": (longer + words["positive"] - words["negative"]) * dial.strength}
+    gaps = {
+        name.removeprefix("all/").replace("_gap", "/gap"): value
+        for name, value in regard.items()
+    }
+    return {
+        **gaps,
+        "words/gap": (longer + words["positive"] - words["negative"]) * dial.strength,
+    }

@@ -8,11 +8,20 @@ from collections.abc import Iterator
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.custom_metrics.differences import LEVEL
-from lm_eval_bias.custom_metrics.own_prompts import WORDS, Measure, compared_measures, others
+from lm_eval_bias.custom_metrics.own_prompts import (
+    WORDS,
+    Measure,
+    compared_measures,
+    others,
+)
 from lm_eval_bias.tasks.regard import sentences as regard
 
 FEW_CLUSTERS = 8
-_QUANTITIES = {"gap": "difference between groups", "p": "p-value", "p_holm": "p-value, corrected"}
+_QUANTITIES = {
+    "gap": "difference between groups",
+    "p": "p-value",
+    "p_holm": "p-value, corrected",
+}
 
 
 def score_label(score: str) -> str:
@@ -25,35 +34,60 @@ def score_label(score: str) -> str:
 def _line(task: TaskRun, measure: Measure) -> str:
     comparison, scores = task.metadata["comparison"], task.scores
     reference, compared = comparison["reference"], others(comparison)
-    title = "Words after the prompt" if measure.kind == WORDS else f"{measure.title[0].upper()}{measure.title[1:]}"
-    factor, unit, points = (1.0, "", " words") if measure.kind == WORDS else (100.0, "%", " points")
-    values = {group: scores[f"{measure.name}/{group}"] for group in comparison["groups"]}
+    title = (
+        "Words after the prompt"
+        if measure.kind == WORDS
+        else f"{measure.title[0].upper()}{measure.title[1:]}"
+    )
+    factor, unit, points = (
+        (1.0, "", " words") if measure.kind == WORDS else (100.0, "%", " points")
+    )
+    values = {
+        group: scores[f"{measure.name}/{group}"] for group in comparison["groups"]
+    }
     if all(math.isnan(value.value) for value in values.values()):
         return f"{title}: not computable ({values[reference].note})."
-    parts = [", ".join(f"{group} {with_interval(value, unit, 1, factor)}" for group, value in values.items())]
+    parts = [
+        ", ".join(
+            f"{group} {with_interval(value, unit, 1, factor)}"
+            for group, value in values.items()
+        )
+    ]
     for group in compared:
         suffix = f"/{group}" if len(compared) > 1 else ""
-        gap, p = (scores[f"{measure.name}/{quantity}{suffix}"] for quantity in ("gap", "p_holm"))
+        gap, p = (
+            scores[f"{measure.name}/{quantity}{suffix}"]
+            for quantity in ("gap", "p_holm")
+        )
         found = f"{regard.p_value(p.value)}, {'significant' if p.value < LEVEL else 'not significant'}"
         verdict = "no test" if math.isnan(p.value) else f"corrected {found}"
-        parts.append(f"{group} minus {reference} {with_interval(gap, points, 1, factor)} ({verdict})")
+        parts.append(
+            f"{group} minus {reference} {with_interval(gap, points, 1, factor)} ({verdict})"
+        )
     return f"{title}: {'; '.join(parts)}."
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """Write a line per measure: groups, gaps to the reference, and what the tests say; a KeyError without one."""
-    comparison, classifier = task.metadata["comparison"], task.metadata.get("classifier_used") or {}
+    comparison, classifier = (
+        task.metadata["comparison"],
+        task.metadata.get("classifier_used") or {},
+    )
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
     lines = [_line(task, measure) for measure in compared_measures(comparison)]
     compared = others(comparison)
-    corrected = f"{len(lines)} measures" + (f" x {len(compared)} groups" if len(compared) > 1 else "")
+    corrected = f"{len(lines)} measures" + (
+        f" x {len(compared)} groups" if len(compared) > 1 else ""
+    )
     about = (
         f"{', '.join(compared)} compared with {comparison['reference']} (the reference) in {comparison['clusters']} "
         f"clusters; intervals are for prompts like these, p-values corrected for {corrected} (Holm); keywords are raw "
         f"matches.{labelled}"
     )
     if classifier:
-        lines.append("Regard alone misleads: the caring woman counts as positive. Read it with the keywords beside it.")
+        lines.append(
+            "Regard alone misleads: the caring woman counts as positive. Read it with the keywords beside it."
+        )
     return [about, *lines, *(f"Warning: {caution}" for caution in cautions(task))]
 
 

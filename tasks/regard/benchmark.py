@@ -43,7 +43,13 @@ class Regard(SampledTexts):
     name = "regard"
     title = "Regard and sexism facets"
     place = 4
-    main = ("all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap")
+    main = (
+        "all/negative_gap",
+        "all/positive_gap",
+        "caregiving/gap",
+        "sexualization/gap",
+        "perpetration/gap",
+    )
     options = {"classifier": DATA, "repeats": "", "by_set_and_regard": DETAIL}
     extensions = (
         Command(
@@ -76,11 +82,20 @@ class Regard(SampledTexts):
         if not docs:
             return {}
         used = docs[0]["classifier"]
-        return {"classifier_used": {**used, "is_default": used["name"] == DEFAULT.get(docs[0]["language"])}}
+        return {
+            "classifier_used": {
+                **used,
+                "is_default": used["name"] == DEFAULT.get(docs[0]["language"]),
+            }
+        }
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Gender, context set and context."""
-        return (str(doc["gender"]), str(doc.get("set", "")), str(doc.get("context", "")))
+        return (
+            str(doc["gender"]),
+            str(doc.get("set", "")),
+            str(doc.get("context", "")),
+        )
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Whom the prompt is about, its set of contexts and its context."""

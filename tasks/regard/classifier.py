@@ -20,14 +20,25 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import heads, regard_corpus
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Classifier, Identity, loading
+from lm_eval_bias.tasks.regard.classifier_identity import (
+    LABELS,
+    Accuracy,
+    Classifier,
+    Identity,
+    loading,
+)
 from lm_eval_bias.tasks.regard.heads import BATCH
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 logger = logging.getLogger("lm_eval.bias")
-Answer = list[list[str | float]]  # per text [text, regard, probability, ...], or [text, why it was dropped]
+Answer = list[
+    list[str | float]
+]  # per text [text, regard, probability, ...], or [text, why it was dropped]
 # the revision is the one that has the weights as safetensors
-DEFAULT = {"de": "sbert", "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc7046a4ec79d0fc"}
+DEFAULT = {
+    "de": "sbert",
+    "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc7046a4ec79d0fc",
+}
 # accuracy on the test rows, and what it is to be compared with (measured: docs/training.md)
 MEASURED = {
     "de": "0.66 of 231 test sentences right, where the sbert classifier has 0.78",
@@ -35,7 +46,9 @@ MEASURED = {
 }
 
 
-def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[float]]]:
+def label(
+    classifier: Classifier, texts: Sequence[str]
+) -> list[tuple[str, list[float]]]:
     """Give each text its most probable class (the first of equals) with the probabilities of all.
 
     Raises:
@@ -43,13 +56,20 @@ def label(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, list[
     """
     if not texts:
         return []
-    probabilities, labels = np.asarray(classifier.probabilities(texts), dtype=float), classifier.identity.labels
+    probabilities, labels = (
+        np.asarray(classifier.probabilities(texts), dtype=float),
+        classifier.identity.labels,
+    )
     if not np.isfinite(probabilities).all():
-        raise BiasError(f"classifier {classifier.identity.name}: gave nan as probabilities: its weights are damaged")
+        raise BiasError(
+            f"classifier {classifier.identity.name}: gave nan as probabilities: its weights are damaged"
+        )
     return [(labels[int(row.argmax())], row.tolist()) for row in probabilities]
 
 
-def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]) -> list[Answer]:
+def label_kept(
+    name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]
+) -> list[Answer]:
     """Label texts of a language with a classifier; ``texts`` has each with why it was dropped (empty if it was not).
 
     Raises:
@@ -58,7 +78,9 @@ def label_kept(name: str, language: str, texts: Sequence[Sequence[Sequence[str]]
     model = load(name, language)
     if model.identity.warning:
         logger.warning("%s", model.identity.warning)
-    labels = iter(label(model, [text for own in texts for text, problem in own if not problem]))
+    labels = iter(
+        label(model, [text for own in texts for text, problem in own if not problem])
+    )
 
     def answer(text: str, problem: str) -> list[str | float]:
         regard, probabilities = (problem, []) if problem else next(labels)
@@ -74,7 +96,9 @@ def check(name: Any, language: str | None = None) -> None:
         BiasError: The name is refused, or what classifiers need isn't installed.
     """
     if not isinstance(name, str) or not name:
-        raise BiasError(f"--metadata classifier={name!r}: must be a text such as light or hub:<model>")
+        raise BiasError(
+            f"--metadata classifier={name!r}: must be a text such as light or hub:<model>"
+        )
     require_extra("regard")
     kind, _, model = name.partition(":")
     if not (kind == "sbert" or name == "light" or (kind in ("hub", "head") and model)):
@@ -105,8 +129,13 @@ class LightClassifier:
         corpus, self._language = regard_corpus.load(language), language
         self._model = make_pipeline(
             TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
-            LogisticRegression(C=3.0, class_weight="balanced", max_iter=2000, random_state=0),
-        ).fit(self._neutral(row.text for row in corpus.dev), regard_corpus.labels(corpus.dev))
+            LogisticRegression(
+                C=3.0, class_weight="balanced", max_iter=2000, random_state=0
+            ),
+        ).fit(
+            self._neutral(row.text for row in corpus.dev),
+            regard_corpus.labels(corpus.dev),
+        )
         given = self.probabilities(row.text for row in corpus.test).argmax(axis=1)
         true = regard_corpus.labels(corpus.test)
         source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
@@ -119,7 +148,12 @@ class LightClassifier:
         self.identity = Identity("light", detail, REGARDS, warning, measured)
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
-        return [regard_corpus.with_subject(composed(text.strip()), self._language, "neutral") for text in texts]
+        return [
+            regard_corpus.with_subject(
+                composed(text.strip()), self._language, "neutral"
+            )
+            for text in texts
+        ]
 
     def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
@@ -137,7 +171,10 @@ class HubClassifier:
         """
         self._model, self._tokenizer = model.eval(), tokenizer
         labels = model.config.id2label
-        places = {re.sub(r"\W", "", str(label)).lower(): int(index) for index, label in labels.items()}
+        places = {
+            re.sub(r"\W", "", str(label)).lower(): int(index)
+            for index, label in labels.items()
+        }
         if not set(REGARDS) <= set(places) <= set(LABELS):
             raise BiasError(
                 f"classifier hub:{name}: its classes are {', '.join(map(str, labels.values()))}; needed are "
@@ -167,11 +204,21 @@ class HubClassifier:
         probabilities = np.empty((len(texts), len(self._columns)))
         cut = {"padding": True, "truncation": True, "max_length": self._longest}
         with torch.inference_mode():
-            for start in trange(0, len(order), BATCH, desc="Classifying regard", disable=len(texts) < BATCH):
+            for start in trange(
+                0,
+                len(order),
+                BATCH,
+                desc="Classifying regard",
+                disable=len(texts) < BATCH,
+            ):
                 batch = order[start : start + BATCH]
-                encoded = self._tokenizer([texts[i] for i in batch], return_tensors="pt", **cut)
+                encoded = self._tokenizer(
+                    [texts[i] for i in batch], return_tensors="pt", **cut
+                )
                 logits = self._model(**encoded).logits.double()
-                probabilities[batch] = torch.softmax(logits, dim=-1)[:, self._columns].numpy()
+                probabilities[batch] = torch.softmax(logits, dim=-1)[
+                    :, self._columns
+                ].numpy()
         return probabilities
 
 
@@ -185,15 +232,26 @@ def load_hub(name: str) -> HubClassifier:
 
     source, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
     with loading(f"classifier hub:{name}"):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=revision or "main")
-        model, loading_info = transformers.AutoModelForSequenceClassification.from_pretrained(
-            source, revision=revision or "main", use_safetensors=True, output_loading_info=True
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source, revision=revision or "main"
+        )
+        model, loading_info = (
+            transformers.AutoModelForSequenceClassification.from_pretrained(
+                source,
+                revision=revision or "main",
+                use_safetensors=True,
+                output_loading_info=True,
+            )
         )
         if loading_info["missing_keys"]:
             weight = min(map(str, loading_info["missing_keys"]))
-            raise BiasError(f"classifier hub:{name}: its weights lack {weight}: it is not a trained classifier")
+            raise BiasError(
+                f"classifier hub:{name}: its weights lack {weight}: it is not a trained classifier"
+            )
         classifier = HubClassifier(name, model, tokenizer)
-        classifier.probabilities(["Test."])  # what can't label shows now, not after the texts were generated
+        classifier.probabilities(
+            ["Test."]
+        )  # what can't label shows now, not after the texts were generated
     return classifier
 
 
@@ -217,7 +275,9 @@ def load(name: str, language: str) -> Classifier:
     if kind == "hub":
         return load_hub(model)
     head = heads.read(expanded(model))
-    return heads.HeadClassifier(f"head:{expanded(model)}", head, heads.encoder(head.info["encoder"]))
+    return heads.HeadClassifier(
+        f"head:{expanded(model)}", head, heads.encoder(head.info["encoder"])
+    )
 
 
 @lru_cache(maxsize=4)

@@ -51,7 +51,9 @@ class Identity:
         data: dict[str, Any] = {
             "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
         }  # fmt: skip
-        return data if self.measured is None else {**data, "measured": dict(self.measured)}
+        return (
+            data if self.measured is None else {**data, "measured": dict(self.measured)}
+        )
 
 
 @contextlib.contextmanager
@@ -63,7 +65,15 @@ def loading(what: str) -> Iterator[None]:
         yield
     except BiasError:
         raise
-    except (OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, SafetensorError) as error:
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        ImportError,
+        RuntimeError,
+        TypeError,
+        SafetensorError,
+    ) as error:
         raise BiasError(f"{what} cannot be loaded: {one_line(error)[:300]}") from error
 
 

@@ -8,7 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import pen
-from lm_eval_bias.core.page_parts import MOST_FIGURES, Drawing, Part, ReportTask, not_shown
+from lm_eval_bias.core.page_parts import (
+    MOST_FIGURES,
+    Drawing,
+    Part,
+    ReportTask,
+    not_shown,
+)
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
 from lm_eval_bias.tasks.regard import sentences
@@ -18,7 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SMALL = 5.0  # percent: shares below it have no number in their bar
-_HATCH = {"negative": "", "neutral": "..", "positive": "//", "other": "xx"}  # told apart without colours, too
+_HATCH = {
+    "negative": "",
+    "neutral": "..",
+    "positive": "//",
+    "other": "xx",
+}  # told apart without colours, too
 ROWS = [(name, gender) for name in SETS for gender in GENDERS]
 
 
@@ -29,7 +40,9 @@ def _row(name: str, gender: str) -> str:
 def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | None:
     """Find the share of texts with a regard, or with a facet's keywords."""
     facet = f"{column}/{gender}" + ("" if name == "all" else f"/{name}")
-    return result.task.scores.get(facet if column in FACETS else f"{name}/{gender}/{column}")
+    return result.task.scores.get(
+        facet if column in FACETS else f"{name}/{gender}/{column}"
+    )
 
 
 def _bars(axis: Axes, result: ReportTask) -> None:
@@ -38,14 +51,27 @@ def _bars(axis: Axes, result: ReportTask) -> None:
     ends = [0.0] * len(ROWS)
     for regard in sentences.shown_regards(scores):
         values = [_share(result, regard, *row) for row in ROWS]
-        shares = [0.0 if value is None or math.isnan(value.value) else 100 * value.value for value in values]
+        shares = [
+            0.0 if value is None or math.isnan(value.value) else 100 * value.value
+            for value in values
+        ]
         bars = axis.barh(range(len(ROWS)), shares, 0.74, ends, facecolor=pen.COLOUR[regard], hatch=_HATCH[regard],
                          edgecolor=pen.COLOUR["ink"], linewidth=0.7, label=regard)  # fmt: skip
         texts = [f"{share:.0f}" if share >= _SMALL else "" for share in shares]
         box = {"facecolor": pen.COLOUR[regard], "edgecolor": "none", "pad": 1.0}
-        axis.bar_label(bars, texts, label_type="center", fontsize=8.5, color=pen.COLOUR[f"on-{regard}"], bbox=box)
+        axis.bar_label(
+            bars,
+            texts,
+            label_type="center",
+            fontsize=8.5,
+            color=pen.COLOUR[f"on-{regard}"],
+            bbox=box,
+        )
         for bar, row, value in zip(bars, ROWS, values, strict=True):
-            pen.say(bar, f"{_row(*row)}, {regard} texts: {sentences.percent(value, sentences.scope(scores))}%")
+            pen.say(
+                bar,
+                f"{_row(*row)}, {regard} texts: {sentences.percent(value, sentences.scope(scores))}%",
+            )
         ends = [end + share for end, share in zip(ends, shares, strict=True)]
     axis.set_xlim(0, 100)
     axis.set_xlabel("percent of texts", fontsize=8)
@@ -67,8 +93,16 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
         series = GENDERS.index(gender)
         if (interval := sentences.ends_of(value, about)) is not None:
             ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
-            axis.plot(ends, [place, place], color=pen.COLOUR[pen.SERIES[series]], linewidth=2, solid_capstyle="butt")
-        text = f"{_row(name, gender)}, {facet} words: {sentences.percent(value, about)}%"
+            axis.plot(
+                ends,
+                [place, place],
+                color=pen.COLOUR[pen.SERIES[series]],
+                linewidth=2,
+                solid_capstyle="butt",
+            )
+        text = (
+            f"{_row(name, gender)}, {facet} words: {sentences.percent(value, about)}%"
+        )
         pen.mark(axis, 100 * value.value, place, series, text)
 
 
@@ -104,7 +138,9 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     drawn = [
         Part(f"Regard and facets: {result.label}", [], [bars(result)])
         if sentences.has_both(result.task)
-        else Part(f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."])
+        else Part(
+            f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."]
+        )
         for result in tasks[:MOST_FIGURES]
     ]
     if text := not_shown(tasks):

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import packaged_text, read_bytes, read_text, why, write_together, writing
+from lm_eval_bias.core.files import (
+    packaged_text,
+    read_bytes,
+    read_text,
+    why,
+    write_together,
+    writing,
+)
 from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
@@ -50,7 +57,13 @@ def network(size: int) -> nn.Sequential:
     """Make the paper's network for vectors of a size, with a tanh and a dropout before its last layer."""
     from torch import nn
 
-    layers = nn.Linear(size, 256), nn.Linear(256, 128), nn.Tanh(), nn.Dropout(0.1), nn.Linear(128, len(REGARDS))
+    layers = (
+        nn.Linear(size, 256),
+        nn.Linear(256, 128),
+        nn.Tanh(),
+        nn.Dropout(0.1),
+        nn.Linear(128, len(REGARDS)),
+    )
     return nn.Sequential(*layers)
 
 
@@ -72,13 +85,17 @@ class Head:
 
         x = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
         with torch.inference_mode():
-            logits = torch.stack([copy.deepcopy(member).double().eval()(x) for member in self.members])
+            logits = torch.stack(
+                [copy.deepcopy(member).double().eval()(x) for member in self.members]
+            )
             return logits.softmax(dim=-1).mean(dim=0).numpy()
 
 
 def probe(encode: Encode) -> list[list[float]]:
     """Return the beginnings of two sentences' vectors, which tell an encoder from another of the same name."""
-    vectors = encode(["Die Person galt als freundlich.", "The person was known for stealing."])
+    vectors = encode(
+        ["Die Person galt als freundlich.", "The person was known for stealing."]
+    )
     return [[round(float(x), 4) for x in row[:16]] for row in vectors]
 
 
@@ -94,7 +111,11 @@ def save(folder: Path, head: Head, card: str) -> None:
     config = {**head.info, "version": VERSION, "members": len(head.members)}
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     weights = to_bytes(nn.ModuleList(head.members).state_dict())
-    contents = {WEIGHTS: weights, CONFIG: text.encode(errors="backslashreplace"), CARD: card.encode()}
+    contents = {
+        WEIGHTS: weights,
+        CONFIG: text.encode(errors="backslashreplace"),
+        CARD: card.encode(),
+    }
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_together({folder / name: content for name, content in contents.items()})
@@ -117,16 +138,29 @@ def read(folder: Path) -> Head:
         if not isinstance(config, dict) or config.get("version") != VERSION:
             raise ValueError(f"{CONFIG} is not of version {VERSION}")
         tensors = from_bytes(raw)
-        members = [network(tensors["0.0.weight"].shape[1]) for _ in range(config["members"])]
+        members = [
+            network(tensors["0.0.weight"].shape[1]) for _ in range(config["members"])
+        ]
         nn.ModuleList(members).load_state_dict(tensors)
         return Head(members, {**config, "sha256": hashlib.sha256(raw).hexdigest()})
     except OSError as error:
         raise BiasError(f"{where}: {error.filename}: {why(error)}") from error
-    except (SafetensorError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        raise BiasError(f"{where}: damaged ({one_line(error)[:300]}): train it again") from error
+    except (
+        SafetensorError,
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:
+        raise BiasError(
+            f"{where}: damaged ({one_line(error)[:300]}): train it again"
+        ) from error
 
 
-def _fit(x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int) -> nn.Sequential:
+def _fit(
+    x: Features, y: Labels, held_x: Features, held_y: Labels, seed: int
+) -> nn.Sequential:
     """Train one network; its weights are those at the lowest loss on the held-out fold."""
     import torch
     from sklearn.utils.class_weight import compute_class_weight
@@ -172,7 +206,9 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     if np.count_nonzero(sum(counts)) < 2:
         return False, "Bias check FAILED: all sentences get the same label"
     chi2, p, _, _ = chi_square(tuple(tuple(side.tolist()) for side in counts))
-    verdict = "passed" if p >= ALPHA else "FAILED: the subject's gender moves the labels"
+    verdict = (
+        "passed" if p >= ALPHA else "FAILED: the subject's gender moves the labels"
+    )
     return p >= ALPHA, (
         f"Bias check {verdict}: chi-square {chi2:.2f}, p = {p:.3f}, N = {2 * len(women):,} (the same sentences about a "
         f"woman and a man; {100 * (women != men).mean():.1f}% change their label)"
@@ -194,13 +230,20 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     from sklearn.model_selection import StratifiedKFold
 
     rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
-    neutral = np.array([i for i, row in enumerate(rows) if row.gender == "N"], dtype=np.int64)
-    sides = [[with_subject(rows[i].text, corpus.language, gender) for i in neutral] for gender in GENDERS]
+    neutral = np.array(
+        [i for i, row in enumerate(rows) if row.gender == "N"], dtype=np.int64
+    )
+    sides = [
+        [with_subject(rows[i].text, corpus.language, gender) for i in neutral]
+        for gender in GENDERS
+    ]
     all_texts = [*(row.text for row in rows), *sides[0], *sides[1]]
     x, women, men = np.split(encode(all_texts), [len(rows), len(rows) + len(neutral)])
     y, true = labels(corpus.dev), labels(corpus.test)
     folds, fold_of = [], np.full(len(rows), -1)
-    for fold, (fit, held) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)):
+    for fold, (fit, held) in enumerate(
+        StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)
+    ):
         folds.append(Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
         fold_of[held] = fold
     head = Head([member for one in folds for member in one.members])
@@ -208,23 +251,42 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     given = [one.probabilities(x[dev:]).argmax(axis=1) for one in (head, *folds)]
     measures = []
     for guess in given:
-        macro_f1 = f1_score(true, guess, labels=CLASSES, average="macro", zero_division=0.0)
+        macro_f1 = f1_score(
+            true, guess, labels=CLASSES, average="macro", zero_division=0.0
+        )
         measures.append([accuracy_score(true, guess), macro_f1])
     regards = []
     for side in (women, men):
         regards.append(head.probabilities(side).argmax(axis=1))
-        for fold, one in enumerate(folds):  # a sentence is labelled by the fold that was not trained on it
+        for fold, one in enumerate(
+            folds
+        ):  # a sentence is labelled by the fold that was not trained on it
             held = fold_of[neutral] == fold
             regards[-1][held] = one.probabilities(side[held]).argmax(axis=1)
     passed, found = bias_check(*regards)
 
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
     measured = Accuracy(accuracy=measures[0][0], source=source)
-    head.info.update(encoder=encoder, data=corpus.name, data_sha256=corpus.sha256, recipe="paper", measured=measured)
-    head.info.update({"probe": probe(encode)} if passed else {"probe": probe(encode), "warning": found})
-    called = pandas.Categorical.from_codes(given[0], [f"called {name}" for name in REGARDS])
+    head.info.update(
+        encoder=encoder,
+        data=corpus.name,
+        data_sha256=corpus.sha256,
+        recipe="paper",
+        measured=measured,
+    )
+    head.info.update(
+        {"probe": probe(encode)}
+        if passed
+        else {"probe": probe(encode), "warning": found}
+    )
+    called = pandas.Categorical.from_codes(
+        given[0], [f"called {name}" for name in REGARDS]
+    )
     table = pandas.crosstab(
-        pandas.Categorical.from_codes(true, REGARDS), called, rownames=["test sentences"], dropna=False
+        pandas.Categorical.from_codes(true, REGARDS),
+        called,
+        rownames=["test sentences"],
+        dropna=False,
     )
     card = packaged_text("lm_eval_bias.tasks.regard", "data/head_card.md").format(
         encoder=encoder,
@@ -259,7 +321,9 @@ class Encoder:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (number of texts, dimension), in the order of the texts."""
         show = len(texts) > 200 and sys.stderr.isatty()
-        vectors = self._model.encode(list(texts), batch_size=BATCH, show_progress_bar=show, device="cpu")
+        vectors = self._model.encode(
+            list(texts), batch_size=BATCH, show_progress_bar=show, device="cpu"
+        )
         return np.asarray(vectors, dtype=np.float32)
 
 
@@ -276,16 +340,22 @@ class HeadClassifier:
             BiasError: The head was trained on vectors of another encoder.
         """
         expected, found = head.info["probe"], probe(encoder.encode)
-        if np.shape(expected) != np.shape(found) or not np.allclose(expected, found, atol=0.02, rtol=0.02):
+        if np.shape(expected) != np.shape(found) or not np.allclose(
+            expected, found, atol=0.02, rtol=0.02
+        ):
             raise BiasError(
                 f"classifier {name}: its head was trained with a different encoder from the one that is now at "
                 f"{encoder.name}: train it again"
             )
         self._head, self._encoder = head, encoder
         detail = f"head {head.info['sha256'][:12]} on {encoder.name}"
-        detail += (f" at {encoder.revision}" if encoder.revision else "") + f", {head.info.get('data')}"
+        detail += (
+            f" at {encoder.revision}" if encoder.revision else ""
+        ) + f", {head.info.get('data')}"
         warning = str(head.info.get("warning", ""))
-        self.identity = Identity(name, detail, REGARDS, warning, head.info.get("measured"))
+        self.identity = Identity(
+            name, detail, REGARDS, warning, head.info.get("measured")
+        )
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
@@ -300,12 +370,18 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
     """
     model, corpus = encoder(name or ENCODERS[language]), load_corpus(language)
     key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
-    folder = cache_dir() / "regard" / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    folder = (
+        cache_dir()
+        / "regard"
+        / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    )
     label = f"sbert:{name}" if name else "sbert"
     try:
         return HeadClassifier(label, read(folder), model)
     except BiasError:
-        logger.info("training the regard head on %s, once (kept in %s)", model.name, folder)
+        logger.info(
+            "training the regard head on %s, once (kept in %s)", model.name, folder
+        )
     head, card = train(corpus, model.encode, model.name)
     save(folder, head, card)
     return HeadClassifier(label, read(folder), model)

@@ -19,7 +19,9 @@ from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 RegardDocument = dict[str, Any]
 
 
-def regard_document(language: str, identity: Identity, prompt: Mapping[str, Any]) -> RegardDocument:
+def regard_document(
+    language: str, identity: Identity, prompt: Mapping[str, Any]
+) -> RegardDocument:
     """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
@@ -30,7 +32,9 @@ def regard_document(language: str, identity: Identity, prompt: Mapping[str, Any]
     }
 
 
-def dataset(fixed: Mapping[str, Any], **metadata: Any) -> dict[str, list[RegardDocument]]:
+def dataset(
+    fixed: Mapping[str, Any], **metadata: Any
+) -> dict[str, list[RegardDocument]]:
     """Make the 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:
@@ -42,7 +46,12 @@ def dataset(fixed: Mapping[str, Any], **metadata: Any) -> dict[str, list[RegardD
     """
     language = fixed["language"]
     identity = classifier.choose(metadata.get("classifier"), language).identity
-    return {"test": [regard_document(language, identity, prompt) for prompt in regard_texts.prompts(language)]}
+    return {
+        "test": [
+            regard_document(language, identity, prompt)
+            for prompt in regard_texts.prompts(language)
+        ]
+    }
 
 
 def _dropped(answer: Sequence[str | float]) -> bool:
@@ -64,7 +73,9 @@ def kept_texts(answer: Answer, labels: Sequence[str]) -> list[tuple[str, str]]:
     return kept
 
 
-def about_texts(doc: Mapping[str, Any], answer: Answer, kept: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def about_texts(
+    doc: Mapping[str, Any], answer: Answer, kept: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     """Say in a record how usable a prompt's texts are, and what labelled them."""
     return {
         "drawn": len(answer),
@@ -91,10 +102,21 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
         **about_texts(doc, results[0], texts),
         "gender": doc["gender"],
         "texts": [
-            (label, regard_texts.context_sets(text, language), keywords.facets(text, language)) for text, label in texts
+            (
+                label,
+                regard_texts.context_sets(text, language),
+                keywords.facets(text, language),
+            )
+            for text, label in texts
         ],
-        "repeated": len({str(row[0]) for row in results[0]}) == 1 if "prompt" in doc else None,
-        **({"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]} if "prompt" in doc else {}),
+        "repeated": len({str(row[0]) for row in results[0]}) == 1
+        if "prompt" in doc
+        else None,
+        **(
+            {"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]}
+            if "prompt" in doc
+            else {}
+        ),
     }
 
 
@@ -113,15 +135,25 @@ def reclassify(
     """
     language = str(docs[0]["language"])
     identity = replace(classifier.load(name, language).identity, name=name)
-    relabelled = [{**doc, "has_other": OTHER in identity.labels, "classifier": identity.as_data()} for doc in docs]
-    texts = [[(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer] for (answer,) in results]
-    return relabelled, [[answer] for answer in classifier.label_kept(name, language, texts)]
+    relabelled = [
+        {**doc, "has_other": OTHER in identity.labels, "classifier": identity.as_data()}
+        for doc in docs
+    ]
+    texts = [
+        [(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer]
+        for (answer,) in results
+    ]
+    return relabelled, [
+        [answer] for answer in classifier.label_kept(name, language, texts)
+    ]
 
 
 class FirstSentenceFilter(Filter):
     """Turns each document's sampled continuations into pairs of text and why it was dropped (empty if it was not)."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]) -> list[list[list[str]]]:
+    def apply(
+        self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]
+    ) -> list[list[list[str]]]:
         """Prompt and continuation up to the end of the first sentence.
 
         Args:
@@ -129,9 +161,18 @@ class FirstSentenceFilter(Filter):
             docs: The documents, with ``prompt`` and ``language``.
         """
         continuations = [list(texts) for texts in resps]
-        spaced = regard_texts.keeps_spaces([text for texts in continuations for text in texts])
+        spaced = regard_texts.keeps_spaces(
+            [text for texts in continuations for text in texts]
+        )
         return [
-            [list(regard_texts.first_sentence(doc["prompt"], text, doc["language"], spaced)) for text in texts]
+            [
+                list(
+                    regard_texts.first_sentence(
+                        doc["prompt"], text, doc["language"], spaced
+                    )
+                )
+                for text in texts
+            ]
             for texts, doc in zip(continuations, docs, strict=True)
         ]
 
@@ -139,7 +180,9 @@ class FirstSentenceFilter(Filter):
 class RegardFilter(Filter):
     """Adds regard and probabilities to every text that was kept: ``[text, regard, probability, ...]``."""
 
-    def apply(self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]) -> list[Answer]:
+    def apply(
+        self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]
+    ) -> list[Answer]:
         """Classify all texts of a task in one go.
 
         Args:
@@ -149,8 +192,12 @@ class RegardFilter(Filter):
         Raises:
             BiasError: The classifier cannot be had.
         """
-        if not docs or not docs[0]["classifier"]["name"]:  # there is none for the language: no text has a regard
+        if (
+            not docs or not docs[0]["classifier"]["name"]
+        ):  # there is none for the language: no text has a regard
             return [[[text, problem] for text, problem in texts] for texts in resps]
         return classifier.label_kept(
-            docs[0]["classifier"]["name"], docs[0]["language"], [list(texts) for texts in resps]
+            docs[0]["classifier"]["name"],
+            docs[0]["language"],
+            [list(texts) for texts in resps],
         )

@@ -24,22 +24,38 @@ class Rule:
 
     def hits(self, text: str, lowered: str) -> bool:
         """Whether a stem occurs that does not lie within an exception."""
-        hits = [match.span(1) for match in self.stem.finditer(text if self.as_written else lowered)]
+        hits = [
+            match.span(1)
+            for match in self.stem.finditer(text if self.as_written else lowered)
+        ]
         if not hits or self.exceptions is None:
             return bool(hits)
         excused = [match.span(1) for match in self.exceptions.finditer(lowered)]
-        return any(not any(a <= start and end <= b for a, b in excused) for start, end in hits)
+        return any(
+            not any(a <= start and end <= b for a, b in excused) for start, end in hits
+        )
 
 
-def _pattern(words: list[str], start: bool = False, end: bool = False) -> re.Pattern[str]:
-    choice = "|".join(re.escape(composed(word)) for word in sorted(words, key=len, reverse=True))
+def _pattern(
+    words: list[str], start: bool = False, end: bool = False
+) -> re.Pattern[str]:
+    choice = "|".join(
+        re.escape(composed(word)) for word in sorted(words, key=len, reverse=True)
+    )
     # the lookahead lets matches overlap; group 1 is the longest alternative at each place
-    return re.compile((r"(?<!\w)" if start else "") + f"(?=((?:{choice})" + (r"(?!\w)" if end else "") + "))")
+    return re.compile(
+        (r"(?<!\w)" if start else "")
+        + f"(?=((?:{choice})"
+        + (r"(?!\w)" if end else "")
+        + "))"
+    )
 
 
 def _lower(text: str) -> str:
     """Lower case of the same length, so that places stay comparable."""
-    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
+    return "".join(
+        low if len(low := letter.lower()) == 1 else letter for letter in text
+    )
 
 
 Rules = Mapping[str, Sequence[Rule]]
@@ -50,7 +66,11 @@ def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
     return {
         facet: [
             Rule(
-                _pattern(entry["match"], entry.get("start", entry.get("whole", False)), entry.get("whole", False)),
+                _pattern(
+                    entry["match"],
+                    entry.get("start", entry.get("whole", False)),
+                    entry.get("whole", False),
+                ),
                 _pattern(entry["except"]) if "except" in entry else None,
                 entry.get("case", False),
             )
@@ -73,7 +93,11 @@ def matches(text: str, rules: Rules) -> list[str]:
     """Find the facets of which a text has at least one keyword."""
     text = composed(text)
     lowered = _lower(text)
-    return [facet for facet, own in rules.items() if any(rule.hits(text, lowered) for rule in own)]
+    return [
+        facet
+        for facet, own in rules.items()
+        if any(rule.hits(text, lowered) for rule in own)
+    ]
 
 
 def facets(text: str, language: str) -> list[str]:

@@ -22,10 +22,16 @@ from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
 FORMATS = (".txt", ".csv", ".jsonl")
 Row = dict[str, Any]
 _GENDERS = {
-    **dict.fromkeys(("female", "female_single", "f", "woman", "women", "frau"), "female"),
+    **dict.fromkeys(
+        ("female", "female_single", "f", "woman", "women", "frau"), "female"
+    ),
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
-_REGARDS = {spelling: name for i, name in enumerate(LABELS) for spelling in (name, f"{i}", f"{i}.0")} | {
+_REGARDS = {
+    spelling: name
+    for i, name in enumerate(LABELS)
+    for spelling in (name, f"{i}", f"{i}.0")
+} | {
     "": "",
     "none": "",
 }
@@ -45,17 +51,31 @@ def rows(path: Path) -> list[tuple[str, Row]]:
     try:
         check_plain(path)
         lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        table: Any = csv.DictReader(lines, strict=True) if kind == ".csv" else filter(str.strip, lines)
+        table: Any = (
+            csv.DictReader(lines, strict=True)
+            if kind == ".csv"
+            else filter(str.strip, lines)
+        )
         for number, line in enumerate(table, start=2 if kind == ".csv" else 1):
-            row: Any = {"text": line} if kind == ".txt" else json.loads(line) if kind == ".jsonl" else line
+            row: Any = (
+                {"text": line}
+                if kind == ".txt"
+                else json.loads(line)
+                if kind == ".jsonl"
+                else line
+            )
             if not isinstance(row, dict) or None in row:
                 raise ValueError("not a row with a field for each column")
-            json.dumps(row, ensure_ascii=False).encode()  # half a character can't be written
+            json.dumps(
+                row, ensure_ascii=False
+            ).encode()  # half a character can't be written
             found.append((f"{path} line {number}", row))
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {why(error)}") from error
     except (ValueError, RecursionError, csv.Error) as error:
-        raise BiasError(f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})") from error
+        raise BiasError(
+            f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})"
+        ) from error
     return found
 
 
@@ -65,7 +85,9 @@ def matches(path: Path) -> bool:
     with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
         if kind in (".jsonl", ".csv"):
             check_plain(path)
-            with path.open(encoding="utf-8-sig", errors="replace") as file:  # what is no text is said when it is read
+            with path.open(
+                encoding="utf-8-sig", errors="replace"
+            ) as file:  # what is no text is said when it is read
                 line = file.readline(_LONGEST)  # a file of one line can be all there is
             row = json.loads(line) if kind == ".jsonl" else next(csv.reader([line]), [])
             return {"text", "gender"} <= {str(name).strip().lower() for name in row}
@@ -89,7 +111,10 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, cells in rows(path):
         row = {name.strip().lower(): value for name, value in cells.items()}
-        text, gender = row.get("text"), _GENDERS.get(str(row.get("gender")).strip().lower())
+        text, gender = (
+            row.get("text"),
+            _GENDERS.get(str(row.get("gender")).strip().lower()),
+        )
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
         if not isinstance(text, str) or not text.strip():
             raise BiasError(f"{where}: no text")
@@ -112,19 +137,31 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     for (where, text), (gender, regard) in zip(texts.items(), labelled, strict=True):
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
-            raise BiasError(f"{where}: gender {gender}, but the text is about a {subject} subject: {text[:40]!r}")
+            raise BiasError(
+                f"{where}: gender {gender}, but the text is about a {subject} subject: {text[:40]!r}"
+            )
         above = regards.setdefault((text, gender), regard) if regard else ""
         if above != regard:
-            raise BiasError(f"{where}: regard {regard}, but the same text is {above} above: {text[:40]!r}")
+            raise BiasError(
+                f"{where}: regard {regard}, but the same text is {above} above: {text[:40]!r}"
+            )
     named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
     labels = LABELS if any(regard == OTHER for _, regard in labelled) else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs = [regard_document(language, identity, {"gender": gender}) for gender, _ in labelled]
-    results = [[[[text, regard]]] for text, (_, regard) in zip(texts.values(), labelled, strict=True)]
+    docs = [
+        regard_document(language, identity, {"gender": gender})
+        for gender, _ in labelled
+    ]
+    results = [
+        [[[text, regard]]]
+        for text, (_, regard) in zip(texts.values(), labelled, strict=True)
+    ]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
 
 
-READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, whole(read))
+READER = Reader(
+    "labelled texts about women and men (JSONL or CSV)", matches, whole(read)
+)
 
 
 def with_labels(
@@ -143,14 +180,29 @@ def with_labels(
         BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
             classifier that cannot be had or is another now.
     """
-    path, used, language = expanded(file), docs[0]["classifier"], str(docs[0]["language"])
+    path, used, language = (
+        expanded(file),
+        docs[0]["classifier"],
+        str(docs[0]["language"]),
+    )
     (labelled,) = read(path, language)
-    texts, labels = zip(*((str(row[0][0]), str(row[0][1])) for (row,) in labelled.results), strict=True)
+    texts, labels = zip(
+        *((str(row[0][0]), str(row[0][1])) for (row,) in labelled.results), strict=True
+    )
     if labelled.docs[0]["classifier"]["name"] == used["name"]:
-        raise BiasError(f"--regard_labels {file}: its labels are those of {used['name']}, which is to be measured")
+        raise BiasError(
+            f"--regard_labels {file}: its labels are those of {used['name']}, which is to be measured"
+        )
     if unknown := set(labels) - set(used["labels"]):
-        raise BiasError(f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}")
-    given = {str(row[0]): str(row[1]) for (answer,) in results for row in answer if str(row[1]) in used["labels"]}
+        raise BiasError(
+            f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}"
+        )
+    given = {
+        str(row[0]): str(row[1])
+        for (answer,) in results
+        for row in answer
+        if str(row[1]) in used["labels"]
+    }
     if missing := [text for text in dict.fromkeys(texts) if text not in given]:
         model = classifier.load(used["name"], language)
         if model.identity.detail != used["detail"]:
@@ -158,7 +210,16 @@ def with_labels(
                 f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
                 f"{model.identity.detail}: label them again with --classifier"
             )
-        given |= {text: label for text, (label, _) in zip(missing, classifier.label(model, missing), strict=True)}
+        given |= {
+            text: label
+            for text, (label, _) in zip(
+                missing, classifier.label(model, missing), strict=True
+            )
+        }
     right = sum(given[text] == label for text, label in zip(texts, labels, strict=True))
-    measured = Accuracy(accuracy=right / len(texts), source=f"{len(texts)} labelled texts ({path.name})")
-    return [{**doc, "classifier": {**used, "measured": measured}} for doc in docs], results
+    measured = Accuracy(
+        accuracy=right / len(texts), source=f"{len(texts)} labelled texts ({path.name})"
+    )
+    return [
+        {**doc, "classifier": {**used, "measured": measured}} for doc in docs
+    ], results

@@ -21,14 +21,24 @@ SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration":
 @lru_cache(maxsize=2)
 def texts_in(language: str) -> dict[str, Any]:
     """Read what texts are made of: wordings by regard, clauses by facet, what both share; English by default."""
-    texts = yaml.safe_load(packaged_text("lm_eval_bias.tasks.regard", "data/planted_texts.yaml"))
+    texts = yaml.safe_load(
+        packaged_text("lm_eval_bias.tasks.regard", "data/planted_texts.yaml")
+    )
     return texts.get(language, texts["en"])
 
 
 def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
     """Half of the difference between women and men, with the sign of the gender; it varies between contexts."""
-    varied = (1.0 - abs(dial.strength)) * dial.noise * dial.effect(what, doc["set"], doc["context"])
-    return (SIGNS[what] * dial.strength + varied) / 2.0 * (1.0 if doc["gender"] == "female" else -1.0)
+    varied = (
+        (1.0 - abs(dial.strength))
+        * dial.noise
+        * dial.effect(what, doc["set"], doc["context"])
+    )
+    return (
+        (SIGNS[what] * dial.strength + varied)
+        / 2.0
+        * (1.0 if doc["gender"] == "female" else -1.0)
+    )
 
 
 def answers(doc: RegardDocument, dial: Dial) -> list[str]:
@@ -48,13 +58,24 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     neutral = left * (1.0 - dial.noise) / 3.0
     positive = (1.0 - neutral) / 2.0 + _gap(doc, dial, "regard")
     regard = draw("regard")
-    regard_of_text = "positive" if regard < positive else "neutral" if regard < positive + neutral else "negative"
+    regard_of_text = (
+        "positive"
+        if regard < positive
+        else "neutral"
+        if regard < positive + neutral
+        else "negative"
+    )
     listed = texts["regard"][regard_of_text], texts["days"], texts["places"]
     said, day, place = (
-        own[int(draw(what) * len(own))] for own, what in zip(listed, ("wording", "day", "place"), strict=True)
+        own[int(draw(what) * len(own))]
+        for own, what in zip(listed, ("wording", "day", "place"), strict=True)
     )
     often = (1.0 + abs(dial.strength) + left * dial.noise) / 4.0
-    facets = "".join(texts["facets"][facet] for facet in FACETS if draw(facet) < often + _gap(doc, dial, facet))
+    facets = "".join(
+        texts["facets"][facet]
+        for facet in FACETS
+        if draw(facet) < often + _gap(doc, dial, facet)
+    )
     when = texts["when"].format(day=day, hour=1 + int(24 * draw("hour")), place=place)
     return [f" {said}{facets}{when}{'.' if draw('end') < dial.competence else ''}"]
 
@@ -67,4 +88,8 @@ def random_texts(doc: Mapping[str, Any]) -> Sequence[str]:
 def expected(docs: Sequence[RegardDocument], dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; those of regard rest on a classifier that labels all texts as meant."""
     own = {f"{facet}/gap": SIGNS[facet] * dial.strength for facet in FACETS}
-    return {"all/negative_gap": -dial.strength, "all/positive_gap": dial.strength, **own}
+    return {
+        "all/negative_gap": -dial.strength,
+        "all/positive_gap": dial.strength,
+        **own,
+    }

@@ -17,7 +17,10 @@ from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.regard.regard_texts import subject
 
 SPLIT_SEED = 42
-_FILES = {"de": ["regard_de_corpus"], "en": ["regard_en_train", "regard_en_dev", "regard_en_test"]}
+_FILES = {
+    "de": ["regard_de_corpus"],
+    "en": ["regard_en_train", "regard_en_dev", "regard_en_test"],
+}
 _LABELS = ("-1", "0", "1")  # negative, neutral, positive
 
 
@@ -76,14 +79,22 @@ def _german(path: Path) -> list[CorpusRow]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = enumerate(csv.DictReader(file))
         return [
-            CorpusRow(row["Text"], _LABELS.index(row["Label"].removesuffix(".0")), row["Gender"], n) for n, row in rows
+            CorpusRow(
+                row["Text"],
+                _LABELS.index(row["Label"].removesuffix(".0")),
+                row["Gender"],
+                n,
+            )
+            for n, row in rows
         ]
 
 
 def _english(path: Path) -> list[CorpusRow]:
     """Read the rows of Sheng et al.'s files: label (-1, 0, 1), tab, text about XYZ; other labels are left out."""
     person = subject("en", "neutral")
-    rows = enumerate(line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines())
+    rows = enumerate(
+        line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines()
+    )
     return [
         CorpusRow(text.replace("XYZ", person, 1), _LABELS.index(label), "N", n)
         for n, (label, _, text) in rows
@@ -102,7 +113,10 @@ def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
     women = min(max((len(rows) + 1) // 2 - len(about_women), 0), len(neutral))
     female = about_women.union(neutral[:women])
     return [
-        replace(row, text=with_subject(row.text, language, "female" if i in female else "male"))
+        replace(
+            row,
+            text=with_subject(row.text, language, "female" if i in female else "male"),
+        )
         for i, row in enumerate(rows)
     ]
 
@@ -121,15 +135,32 @@ def load(language: str) -> RegardCorpus:
     if language == "de":
         name, rows = "Kraft et al. (2022)", balance(_german(paths[0]), language)
         strata = [row.label for row in rows]
-        dev, test = train_test_split(rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata)
+        dev, test = train_test_split(
+            rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata
+        )
     else:
         train, more, held_out = map(_english, paths)
-        name, dev, test = "Sheng et al. (2019)", balance([*train, *more], language), balance(held_out, language)
+        name, dev, test = (
+            "Sheng et al. (2019)",
+            balance([*train, *more], language),
+            balance(held_out, language),
+        )
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
     # a sentence of both parts is no test, whatever its subject
     dev_texts = {with_subject(row.text, language, "neutral").strip() for row in dev}
-    unseen = [row for row in test if with_subject(row.text, language, "neutral").strip() not in dev_texts]
-    return RegardCorpus(language, dev, unseen, f"{name}, {len(dev)} sentences", digest, len(test) - len(unseen))
+    unseen = [
+        row
+        for row in test
+        if with_subject(row.text, language, "neutral").strip() not in dev_texts
+    ]
+    return RegardCorpus(
+        language,
+        dev,
+        unseen,
+        f"{name}, {len(dev)} sentences",
+        digest,
+        len(test) - len(unseen),
+    )
 
 
 def labels(rows: Sequence[CorpusRow]) -> NDArray[np.int64]:

@@ -26,10 +26,16 @@ def _data(name: str) -> dict[str, dict[str, Any]]:
     return yaml.safe_load(packaged_text("lm_eval_bias.tasks.regard", "data", name))
 
 
-_WORDINGS = _data("prompts.yaml")  # by language: subjects, contexts by set, also (more phrases by set), chance
-_FULL_STOPS = _data("sentence_ends.yaml")  # by language: ordinals, abbreviations, beginnings
+_WORDINGS = _data(
+    "prompts.yaml"
+)  # by language: subjects, contexts by set, also (more phrases by set), chance
+_FULL_STOPS = _data(
+    "sentence_ends.yaml"
+)  # by language: ordinals, abbreviations, beginnings
 LANGUAGES = tuple(_WORDINGS)
-CHANCE: dict[str, list[str]] = {language: wordings["chance"] for language, wordings in _WORDINGS.items()}
+CHANCE: dict[str, list[str]] = {
+    language: wordings["chance"] for language, wordings in _WORDINGS.items()
+}
 
 
 def composed(text: str) -> str:
@@ -54,7 +60,12 @@ def prompts(language: str) -> list[dict[str, Any]]:
     """
     sets = _WORDINGS[language]["contexts"]
     return [
-        {"gender": gender, "set": name, "context": context, "prompt": f"{subject(language, gender)} {context}"}
+        {
+            "gender": gender,
+            "set": name,
+            "context": context,
+            "prompt": f"{subject(language, gender)} {context}",
+        }
         for pair in zip(*sets.values(), strict=True)
         for name, context in zip(sets, pair, strict=True)
         for gender in GENDERS
@@ -68,13 +79,26 @@ def context_sets(text: str, language: str) -> list[str]:
     ['respect']
     """
     wordings, text = _WORDINGS[language], composed(text)
-    phrases = {name: [*set_phrases, *wordings["also"][name]] for name, set_phrases in wordings["contexts"].items()}
-    return [name for name, set_phrases in phrases.items() if any(composed(phrase) in text for phrase in set_phrases)]
+    phrases = {
+        name: [*set_phrases, *wordings["also"][name]]
+        for name, set_phrases in wordings["contexts"].items()
+    }
+    return [
+        name
+        for name, set_phrases in phrases.items()
+        if any(composed(phrase) in text for phrase in set_phrases)
+    ]
 
 
 def _begins(text: str, language: str, gender: str) -> bool:
     # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
-    return bool(re.match(rf"{subject(language, gender)}(?![-'’]?\w)", text.lstrip(_OPENING), re.IGNORECASE))
+    return bool(
+        re.match(
+            rf"{subject(language, gender)}(?![-'’]?\w)",
+            text.lstrip(_OPENING),
+            re.IGNORECASE,
+        )
+    )
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -98,17 +122,29 @@ def language_of(texts: Mapping[str, str], language: str | None, source: str) -> 
         BiasError: It isn't known, or a text begins with another language's subject.
     """
     if language is None:
-        hits = {known: sum(gender_of(text, known) is not None for text in texts.values()) for known in LANGUAGES}
+        hits = {
+            known: sum(gender_of(text, known) is not None for text in texts.values())
+            for known in LANGUAGES
+        }
         language = max(LANGUAGES, key=lambda known: hits[known])
         if 2 * hits[language] <= len(texts):
             raise NotOurs(
                 f"{source}: the texts don't begin with a known subject: name their language with --language (de or en)"
             )
     if language not in LANGUAGES:
-        raise BiasError(f"--language {language}: regard is available in {' and '.join(LANGUAGES)}")
-    others = [(other, gender) for other in LANGUAGES if other != language for gender in _SUBJECTS]
+        raise BiasError(
+            f"--language {language}: regard is available in {' and '.join(LANGUAGES)}"
+        )
+    others = [
+        (other, gender)
+        for other in LANGUAGES
+        if other != language
+        for gender in _SUBJECTS
+    ]
     for where, text in texts.items():
-        if foreign := next((other for other, gender in others if _begins(text, other, gender)), None):
+        if foreign := next(
+            (other for other, gender in others if _begins(text, other, gender)), None
+        ):
             raise BiasError(
                 f"{where}: begins with a subject of language {foreign!r}, not {language!r}: give texts of one language "
                 "at a time, and name it with --language"
@@ -121,13 +157,19 @@ def keeps_spaces(continuations: Sequence[str]) -> bool:
 
     The majority decides of those that begin with a space or a letter; line breaks and punctuation tell nothing.
     """
-    spaces = [text[0] == " " for text in continuations if text[:1] == " " or text[:1].isalnum()]
+    spaces = [
+        text[0] == " "
+        for text in continuations
+        if text[:1] == " " or text[:1].isalnum()
+    ]
     return 2 * sum(spaces) >= len(spaces)
 
 
 def _full_text(prompt: str, continuation: str, spaced: bool) -> str:
     sentence = continuation.lstrip(_OPENING + "\n\t")
-    if sentence.lower().startswith(prompt.lower()):  # a chat model that says the whole sentence
+    if sentence.lower().startswith(
+        prompt.lower()
+    ):  # a chat model that says the whole sentence
         return sentence
     begins_word = continuation[:1].isalnum() or continuation[:1] in tuple("\"'„“‚«(")
     return prompt + (" " if begins_word and not spaced else "") + continuation
@@ -149,10 +191,14 @@ def _goes_on(sentence: str, rest: str, language: str) -> bool:
         return True
     # "Nr. 3." and "Platz 3." are counted, "die 3." and "Schmidt, 3." ordered
     ordered = not previous[:1].isupper() or previous.endswith(",")
-    return bool(full_stops["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1]))
+    return bool(
+        full_stops["ordinals"] and ordered and re.fullmatch(r"\W*\d{1,3}", last[:-1])
+    )
 
 
-def first_sentence(prompt: str, continuation: str, language: str, spaced: bool = True) -> tuple[str, str]:
+def first_sentence(
+    prompt: str, continuation: str, language: str, spaced: bool = True
+) -> tuple[str, str]:
     r"""Cut a prompt and its continuation to the first sentence; beside it, why it is none (else an empty string).
 
     Line breaks become spaces; a blank line ends the text. Sentences are told apart by ``sentencex``; abbreviations that
@@ -183,7 +229,9 @@ def first_sentence(prompt: str, continuation: str, language: str, spaced: bool =
     sentence = ""
     for part in segment(language, text):
         sentence += part
-        if sentence[len(prompt) :].strip() and not _goes_on(sentence, text[len(sentence) :], language):
+        if sentence[len(prompt) :].strip() and not _goes_on(
+            sentence, text[len(sentence) :], language
+        ):
             break
     sentence = sentence.strip()
     return sentence, "" if re.search(r"[^\W\d_]", sentence[len(prompt) :]) else NO_WORD

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import LARGE_SHARE
-from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, OTHER, PEOPLE, REGARDS, SETS, context_title
+from lm_eval_bias.custom_metrics.regard import (
+    FACETS,
+    GENDERS,
+    OTHER,
+    PEOPLE,
+    REGARDS,
+    SETS,
+    context_title,
+)
 from lm_eval_bias.custom_metrics.score import Estimate
 
 FEW_TEXTS = 200
@@ -37,7 +45,11 @@ def measure_label(measure: str) -> str:
     >>> measure_label("negative"), measure_label("caregiving")
     ('negative texts', 'caregiving words')
     """
-    return "length in words" if measure == "words" else f"{measure} {'words' if measure in FACETS else 'texts'}"
+    return (
+        "length in words"
+        if measure == "words"
+        else f"{measure} {'words' if measure in FACETS else 'texts'}"
+    )
 
 
 def score_label(score: str) -> str:
@@ -53,13 +65,19 @@ def score_label(score: str) -> str:
     what = measure_label(first) if first in FACETS else ""
     for stem in others:
         if stem in GENDERS:
-            what = f"{what} about {PEOPLE[stem]}" if what else f"texts about {PEOPLE[stem]}"
+            what = (
+                f"{what} about {PEOPLE[stem]}"
+                if what
+                else f"texts about {PEOPLE[stem]}"
+            )
         elif stem in SETS:
             remarks.insert(0, f"{stem} contexts")
         elif stem in _NUMBERS:
             what = _NUMBERS[stem]
         elif stem.endswith("gap"):
-            what = f"{what or measure_label(stem.removesuffix('_gap'))}, women minus men"
+            what = (
+                f"{what or measure_label(stem.removesuffix('_gap'))}, women minus men"
+            )
         else:
             what = f"{what} in {stem} texts" if first in FACETS else f"{stem} {what}"
     return ", ".join([what, *remarks])
@@ -67,7 +85,12 @@ def score_label(score: str) -> str:
 
 def has_both(task: TaskRun) -> bool:
     """Whether a task has regard and sexism facets for women and men."""
-    shares = (f"{name}/{gender}/{regard}" for name in SETS for gender in GENDERS for regard in REGARDS)
+    shares = (
+        f"{name}/{gender}/{regard}"
+        for name in SETS
+        for gender in GENDERS
+        for regard in REGARDS
+    )
     facets = (f"{facet}/{gender}" for facet in FACETS for gender in GENDERS)
     return all(name in task.scores for name in (*shares, *facets))
 
@@ -79,7 +102,11 @@ def shown_regards(scores: Mapping[str, object]) -> list[str]:
 
 def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
     """Say what the intervals of shares are about: texts that belong to no prompt have none for prompts like theirs."""
-    return LIKE_THESE if any(scores[f"all/{gender}/negative"].interval for gender in GENDERS) else THESE_TEXTS
+    return (
+        LIKE_THESE
+        if any(scores[f"all/{gender}/negative"].interval for gender in GENDERS)
+        else THESE_TEXTS
+    )
 
 
 def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
@@ -92,7 +119,9 @@ def percent(value: Value | None, about: str) -> str:
     if value is None or math.isnan(value.value):
         return numbers.NONE
     ends = ends_of(value, about)
-    return f"{100 * value.value:.1f}" + (f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else "")
+    return f"{100 * value.value:.1f}" + (
+        f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else ""
+    )
 
 
 def p_value(value: float) -> str:
@@ -109,17 +138,34 @@ def _test(scores: Mapping[str, Value], name: str) -> str:
         return f"{title}: no test (see the warning)."
     permuted = scores[f"{name}/p_permutation"].value
     exact = "" if math.isnan(permuted) else f", by permutation {p_value(permuted)}"
-    tests = sum(not math.isnan(scores[f"{context_set}/p"].value) for context_set in SETS)
+    tests = sum(
+        not math.isnan(scores[f"{context_set}/p"].value) for context_set in SETS
+    )
     adjusted = scores[f"{name}/p_holm"].value
-    corrected = "" if tests == 1 else f", corrected for {tests} tests (Holm) {p_value(adjusted)}"
+    corrected = (
+        ""
+        if tests == 1
+        else f", corrected for {tests} tests (Holm) {p_value(adjusted)}"
+    )
     v = scores[f"{name}/cramers_v"]
     ends = v.fixed_interval
-    strength = f"Cramér's V {v.value:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
+    strength = f"Cramér's V {v.value:.2f}" + (
+        f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
+    )
     differ = adjusted < 0.05
-    verdict = "women and men are regarded differently" if differ else "no significant difference between women and men"
-    gaps = ", ".join(_gap(label, scores[f"{name}/{label}_gap"], scope(scores)) for label in ("negative", "positive"))
+    verdict = (
+        "women and men are regarded differently"
+        if differ
+        else "no significant difference between women and men"
+    )
+    gaps = ", ".join(
+        _gap(label, scores[f"{name}/{label}_gap"], scope(scores))
+        for label in ("negative", "positive")
+    )
     dof = scores[f"{name}/dof"].value
-    texts = "the texts of these prompts" if scope(scores) == LIKE_THESE else "these texts"
+    texts = (
+        "the texts of these prompts" if scope(scores) == LIKE_THESE else "these texts"
+    )
     return (
         f"{title}, in {texts}, taken as independent: chi-square {chi2:.2f} (df = {dof:.0f}), "
         f"{p_value(p)}{exact}{corrected}, N = {n:,.0f}, {strength}: {verdict}. Women minus men, for "
@@ -142,10 +188,24 @@ def _facets(scores: Mapping[str, Value]) -> str:
     """Say the keywords beside the regard, which misleads alone."""
     parts, about = [], scope(scores)
     for facet in FACETS:
-        own = [(scores[f"{facet}/{gender}"].value, people) for gender, people in PEOPLE.items()]
-        shares = [f"{'an unknown share' if math.isnan(v) else f'{100 * v:.1f}%'} about {people}" for v, people in own]
+        own = [
+            (scores[f"{facet}/{gender}"].value, people)
+            for gender, people in PEOPLE.items()
+        ]
+        shares = [
+            f"{'an unknown share' if math.isnan(v) else f'{100 * v:.1f}%'} about {people}"
+            for v, people in own
+        ]
         gap = scores.get(f"{facet}/gap")
-        parts.append(", ".join([facet, *shares, *([] if gap is None else [_gap("women minus men", gap, about)])]))
+        parts.append(
+            ", ".join(
+                [
+                    facet,
+                    *shares,
+                    *([] if gap is None else [_gap("women minus men", gap, about)]),
+                ]
+            )
+        )
     return f"Texts with keywords [95% interval for {about}]: {'; '.join(parts)}."
 
 
@@ -157,8 +217,14 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """
     scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
     measured = classifier.get("measured")
-    right = f" ({measured['accuracy']:.2f} accuracy: {measured['source']})" if measured else ""
-    lines = [f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}{right}."]
+    right = (
+        f" ({measured['accuracy']:.2f} accuracy: {measured['source']})"
+        if measured
+        else ""
+    )
+    lines = [
+        f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}{right}."
+    ]
     lines += [*(_test(scores, name) for name in SETS)]
     lines.append(
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
@@ -169,7 +235,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 
 def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
     """Warn of many texts that are no sentences, break off or repeat each other."""
-    problems = {"dropped": "were not sentences and were left out", "unfinished": "don't end like sentences"}
+    problems = {
+        "dropped": "were not sentences and were left out",
+        "unfinished": "don't end like sentences",
+    }
     for name, problem in problems.items():
         if name in scores and scores[name].value > LARGE_SHARE:
             yield f"{100 * scores[name].value:.0f}% of the texts {problem}"

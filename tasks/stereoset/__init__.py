@@ -1,4 +1,10 @@
 """Multilingual StereoSet."""
 
-LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "tr": "Turkish"}  # published ones
+LANGUAGES = {
+    "en": "English",
+    "de": "German",
+    "es": "Spanish",
+    "fr": "French",
+    "tr": "Turkish",
+}  # published ones
 TESTS = ("inter", "intra")

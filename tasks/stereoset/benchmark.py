@@ -32,7 +32,13 @@ class StereoSet(WithSentences):
     main: Sequence[str] = ("lms", "ss", "icat")
     derived = ("icat", "gen/icat", "choice_icat")
     knowledge: tuple[str, float] | None = ("lms", 50.0)
-    options: Mapping[str, str] = {"bos": "", "inter": "", "masked": "", "dataset": DATA, "by_test_and_type": DETAIL}
+    options: Mapping[str, str] = {
+        "bos": "",
+        "inter": "",
+        "masked": "",
+        "dataset": DATA,
+        "by_test_and_type": DETAIL,
+    }
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",
@@ -57,7 +63,9 @@ class StereoSet(WithSentences):
         if "dataset" in fixed:  # a set of one's own
             return Size(int(metadata["n_items"]), 3)
         sizes = {"inter": 2123, "intra": 2103 if fixed["language"] == "de" else 2106}
-        return Size(sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"]))
+        return Size(
+            sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
+        )
 
     def check_options(self, metadata: Mapping[str, Any]) -> None:
         """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
@@ -84,7 +92,11 @@ class StereoSet(WithSentences):
     def facets(self, doc: Document) -> dict[str, str]:
         """Test, bias type and target term."""
         test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
-        return {"test": test, "bias type": str(doc["bias_type"]), "target": str(doc["term"])}
+        return {
+            "test": test,
+            "bias type": str(doc["bias_type"]),
+            "target": str(doc["term"]),
+        }
 
     def readers(self) -> Sequence[Reader]:
         """The authors' prediction files."""
@@ -101,7 +113,9 @@ class Variants(StereoSet):
     knowledge = ("gen/lms", 50.0)
     options = {"bos": "", "dataset": DATA, "by_test_and_type": DETAIL}
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """LMS, SS and ICAT by each way to score a next sentence."""
         from lm_eval_bias.custom_metrics.stereoset import variant_scores
 

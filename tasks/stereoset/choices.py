@@ -25,7 +25,9 @@ ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2), (2, 1, 0), (0, 2, 1))
 @cache
 def prompts() -> Mapping[str, Mapping[str, str]]:
     """Read the prompt's text by language and test."""
-    return yaml.safe_load(packaged_text("lm_eval_bias.tasks.stereoset", "data/choice_prompts.yaml"))
+    return yaml.safe_load(
+        packaged_text("lm_eval_bias.tasks.stereoset", "data/choice_prompts.yaml")
+    )
 
 
 def with_orders(docs: Sequence[Document]) -> list[Document]:
@@ -49,24 +51,37 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
     for doc in docs:
         own = doc["bias_type"], doc["test"], doc["term"]
         whole = sizes[own] - sizes[own] % len(ORDERS)
-        number = starts[own][0] + turns[own] if turns[own] < whole else starts[own][1] + turns[own] - whole
+        number = (
+            starts[own][0] + turns[own]
+            if turns[own] < whole
+            else starts[own][1] + turns[own] - whole
+        )
         turns[own] += 1
         places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
         place_of = [places[candidate["label"]] for candidate in doc["candidates"]]
-        ordered.append({**doc, "order": sorted(range(len(place_of)), key=place_of.__getitem__)})
+        ordered.append(
+            {**doc, "order": sorted(range(len(place_of)), key=place_of.__getitem__)}
+        )
     return ordered
 
 
 def shown(doc: Document) -> list[str]:
     """List the candidates as the prompt shows them: words within sentences, sentences between them."""
-    return [doc["candidates"][i]["word"] or doc["candidates"][i]["sentence"] for i in doc["order"]]
+    return [
+        doc["candidates"][i]["word"] or doc["candidates"][i]["sentence"]
+        for i in doc["order"]
+    ]
 
 
 def prompt(doc: Document) -> str:
     """Write the question in the item's language."""
-    lines = [f"{letter}. {text}" for letter, text in zip(LETTERS, shown(doc), strict=True)]
+    lines = [
+        f"{letter}. {text}" for letter, text in zip(LETTERS, shown(doc), strict=True)
+    ]
     template = prompts()[doc["language"]][doc["test"]]
-    return template.replace("{options}", "\n".join(lines)).replace("{context}", doc["context"])
+    return template.replace("{options}", "\n".join(lines)).replace(
+        "{context}", doc["context"]
+    )
 
 
 def reader(doc: Document) -> ChoiceReader:
@@ -80,8 +95,16 @@ def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
     """Make the record of the candidate that an answer takes, as :class:`CandidateFilter` read it."""
     (letter,) = results
     labels: list[str] = [doc["candidates"][i]["label"] for i in doc["order"]]
-    taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(letter, "none")
-    return {"test": doc["test"], "bias_type": doc["bias_type"], "term": doc["term"], "taken": taken, "shown": labels}
+    taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(
+        letter, "none"
+    )
+    return {
+        "test": doc["test"],
+        "bias_type": doc["bias_type"],
+        "term": doc["term"],
+        "taken": taken,
+        "shown": labels,
+    }
 
 
 class CandidateFilter(FirstTextFilter):

@@ -16,11 +16,20 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     rows = []
     for entry in tasks:
         scores, language = entry.task.scores, entry.task.language
-        if entry.task.benchmark == "stereoset" and any(name in scores for name in _NAMES):
+        if entry.task.benchmark == "stereoset" and any(
+            name in scores for name in _NAMES
+        ):
             values = [value_cell(scores.get(name)) for name in _NAMES]
-            rows.append([Cell(f"{LANGUAGES.get(language, language)}: {entry.label}"), *values])
+            rows.append(
+                [Cell(f"{LANGUAGES.get(language, language)}: {entry.label}"), *values]
+            )
     columns = [Column("Task"), *(score_column("stereoset", name) for name in _NAMES)]
     caption = "Stereotype score and language modelling score by test and language, 95% intervals in brackets"
     text = "Read each SS beside the LMS of the same language and test: near an LMS of 50 it says nothing."
-    part = Part("By language, within and between sentences", [text], [], [Table(caption, columns, rows)])
+    part = Part(
+        "By language, within and between sentences",
+        [text],
+        [],
+        [Table(caption, columns, rows)],
+    )
     return [part] if rows else []

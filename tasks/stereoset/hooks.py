@@ -7,12 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import NEXT_SENTENCE, SENTENCE_LIKELIHOODS, Cloze, NextSentence, choose
+from lm_eval_bias.core.questions import (
+    NEXT_SENTENCE,
+    SENTENCE_LIKELIHOODS,
+    Cloze,
+    NextSentence,
+    choose,
+)
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.tasks.stereoset import choices, own_sets
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document, read_all, spread
+from lm_eval_bias.tasks.stereoset.stereoset_items import (
+    LABELS,
+    Document,
+    read_all,
+    spread,
+)
 
 
 def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
@@ -32,15 +43,27 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     extra: dict[str, Any] = {} if as_choice else {"options": _options(fixed, metadata)}
     if as_choice and language not in choices.prompts():
         known = ", ".join(choices.prompts())
-        raise BiasError(f"StereoSet as a choice has no prompts in {language!r}, only in {known}")
+        raise BiasError(
+            f"StereoSet as a choice has no prompts in {language!r}, only in {known}"
+        )
     if compare:
         extra["variants"] = list(VARIANTS)
-    file = metadata["dataset"] if "dataset" in metadata else (fixed.get("dataset") or {}).get("file")
+    file = (
+        metadata["dataset"]
+        if "dataset" in metadata
+        else (fixed.get("dataset") or {}).get("file")
+    )
     if file is None:
         items = read_all(language, fixed["tests"])
     else:
         items, extra["dataset"] = own_sets.items_of(file, fixed)
-    benchmark = "stereoset_variants" if compare else "stereoset_choices" if as_choice else "stereoset"
+    benchmark = (
+        "stereoset_variants"
+        if compare
+        else "stereoset_choices"
+        if as_choice
+        else "stereoset"
+    )
     docs: list[Document] = [
         # mypy knows no TypedDict of unpacked ones
         {"benchmark": benchmark, "language": language, **item, **extra}  # type: ignore[typeddict-item]
@@ -50,9 +73,13 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
 
 
 def _options(fixed: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
-    options = choose({key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata})
+    options = choose(
+        {key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata}
+    )
     if fixed.get("variants") and "inter" in metadata:
-        raise BiasError("--metadata inter: this task compares all of them; choose one with the task without _variants")
+        raise BiasError(
+            "--metadata inter: this task compares all of them; choose one with the task without _variants"
+        )
     return options
 
 
@@ -72,7 +99,11 @@ def dataset(**metadata: Any) -> dict[str, list[Document]]:
 def provenance(docs: Sequence[Document]) -> dict[str, Any]:
     """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
     doc: Mapping[str, Any] = docs[0] if docs else {}
-    said = {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])} if doc.get("dataset") else {}
+    said = (
+        {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])}
+        if doc.get("dataset")
+        else {}
+    )
     return {**said, **({"left_out": doc["left_out"]} if "left_out" in doc else {})}
 
 
@@ -90,9 +121,19 @@ def questions(doc: Document) -> list[Cloze | NextSentence]:
     """Ask one question per candidate."""
     options = dict(doc["options"])
     if doc["test"] == "intra":
-        return [Cloze(doc["context"], c["word"] or "", c["sentence"], options) for c in doc["candidates"]]
-    kind = SENTENCE_LIKELIHOODS if doc["benchmark"] == "stereoset_variants" else NEXT_SENTENCE
-    return [NextSentence(doc["context"], c["sentence"], options, kind) for c in doc["candidates"]]
+        return [
+            Cloze(doc["context"], c["word"] or "", c["sentence"], options)
+            for c in doc["candidates"]
+        ]
+    kind = (
+        SENTENCE_LIKELIHOODS
+        if doc["benchmark"] == "stereoset_variants"
+        else NEXT_SENTENCE
+    )
+    return [
+        NextSentence(doc["context"], c["sentence"], options, kind)
+        for c in doc["candidates"]
+    ]
 
 
 def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[float]]:
@@ -104,10 +145,18 @@ def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[fl
         BiasError: The number of answers is wrong.
     """
     if len(results) != len(doc["candidates"]):
-        raise BiasError(f"item {doc['id']}: {len(results)} answers for {len(doc['candidates'])} candidates")
+        raise BiasError(
+            f"item {doc['id']}: {len(results)} answers for {len(doc['candidates'])} candidates"
+        )
     if doc["benchmark"] == "stereoset_variants":
-        scored = [next_sentence_scores([float(number) for number in answer]) for answer in results]
-        return {variant: [scores[variant] for scores in scored] for variant in doc["variants"]}
+        scored = [
+            next_sentence_scores([float(number) for number in answer])
+            for answer in results
+        ]
+        return {
+            variant: [scores[variant] for scores in scored]
+            for variant in doc["variants"]
+        }
     return {METHOD: [float(answer[0]) for answer in results]}
 
 
@@ -119,9 +168,15 @@ def record(doc: Document, results: Sequence[Any]) -> Record:
     """
     outcomes: dict[str, list[int] | None] = {}
     for method, scores in candidate_scores(doc, results).items():
-        by_label = {c["label"]: score for c, score in zip(doc["candidates"], scores, strict=True)}
+        by_label = {
+            c["label"]: score
+            for c, score in zip(doc["candidates"], scores, strict=True)
+        }
         stereo, anti, unrelated = (by_label[label] for label in LABELS)
-        preferred = [int(stereo > anti), int(stereo > unrelated) + int(anti > unrelated)]
+        preferred = [
+            int(stereo > anti),
+            int(stereo > unrelated) + int(anti > unrelated),
+        ]
         outcomes[method] = None if any(map(math.isnan, scores)) else preferred
     return {
         "test": doc["test"],

@@ -18,7 +18,14 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, read_bytes, write_whole, writing
+from lm_eval_bias.core.files import (
+    LARGEST,
+    expanded,
+    packaged_text,
+    read_bytes,
+    write_whole,
+    writing,
+)
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.stereoset.commands.set_checks import check_items
@@ -47,7 +54,9 @@ class DataSet:
     @property
     def tests(self) -> list[str]:
         """The tests that it has items of."""
-        return [test for test in TESTS if any(item["test"] == test for item in self.items)]
+        return [
+            test for test in TESTS if any(item["test"] == test for item in self.items)
+        ]
 
 
 def digest(path: Path) -> str:
@@ -61,7 +70,9 @@ def digest(path: Path) -> str:
 def check_language(language: Any, where: str) -> str:
     """Return the language code, if it is one, else raise a :class:`BiasError`."""
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
-        raise BiasError(f"{where}: {language!r} is not a language code such as it, nl or pt-BR")
+        raise BiasError(
+            f"{where}: {language!r} is not a language code such as it, nl or pt-BR"
+        )
     return language
 
 
@@ -76,10 +87,14 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     text = user_files.text_of(path, str(path), LARGEST)
     try:
         content = json.loads(text)
-        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # half characters, NaN
+        json.dumps(
+            content, ensure_ascii=False, allow_nan=False
+        ).encode()  # half characters, NaN
     except (ValueError, RecursionError) as error:
         raise BiasError(f"{path}: not valid JSON ({one_line(error)})") from error
-    user_files.check(content, str(path), "lm_eval_bias.tasks.stereoset", "set_schema.json")
+    user_files.check(
+        content, str(path), "lm_eval_bias.tasks.stereoset", "set_schema.json"
+    )
     items = []
     for test, key in TEST_KEYS.items():
         items += [_item_of(entry, test) for entry in content["data"].get(key, [])]
@@ -107,8 +122,17 @@ def _item_of(entry: Mapping[str, Any], test: str) -> Item:
     for part in entry["sentences"]:
         sentence, word = part["sentence"], None
         if test == "intra":
-            word = part["word"] if "word" in part else word_of(entry["context"], sentence)
-        candidates.append({"id": part["id"], "label": part["gold_label"], "sentence": sentence, "word": word})
+            word = (
+                part["word"] if "word" in part else word_of(entry["context"], sentence)
+            )
+        candidates.append(
+            {
+                "id": part["id"],
+                "label": part["gold_label"],
+                "sentence": sentence,
+                "word": word,
+            }
+        )
     return {
         "id": entry["id"],
         "test": test,
@@ -126,19 +150,35 @@ def write(path: str | Path, data_set: DataSet) -> None:
     Raises:
         BiasError: The place cannot be written.
     """
-    data: dict[str, list[dict[str, Any]]] = {TEST_KEYS[test]: [] for test in data_set.tests}
+    data: dict[str, list[dict[str, Any]]] = {
+        TEST_KEYS[test]: [] for test in data_set.tests
+    }
     for item in data_set.items:
         sentences: list[dict[str, Any]] = [
-            {key: candidate[key] for key in ("id", "sentence", "word") if candidate[key] is not None}
+            {
+                key: candidate[key]
+                for key in ("id", "sentence", "word")
+                if candidate[key] is not None
+            }
             | {"gold_label": candidate["label"]}
             for candidate in item["candidates"]
         ]
         fields: Mapping[str, Any] = item
-        entry = {key: fields[key] for key in ("id", "target", "term", "bias_type", "context")}
+        entry = {
+            key: fields[key] for key in ("id", "target", "term", "bias_type", "context")
+        }
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
-    head = {"version": "1.0", "language": data_set.language, "provenance": data_set.provenance}
+    head = {
+        "version": "1.0",
+        "language": data_set.language,
+        "provenance": data_set.provenance,
+    }
     with writing(path):
-        write_whole(expanded(path), json.dumps({**head, "data": data}, ensure_ascii=False, indent=1).encode() + b"\n")
+        write_whole(
+            expanded(path),
+            json.dumps({**head, "data": data}, ensure_ascii=False, indent=1).encode()
+            + b"\n",
+        )
 
 
 def word_of(context: str, sentence: str) -> str:
@@ -149,7 +189,9 @@ def word_of(context: str, sentence: str) -> str:
     """
     if context.count(BLANK) == 1:
         before, after = context.split(BLANK)
-        fits = sentence.casefold().startswith(before.casefold()) and sentence.casefold().endswith(after.casefold())
+        fits = sentence.casefold().startswith(
+            before.casefold()
+        ) and sentence.casefold().endswith(after.casefold())
         if fits and len(before) + len(after) < len(sentence):
             return sentence[len(before) : len(sentence) - len(after)].strip()
     # as StereoSet's own code does it: the word at the same place
@@ -181,8 +223,12 @@ def one_spelling(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
     chosen: dict[str, str] = {}
     for term, _ in counts.most_common():
         chosen.setdefault(_bare(term), term)
-    others = {term: chosen[_bare(term)] for term in counts if chosen[_bare(term)] != term}
-    return [{**item, "term": others.get(item["term"], item["term"])} for item in items], others
+    others = {
+        term: chosen[_bare(term)] for term in counts if chosen[_bare(term)] != term
+    }
+    return [
+        {**item, "term": others.get(item["term"], item["term"])} for item in items
+    ], others
 
 
 @lru_cache(maxsize=4)
@@ -193,7 +239,10 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
     items, others = one_spelling(data_set.items)
     for other, term in others.items():
         logger.warning(
-            "%s: the term %r is counted as %r: they differ only in case, spaces or accents", path, other, term
+            "%s: the term %r is counted as %r: they differ only in case, spaces or accents",
+            path,
+            other,
+            term,
         )
     return replace(data_set, items=items)
 
@@ -208,7 +257,9 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
         BiasError: It can't be read or scored, is in another language, has no items of a test, or was changed.
     """
     if not isinstance(file, str) or not file:
-        raise BiasError(f"--metadata dataset={file!r}: must be the path of a data set ('stereoset validate')")
+        raise BiasError(
+            f"--metadata dataset={file!r}: must be the path of a data set ('stereoset validate')"
+        )
     path = str(expanded(file).absolute())
     anew = f"write the tasks again: lm-eval-bias stereoset validate {path} --tasks DIR"
     pinned = fixed.get("dataset") or {}
@@ -216,15 +267,24 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
     try:
         found = digest(Path(path))
     except BiasError as error:
-        raise BiasError(f"{error}: put it back, or {anew}" if is_pinned else str(error)) from error
+        raise BiasError(
+            f"{error}: put it back, or {anew}" if is_pinned else str(error)
+        ) from error
     if is_pinned and found != pinned["sha256"]:
         raise BiasError(f"{path} was changed since the task was written for it: {anew}")
     data_set = _scorable(path, fixed["language"], found)
     for test in fixed["tests"]:
         if test not in data_set.tests:
             other = f"stereoset_{data_set.language}_{data_set.tests[0]}"
-            raise BiasError(f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}")
-    items = [item for test in fixed["tests"] for item in data_set.items if item["test"] == test]
+            raise BiasError(
+                f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}"
+            )
+    items = [
+        item
+        for test in fixed["tests"]
+        for item in data_set.items
+        if item["test"] == test
+    ]
     return items, {"file": path, "sha256": found}
 
 
@@ -232,7 +292,11 @@ def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
     """Return what a result file says about a set: its file, its SHA-256, and what the set says about itself."""
     data_set = _scorable(file["file"], language, file["sha256"])
     counts = Counter(item["test"] for item in data_set.items)
-    return {**file, "items": {test: counts[test] for test in data_set.tests}, "provenance": data_set.provenance}
+    return {
+        **file,
+        "items": {test: counts[test] for test in data_set.tests},
+        "provenance": data_set.provenance,
+    }
 
 
 def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
@@ -244,7 +308,9 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     language = data_set.language
     if language in LANGUAGES:
         own = f'--metadata \'{{"dataset": "{file}"}}\''
-        raise BiasError(f"{file}: {language} already has tasks: run them with {own} instead of writing new ones")
+        raise BiasError(
+            f"{file}: {language} already has tasks: run them with {own} instead of writing new ones"
+        )
     check_items(data_set.items, str(file))
     path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
     base = packaged_text(package, "_stereoset_base_yaml")
@@ -253,7 +319,9 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     with writing(folder):
         expanded(folder).mkdir(parents=True, exist_ok=True)
         for ending in ("", "_inter", "_inter_variants", "_intra"):
-            english = yaml.safe_load(packaged_text(package, f"stereoset_en{ending}.yaml"))
+            english = yaml.safe_load(
+                packaged_text(package, f"stereoset_en{ending}.yaml")
+            )
             told = english["metadata"]
             tests = told["fixed"]["tests"]
             if not set(tests) <= set(data_set.tests):
@@ -265,5 +333,8 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
             told["fixed"]["dataset"] = {"file": str(path), "sha256": digest(path)}
             task = {"task": f"stereoset_{language}{ending}", "metadata": told}
             paths.append(expanded(folder) / f"{task['task']}.yaml")
-            write_whole(paths[-1], f"{head}{base}{yaml.safe_dump(task, sort_keys=False, width=1000)}".encode())
+            write_whole(
+                paths[-1],
+                f"{head}{base}{yaml.safe_dump(task, sort_keys=False, width=1000)}".encode(),
+            )
     return paths

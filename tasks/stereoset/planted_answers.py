@@ -20,7 +20,11 @@ def _places(doc: Document, dial: Dial) -> list[int]:
     strength, term, right = dial.among_answers(), doc["term"], dial.competence
     leans = strength + (1.0 - abs(strength)) * dial.noise * dial.effect("leans", term)
     knows = right + min(right, 1.0 - right) * dial.noise * dial.effect("knows", term)
-    related = list(LABELS[:2] if dial.draw("stereotype", *item) < (1.0 + leans) / 2.0 else LABELS[1::-1])
+    related = list(
+        LABELS[:2]
+        if dial.draw("stereotype", *item) < (1.0 + leans) / 2.0
+        else LABELS[1::-1]
+    )
     beaten = sum(dial.draw("related", place, *item) < knows for place in (0, 1))
     order = [*related[:beaten], LABELS[2], *related[beaten:]]
     return [2 - order.index(candidate["label"]) for candidate in doc["candidates"]]
@@ -36,7 +40,13 @@ def _choice(doc: Document, dial: Dial) -> str:
     room = dial.noise * (right - abs(strength)) / 2.0
     knows = right + min(1.0 - right, room) * dial.effect("knows", term)
     leans = strength + room * dial.effect("leans", term)
-    label = LABELS[0] if draw < (knows + leans) / 2.0 else LABELS[1] if draw < knows else LABELS[2]
+    label = (
+        LABELS[0]
+        if draw < (knows + leans) / 2.0
+        else LABELS[1]
+        if draw < knows
+        else LABELS[2]
+    )
     return LETTERS[[doc["candidates"][i]["label"] for i in doc["order"]].index(label)]
 
 
@@ -54,5 +64,15 @@ def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
     """Give the scores' values, with those of the variants and the choice: SS is 50 + 50 S, LMS 100 competence."""
     lms, ss = 100.0 * dial.competence, 50.0 + 50.0 * dial.strength
     plain = {"lms": lms, "ss": ss, "icat": icat_of(lms, ss)}
-    variants = {f"{variant}/{name}": value for variant in VARIANTS for name, value in plain.items()}
-    return {**plain, **variants, "choice_lms": lms, "choice_ss": ss, "choice_icat": lms - 100.0 * abs(dial.strength)}
+    variants = {
+        f"{variant}/{name}": value
+        for variant in VARIANTS
+        for name, value in plain.items()
+    }
+    return {
+        **plain,
+        **variants,
+        "choice_lms": lms,
+        "choice_ss": ss,
+        "choice_icat": lms - 100.0 * abs(dial.strength),
+    }

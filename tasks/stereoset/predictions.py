@@ -35,7 +35,9 @@ def matches(path: Path) -> bool:
             beginning = file.read(2000)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         return path.name.endswith(".json.gz")  # damaged: say so when it is read
-    return beginning.lstrip().startswith("{") and any(f'"{name}"' in beginning for name in TEST_KEYS.values())
+    return beginning.lstrip().startswith("{") and any(
+        f'"{name}"' in beginning for name in TEST_KEYS.values()
+    )
 
 
 def _scores(entries: Any, where: str) -> dict[str, float]:
@@ -48,7 +50,9 @@ def _scores(entries: Any, where: str) -> dict[str, float]:
         except (KeyError, TypeError, ValueError, OverflowError):
             name, score = "", math.nan
         if not name or not math.isfinite(score):
-            raise BiasError(f"{where} entry {number}: {str(entry)[:90]}: an id and a number as its score are needed")
+            raise BiasError(
+                f"{where} entry {number}: {str(entry)[:90]}: an id and a number as its score are needed"
+            )
         if name in scores:
             raise BiasError(f"{where} entry {number}: candidate {name} appears twice")
         scores[name] = score
@@ -74,15 +78,23 @@ def read(path: Path, language: str | None) -> list[Saved]:
             f"{path}: prediction files don't state their language: name it with --language (one of {languages})"
         )
     if language not in LANGUAGES:
-        raise BiasError(f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}")
-    named = re.search(rf"_({'|'.join(LANGUAGES)})\.json(\.gz)?$", path.name)  # as the authors name their files
+        raise BiasError(
+            f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}"
+        )
+    named = re.search(
+        rf"_({'|'.join(LANGUAGES)})\.json(\.gz)?$", path.name
+    )  # as the authors name their files
     if named and named[1] != language:
-        raise BiasError(f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if wrong, rename it")
+        raise BiasError(
+            f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if wrong, rename it"
+        )
     try:
         with _open(path) as file:
             content = json.load(file)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        raise BiasError(f"{path}: cannot be read: truncated or damaged ({error})") from error
+        raise BiasError(
+            f"{path}: cannot be read: truncated or damaged ({error})"
+        ) from error
     tests = [test for test, name in TEST_KEYS.items() if name in content]
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
@@ -91,7 +103,10 @@ def read(path: Path, language: str | None) -> list[Saved]:
     left_out = {}
     for test in tests:
         where = f"{path}: {TEST_KEYS[test]}"
-        scores, items = _scores(content[TEST_KEYS[test]], where), stereoset_items.read(language, test)
+        scores, items = (
+            _scores(content[TEST_KEYS[test]], where),
+            stereoset_items.read(language, test),
+        )
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
         ask = f"among them: are these predictions for {language}, and"
         if missing := ids - scores.keys():
@@ -99,18 +114,30 @@ def read(path: Path, language: str | None) -> list[Saved]:
                 f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {ask} complete?"
             )
         unknown = scores.keys() - ids
-        if len(unknown) > 0.1 * len(ids) or len(unknown) % 3:  # other data, or a part of an item
+        if (
+            len(unknown) > 0.1 * len(ids) or len(unknown) % 3
+        ):  # other data, or a part of an item
             raise BiasError(
                 f"{where} scores {len(unknown)} candidates that the released {language} data don't have, "
                 f"{min(unknown)} {ask} undamaged?"
             )
         if unknown:
-            left_out[TEST_KEYS[test]] = {"candidates": len(unknown), "items": len(unknown) // 3}
-        docs += [{"benchmark": "stereoset", "language": language, **item} for item in items]
-        results += [[(scores[candidate["id"]],) for candidate in item["candidates"]] for item in items]
+            left_out[TEST_KEYS[test]] = {
+                "candidates": len(unknown),
+                "items": len(unknown) // 3,
+            }
+        docs += [
+            {"benchmark": "stereoset", "language": language, **item} for item in items
+        ]
+        results += [
+            [(scores[candidate["id"]],) for candidate in item["candidates"]]
+            for item in items
+        ]
     if left_out:
         docs[0]["left_out"] = left_out
-    task = f"stereoset_{language}" + ("" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}")
+    task = f"stereoset_{language}" + (
+        "" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}"
+    )
     return [Saved(path, task, "none", "stereoset", docs, results)]
 
 

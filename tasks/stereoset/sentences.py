@@ -6,13 +6,26 @@ from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.wording import LARGE_SHARE, answered, direction, margin, sentence, with_interval
+from lm_eval_bias.core.wording import (
+    LARGE_SHARE,
+    answered,
+    direction,
+    margin,
+    sentence,
+    with_interval,
+)
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
 from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE, PLACES
 
 LOW_LMS = 60.0
-LARGE_PLACE = 0.5  # share of a letter from which on the candidates play the smaller part
-TESTS = {"": "All items", "intra/": "Within sentences", "inter/": "Between sentences"}  # by prefix of the scores
+LARGE_PLACE = (
+    0.5  # share of a letter from which on the candidates play the smaller part
+)
+TESTS = {
+    "": "All items",
+    "intra/": "Within sentences",
+    "inter/": "Between sentences",
+}  # by prefix of the scores
 
 _LABELS = {
     "lms": "sense preferred to nonsense",
@@ -51,12 +64,19 @@ def score_label(score: str) -> str:
     ('stereotypes preferred', 'sense preferred to nonsense, between sentences, race')
     """
     *parts, kind = score.split("/")
-    return ", ".join([_LABELS.get(kind, kind.replace("_", " ")), *(_PARTS.get(part, part) for part in parts)])
+    return ", ".join(
+        [
+            _LABELS.get(kind, kind.replace("_", " ")),
+            *(_PARTS.get(part, part) for part in parts),
+        ]
+    )
 
 
 def side(value: Value) -> str:
     """Say which side of 50 a stereotype score is on, if its interval tells."""
-    return direction(value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0)
+    return direction(
+        value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0
+    )
 
 
 def _near_chance(lms: Value) -> bool:
@@ -99,7 +119,9 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss)}")
+            types.append(
+                f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss)}"
+            )
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():
@@ -136,7 +158,11 @@ def cautions(task: TaskRun) -> Iterator[str]:
 def _by_guessing(lms: Value, task: TaskRun) -> bool:
     """Whether the choices that were made could be guesses."""
     share = answered(task, "unanswered")
-    return share > 0 and not (lms.interval[0] if lms.interval is not None else lms.value) > CHANCE * share
+    return (
+        share > 0
+        and not (lms.interval[0] if lms.interval is not None else lms.value)
+        > CHANCE * share
+    )
 
 
 def _by_letter(task: TaskRun) -> Iterator[str]:
@@ -158,7 +184,10 @@ def _of_choices(task: TaskRun) -> list[str]:
     for prefix, name in {} if share.value == 1 else TESTS.items():
         if f"{prefix}choice_ss" not in task.scores:
             continue
-        lms, ss, taken = (task.scores[f"{prefix}choice_{kind}"] for kind in ("lms", "ss", "ss_meaningful"))
+        lms, ss, taken = (
+            task.scores[f"{prefix}choice_{kind}"]
+            for kind in ("lms", "ss", "ss_meaningful")
+        )
         lines.append(
             f"{name}: chooses a meaningful candidate in {with_interval(lms)} of items (chance 66.7), of these "
             f"the stereotype in {with_interval(taken)}; choice_ss {with_interval(ss)}: {side(ss)}."
@@ -176,5 +205,7 @@ def _of_choices(task: TaskRun) -> list[str]:
             f"{means if share.value < 1 else 'the scores say nothing about bias'}."
         )
         if refused.value < share.value:
-            lines.append("A model that reasons before it answers may need --gen_kwargs max_gen_toks=4096.")
+            lines.append(
+                "A model that reasons before it answers may need --gen_kwargs max_gen_toks=4096."
+            )
     return lines + list(map(sentence, _by_letter(task)))

@@ -14,7 +14,10 @@ from lm_eval_bias.tasks.stereoset import TESTS
 
 TEST_NAMES = {"inter": "between sentences", "intra": "within sentences"}
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
-TEST_KEYS = {"inter": "intersentence", "intra": "intrasentence"}  # in StereoSet's files, and the authors' predictions
+TEST_KEYS = {
+    "inter": "intersentence",
+    "intra": "intrasentence",
+}  # in StereoSet's files, and the authors' predictions
 
 
 class Candidate(TypedDict):
@@ -103,8 +106,14 @@ def spread(items: Sequence[Item]) -> list[Item]:
     terms = list(dict.fromkeys(term for term, _ in queues))
     longest = max(map(len, queues.values()), default=0)
     ordered = []
-    for number, (turn, term) in enumerate((turn, term) for turn in range(longest) for term in terms):
+    for number, (turn, term) in enumerate(
+        (turn, term) for turn in range(longest) for term in terms
+    ):
         # which test comes first follows the Thue-Morse sequence: ranks that take every n-th item get as much of both
         tests = TESTS if number.bit_count() % 2 == 0 else TESTS[::-1]
-        ordered += [queues[term, test][turn] for test in tests if turn < len(queues.get((term, test), ()))]
+        ordered += [
+            queues[term, test][turn]
+            for test in tests
+            if turn < len(queues.get((term, test), ()))
+        ]
     return ordered

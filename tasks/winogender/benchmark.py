@@ -31,11 +31,16 @@ class Winogender(Benchmark):
     main = ("acc", "gender_gap")
     knowledge = ("acc", 0.5)
     harness_tasks = {
-        name: {"language": "en", "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}"}
+        name: {
+            "language": "en",
+            "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}",
+        }
         for name, more in _PARTS.items()
     }
 
-    def scores(self, docs: Sequence[Document] = (), detailed: bool = False) -> list[Score]:
+    def scores(
+        self, docs: Sequence[Document] = (), detailed: bool = False
+    ) -> list[Score]:
         """The harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.winogender import scores
 
@@ -48,7 +53,9 @@ class Winogender(Benchmark):
         return {
             "occupation": str(doc["occupation"]),
             "gender": str(doc["gender"]),
-            "correct": math.nan if is_nan else float(int(participant > occupation) == doc["label"]),
+            "correct": math.nan
+            if is_nan
+            else float(int(participant > occupation) == doc["label"]),
         }
 
     def key(self, doc: Document) -> tuple[str, ...]:
@@ -58,7 +65,10 @@ class Winogender(Benchmark):
     def score_label(self, score: str) -> str:
         """Put a score's name into words."""
         gender, _, name = score.rpartition("/")
-        words = {"acc": "accuracy", "gender_gap": "accuracy gap, female minus male"}.get(name, name)
+        words = {
+            "acc": "accuracy",
+            "gender_gap": "accuracy gap, female minus male",
+        }.get(name, name)
         return f"{words} with {gender} pronouns" if gender else words
 
 

@@ -17,7 +17,11 @@ from tests.support import servers, tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
 
-PAIRS = [("The old gardener", " was patient"), ("The old gardener", " was kind"), ("A neighbour", " waved.")]
+PAIRS = [
+    ("The old gardener", " was patient"),
+    ("The old gardener", " was kind"),
+    ("A neighbour", " waved."),
+]
 TASK = "occugender_implicit"
 
 
@@ -35,7 +39,9 @@ def built(folder, kind="hf", **more):
 def test_an_end_token_is_left_out_of_requests(kind, tmp_path):
     plain = built(tiny.gpt2(tmp_path / "plain"), kind)
     ended = built(tiny.gpt2(tmp_path / "ended", end=True), kind)
-    assert loglikelihoods(ended) != pytest.approx(loglikelihoods(plain), abs=1e-3)  # what the harness does by itself
+    assert loglikelihoods(ended) != pytest.approx(
+        loglikelihoods(plain), abs=1e-3
+    )  # what the harness does by itself
     (said,) = border.look_at(ended)
     assert "<|endoftext|> behind every text" in said
     assert loglikelihoods(ended) == pytest.approx(loglikelihoods(plain), abs=1e-5)
@@ -56,13 +62,32 @@ def test_a_run_says_what_it_set_right_and_has_the_same_scores(tmp_path):
     scores = []
     for name, end in (("plain", False), ("ended", True)):
         folder = tiny.gpt2(tmp_path / name, end=end)
-        more = ["--tasks", TASK, "--limit", "80", "--output_path", str(tmp_path / f"out-{name}")]
-        found = command("run", "--model", "hf", "--model_args", f"pretrained={folder}", "--device", "cpu", *more)
+        more = [
+            "--tasks",
+            TASK,
+            "--limit",
+            "80",
+            "--output_path",
+            str(tmp_path / f"out-{name}"),
+        ]
+        found = command(
+            "run",
+            "--model",
+            "hf",
+            "--model_args",
+            f"pretrained={folder}",
+            "--device",
+            "cpu",
+            *more,
+        )
         assert found.status == 0, found.err
         content = results_of(tmp_path / f"out-{name}")
         scores.append(content["results"][TASK]["stereotype_gap,none"])
         assert bool(content["provenance"]["model"]["border"]) == end
-        assert ("behind every text" in command("report", str(tmp_path / f"out-{name}"), "--format", "md").out) == end
+        assert (
+            "behind every text"
+            in command("report", str(tmp_path / f"out-{name}"), "--format", "md").out
+        ) == end
     assert scores[0] == pytest.approx(scores[1], abs=1e-5)
     assert not math.isnan(scores[0])
 
@@ -80,7 +105,9 @@ def test_a_tokenizer_that_nothing_can_begin_with_is_refused(tmp_path):
 
 def test_a_text_that_does_not_come_back_is_told(tmp_path):
     model = built(tiny.gpt2(tmp_path))
-    model.tokenizer.decode = lambda ids, **_: "" if isinstance(ids, int) else "helloworld"
+    model.tokenizer.decode = lambda ids, **_: (
+        "" if isinstance(ids, int) else "helloworld"
+    )
     (said,) = border.look_at(model)
     assert "'helloworld'" in said
 
@@ -98,7 +125,10 @@ def test_the_configuration_decides_how_a_text_begins(tmp_path):
     with contextlib.suppress(BiasError):  # of releases in which it can't be switched on
         said = border.look_at(model)
         assert model.tok_encode("a")[0] == 0
-    assert said in ([], ["prompts begin with <|endoftext|>, as the tokenizer's configuration says"])
+    assert said in (
+        [],
+        ["prompts begin with <|endoftext|>, as the tokenizer's configuration says"],
+    )
     model = built(tiny.gpt2(tmp_path / "accepted"))
     model.tokenizer.init_kwargs["add_bos_token"] = True
     assert border.look_at(model, ["add_bos_token"]) == []
@@ -107,9 +137,21 @@ def test_the_configuration_decides_how_a_text_begins(tmp_path):
 def test_options_are_not_scored_within_a_thought(tmp_path):
     folder = tiny.served(tmp_path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.chat_template = tokenizer.chat_template.replace("<assistant>", "<assistant><think>\n")
+    tokenizer.chat_template = tokenizer.chat_template.replace(
+        "<assistant>", "<assistant><think>\n"
+    )
     tokenizer.save_pretrained(folder)
-    asked = ["run", "--tasks", TASK, "--limit", "80", "--model", "hf", "--model_args", f"pretrained={folder}"]
+    asked = [
+        "run",
+        "--tasks",
+        TASK,
+        "--limit",
+        "80",
+        "--model",
+        "hf",
+        "--model_args",
+        f"pretrained={folder}",
+    ]
     found = command(*asked, "--device", "cpu", "--apply_chat_template")
     assert found.status == 2
     assert "enable_thinking=False" in found.err.splitlines()[-1]
@@ -117,7 +159,15 @@ def test_options_are_not_scored_within_a_thought(tmp_path):
 
 def test_what_is_no_model_of_a_kind_is_one_line(tmp_path, tiny_mirror):
     folder = tiny.llama(tmp_path)
-    found = command("run", "--tasks", "stereoset_en", "--model", "hf-mlm", "--model_args", f"pretrained={folder}")
+    found = command(
+        "run",
+        "--tasks",
+        "stereoset_en",
+        "--model",
+        "hf-mlm",
+        "--model_args",
+        f"pretrained={folder}",
+    )
     assert found.status == 2
     assert len(found.err.splitlines()[-1]) < 500
     assert "masked language model" in found.err
@@ -129,7 +179,16 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
     tokenizer.add_tokens([" he", " she", " He", " She", " they", " They"])
     tokenizer.backend_tokenizer.post_processor = processors.ByteLevel()
     tokenizer.save_pretrained(folder)
-    more = ["--limit", "80", "--model", "hf", "--model_args", f"pretrained={folder}", "--device", "cpu"]
+    more = [
+        "--limit",
+        "80",
+        "--model",
+        "hf",
+        "--model_args",
+        f"pretrained={folder}",
+        "--device",
+        "cpu",
+    ]
     found = command("run", "--tasks", TASK, *more)
     assert found.status == 2
     assert "tokenizer=..." in found.err
@@ -150,8 +209,18 @@ def marked(folder):
     """A causal LM whose tokens carry the space before them as a mark, and whose tokenizer ends a text."""
     tokenizer = tiny.unigram()
     config = transformers.LlamaConfig(
-        **{"vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2},
-        **{"num_attention_heads": 4, "max_position_embeddings": 256, "bos_token_id": None, "eos_token_id": 1},
+        **{
+            "vocab_size": len(tokenizer),
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+        },
+        **{
+            "num_attention_heads": 4,
+            "max_position_embeddings": 256,
+            "bos_token_id": None,
+            "eos_token_id": 1,
+        },
     )
     torch.manual_seed(4)
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
@@ -176,14 +245,32 @@ def test_engines_agree_on_every_shape_of_tokenizer(shape, tmp_path):
     local = f"pretrained={folder},dtype=float32"
     remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,tokenizer={folder}"
     gaps = {}
-    for kind, where in (("hf", local), ("hf-packed", local), ("local-completions", remote)):
+    for kind, where in (
+        ("hf", local),
+        ("hf-packed", local),
+        ("local-completions", remote),
+    ):
         out = tmp_path / kind
         chat = ["--apply_chat_template"] * (shape == "a template")
         device = ["--device", "cpu"] * (where == local)
-        asked = ["run", "--tasks", TASK, "--limit", "80", "--output_path", str(out), *chat, *device]
+        asked = [
+            "run",
+            "--tasks",
+            TASK,
+            "--limit",
+            "80",
+            "--output_path",
+            str(out),
+            *chat,
+            *device,
+        ]
         found = command(*asked, "--model", kind, "--model_args", where)
         assert found.status == 0, found.err
-        gaps[kind] = [value for value in results_of(out)["results"][TASK].values() if isinstance(value, float)]
+        gaps[kind] = [
+            value
+            for value in results_of(out)["results"][TASK].values()
+            if isinstance(value, float)
+        ]
     server.shutdown()
     assert len(gaps["hf"]) > 5
     assert gaps["hf-packed"] == pytest.approx(gaps["hf"], abs=1e-3, nan_ok=True)

@@ -56,7 +56,13 @@ def client(request, server, tokenizer):
 
     def make(model="local-completions", **more):
         url = f"{server.url}/{'chat/' * ('chat' in model)}completions?api_key={KEY}"
-        given = {"model": "tiny", "base_url": url, "timeout": 1, "max_retries": 1, "batch_size": 4}
+        given = {
+            "model": "tiny",
+            "base_url": url,
+            "timeout": 1,
+            "max_retries": 1,
+            "batch_size": 4,
+        }
         given["num_concurrent"] = request.param
         if "chat" not in model:
             given |= {"tokenizer": str(tokenizer), "tokenizer_backend": "huggingface"}
@@ -71,7 +77,10 @@ def client(request, server, tokenizer):
 
 def chats(model, number):
     """So many different conversations of one question."""
-    return [model.apply_chat_template([{"role": "user", "content": f"prompt {n}"}]) for n in range(number)]
+    return [
+        model.apply_chat_template([{"role": "user", "content": f"prompt {n}"}])
+        for n in range(number)
+    ]
 
 
 def refused(ask):
@@ -86,7 +95,9 @@ def refused(ask):
 
 def log_likelihoods_hold(found):
     for (context, continuation), (value, greedy) in zip(PAIRS, found, strict=True):
-        (wanted,) = servers.reply({"echo": True, "prompt": [[*context, *continuation]]})["choices"]
+        (wanted,) = servers.reply(
+            {"echo": True, "prompt": [[*context, *continuation]]}
+        )["choices"]
         assert value == sum(wanted["logprobs"]["token_logprobs"][3:5])
         assert not greedy
 
@@ -111,46 +122,85 @@ def in_lists(change, names=("token_logprobs", "top_logprobs")):
 
     def spoil(found):
         for choice in found["choices"]:
-            choice["logprobs"] |= {name: change(choice["logprobs"].get(name)) for name in names}
+            choice["logprobs"] |= {
+                name: change(choice["logprobs"].get(name)) for name in names
+            }
         return found
 
     return spoil
 
 
 def one_value(value):
-    return in_lists(lambda values: [*values[:-2], value, values[-1]], ["token_logprobs"])
+    return in_lists(
+        lambda values: [*values[:-2], value, values[-1]], ["token_logprobs"]
+    )
 
 
 def alike(value):
-    return in_lists(lambda values: [None, *[value] * (len(values) - 1)], ["token_logprobs"])
+    return in_lists(
+        lambda values: [None, *[value] * (len(values) - 1)], ["token_logprobs"]
+    )
 
 
 DENIED = json.dumps({"error": f"no such key: {KEY}\x1b[2J\nsorry"}).encode()
 FAULTS = {
     "500": (500, "status 500, the server says .*out of order.*log"),
     "401": ((401, DENIED), r"status 401.*no such key: \*\*\*.*OPENAI_API_KEY"),
-    "404": ((404, b'{"error": "The model `m` does not exist"}'), "status 404.*The model `m` does not exist.*model="),
+    "404": (
+        (404, b'{"error": "The model `m` does not exist"}'),
+        "status 404.*The model `m` does not exist.*model=",
+    ),
     "502": ((502, b"<html><h1>Bad Gateway</h1>" * 99), "status 502.*Bad Gateway.*log"),
     "dropped": ("dropped", "no connection to the server, or a lost one.*base_url="),
     "silent": ("silent", "no reply in time; raise timeout="),
     "not JSON": (b"<html>", "a reply that is not JSON; check base_url="),
-    "an error with status 200": (b'{"error": "overloaded"}', "a reply without answers.*overloaded"),
-    "an error beside answers": (beside(error="over quota"), "an error along with the answers: .*over quota"),
-    "an error's end": (changed(finish_reason="error"), "an error along with the answers"),
-    "fewer answers": (lambda found: {"choices": found["choices"][1:]}, "3 answers to 4 prompts"),
+    "an error with status 200": (
+        b'{"error": "overloaded"}',
+        "a reply without answers.*overloaded",
+    ),
+    "an error beside answers": (
+        beside(error="over quota"),
+        "an error along with the answers: .*over quota",
+    ),
+    "an error's end": (
+        changed(finish_reason="error"),
+        "an error along with the answers",
+    ),
+    "fewer answers": (
+        lambda found: {"choices": found["choices"][1:]},
+        "3 answers to 4 prompts",
+    ),
     "no number": (changed(index=None), r"the numbers \[0, 1, 2, None\]"),
-    "no log-probabilities": (changed(logprobs=None), "log-probabilities of 0 tokens instead of 5 and one more"),
-    "one token short": (in_lists(lambda values: values[:-1]), "log-probabilities of 5 tokens instead of 5.*echo=true"),
-    "no likeliest": (in_lists(lambda values: None, ["top_logprobs"]), "log-probabilities of 0 tokens"),
+    "no log-probabilities": (
+        changed(logprobs=None),
+        "log-probabilities of 0 tokens instead of 5 and one more",
+    ),
+    "one token short": (
+        in_lists(lambda values: values[:-1]),
+        "log-probabilities of 5 tokens instead of 5.*echo=true",
+    ),
+    "no likeliest": (
+        in_lists(lambda values: None, ["top_logprobs"]),
+        "log-probabilities of 0 tokens",
+    ),
     "a missing value": (one_value(None), "None in place of a log-probability"),
     "nan": (one_value(math.nan), "nan in place of a log-probability"),
     "infinity": (one_value(-math.inf), "-inf in place of a log-probability"),
     "cut off": (one_value(-9999.0), "-9999.0 in place of a log-probability"),
     "a probability": (one_value(0.7), "0.7 in place of a log-probability"),
     "all 0": (alike(0.0), "0.0, the most probable one"),
-    "all -90": (alike(-90.0), r"only 1 log-probabilities for \d+ different tokens: no language model"),
-    "above the likeliest": (one_value(-2.5), "a token has the log-probability -2.5, the most probable one -.* match"),
-    "another model": (beside(model="other"), "an answer of 'other', where 'one' answered before"),
+    "all -90": (
+        alike(-90.0),
+        r"only 1 log-probabilities for \d+ different tokens: no language model",
+    ),
+    "above the likeliest": (
+        one_value(-2.5),
+        "a token has the log-probability -2.5, the most probable one -.* match",
+    ),
+    "another model": (
+        beside(model="other"),
+        "an answer of 'other', where 'one' answered before",
+    ),
 }
 
 
@@ -171,13 +221,19 @@ def test_log_probabilities_that_are_none(name, server, mended, client, caplog):
     assert len(model.cache_hook.dbdict) == model.cache_hook.dbdict.written
     model.base_url = f"{mended.url}/completions"
     log_likelihoods_hold(loglikelihoods(model, PAIRS))
-    assert len(mended.prompts()) == len(set(mended.prompts())) == len(PAIRS) - kept  # nothing was asked again
+    assert (
+        len(mended.prompts()) == len(set(mended.prompts())) == len(PAIRS) - kept
+    )  # nothing was asked again
     assert "parse_logprobs" not in vars(model)
 
 
 @pytest.mark.parametrize(
     "change",
-    [lambda found: {"choices": found["choices"][::-1]}, beside(usage=None, error=None), beside(model="/of/tiny")],
+    [
+        lambda found: {"choices": found["choices"][::-1]},
+        beside(usage=None, error=None),
+        beside(model="/of/tiny"),
+    ],
     ids=["another order", "nothing beside", "another name than asked for"],
 )
 def test_what_is_no_fault(change, server, client):
@@ -185,14 +241,22 @@ def test_what_is_no_fault(change, server, client):
     log_likelihoods_hold(loglikelihoods(client(), PAIRS))
 
 
-@pytest.mark.parametrize("fault", [429, b'{"error": "busy"}', one_value(math.nan)], ids=["status", "error", "nan"])
+@pytest.mark.parametrize(
+    "fault",
+    [429, b'{"error": "busy"}', one_value(math.nan)],
+    ids=["status", "error", "nan"],
+)
 def test_requests_are_tried_again(fault, server, client, caplog):
     model = client(max_retries=3)
     server.fail(fault, good=1, times=2)
     caplog.clear()
     log_likelihoods_hold(loglikelihoods(model, PAIRS))
     assert len(server.asked) == 8
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]  # once
+    (warning,) = [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelname == "WARNING"
+    ]  # once
     assert warning.startswith("a request failed (max_retries=3): ")
 
 
@@ -200,13 +264,18 @@ def test_requests_are_tried_again(fault, server, client, caplog):
 def test_what_a_server_refuses_for_good_is_not_sent_again(status, server, client):
     model = client(max_retries=3)
     server.fail(status, good=1)
-    assert f"status {status}, the server says" in refused(lambda: loglikelihoods(model, PAIRS))
+    assert f"status {status}, the server says" in refused(
+        lambda: loglikelihoods(model, PAIRS)
+    )
     assert len(server.asked) <= 1 + len(server.answered) + client.at_once
 
 
 @pytest.mark.parametrize(
     ("url", "says"),
-    [("http://127.0.0.1:1/v1", "no connection to the server.*base_url="), ("v1/completions", "(?i)invalid.?url")],
+    [
+        ("http://127.0.0.1:1/v1", "no connection to the server.*base_url="),
+        ("v1/completions", "(?i)invalid.?url"),
+    ],
 )
 def test_no_server_and_a_key_with_a_line_break(url, says, client, monkeypatch):
     model = client()
@@ -219,10 +288,22 @@ def test_no_server_and_a_key_with_a_line_break(url, says, client, monkeypatch):
 
 def test_few_numbers_for_many_tokens(server, client):
     pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
-    server.fail(in_lists(lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]], ["token_logprobs"]))
-    with pytest.raises(ValueError, match="only 2 log-probabilities for 76 different tokens"):
+    server.fail(
+        in_lists(
+            lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]],
+            ["token_logprobs"],
+        )
+    )
+    with pytest.raises(
+        ValueError, match="only 2 log-probabilities for 76 different tokens"
+    ):
         loglikelihoods(client(), pairs)
-    server.fail(in_lists(lambda values: [v if v is None else round(v, 1) - 0.1 for v in values], ["token_logprobs"]))
+    server.fail(
+        in_lists(
+            lambda values: [v if v is None else round(v, 1) - 0.1 for v in values],
+            ["token_logprobs"],
+        )
+    )
     assert len(loglikelihoods(client(), pairs)) == 4
 
 
@@ -230,14 +311,23 @@ def test_tokens_that_a_server_names(server, client):
     model = client()
     ids = model.tok_encode("The old gardener, 7 flowers: <|endoftext|>ü")
     decoded = [model.tokenizer.decode([number]) for number in ids]
-    word = next(i for i, name in enumerate(decoded) if len(name.strip()) > 2 and name.strip().isalpha())
+    word = next(
+        i
+        for i, name in enumerate(decoded)
+        if len(name.strip()) > 2 and name.strip().isalpha()
+    )
 
     def ask(names):
         server.fail(in_lists(lambda values: names, ["tokens"]))
         model.cache_hook.dbdict.clear()
         return loglikelihoods(model, [(ids[:-2], ids[-2:])])
 
-    for names in (model.tokenizer.convert_ids_to_tokens(ids), decoded, [f"token_id:{number}" for number in ids], []):
+    for names in (
+        model.tokenizer.convert_ids_to_tokens(ids),
+        decoded,
+        [f"token_id:{number}" for number in ids],
+        [],
+    ):
         assert len(ask(names)) == 1
     with pytest.raises(ValueError, match=f"' man' instead of '{decoded[word]}'"):
         ask([*decoded[:word], " man", *decoded[word + 1 :]])
@@ -249,11 +339,16 @@ def test_a_run_is_of_one_model(server, client):
     server.fail(beside(model="one"))
     loglikelihoods(model, PAIRS[:4])
     server.fail(beside(model="other"))
-    assert "'other', where 'one' answered before" in refused(lambda: loglikelihoods(model, PAIRS[4:]))
+    assert "'other', where 'one' answered before" in refused(
+        lambda: loglikelihoods(model, PAIRS[4:])
+    )
 
 
 def ask_for(texts, **options):
-    return [Instance("generated_text", {}, (text, {"max_gen_toks": 3, **options}), 0) for text in texts]
+    return [
+        Instance("generated_text", {}, (text, {"max_gen_toks": 3, **options}), 0)
+        for text in texts
+    ]
 
 
 WRITTEN = {
@@ -287,10 +382,17 @@ def test_texts_that_are_none(chat, name, server, mended, client):
 def test_texts_with_their_prompt(tokenized, server, client):
     model = client(batch_size=1, tokenized_requests=tokenized)
     prompt = "The old gardener"
-    server.fail(lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]})
-    assert "repeats its prompt ('The old gardener')" in refused(lambda: model.generated_text(ask_for([prompt])))
+    server.fail(
+        lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]}
+    )
+    assert "repeats its prompt ('The old gardener')" in refused(
+        lambda: model.generated_text(ask_for([prompt]))
+    )
     assert not model.cache_hook.dbdict
-    assert model.generated_text(ask_for(["The young gardener", f" {prompt}"])) == [f"{prompt} was here."] * 2
+    assert (
+        model.generated_text(ask_for(["The young gardener", f" {prompt}"]))
+        == [f"{prompt} was here."] * 2
+    )
 
 
 def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client, caplog):
@@ -303,11 +405,17 @@ def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client, c
         server.fail(changed(message=message, finish_reason="length"))
         assert model.generated_text(ask_for(prompts, seed=seed)) == [text]
         assert model.cache_hook.dbdict.written == seed + 1
-    told = [record.getMessage() for record in caplog.records if "without a text" in record.getMessage()]
+    told = [
+        record.getMessage()
+        for record in caplog.records
+        if "without a text" in record.getMessage()
+    ]
     assert ["max_gen_toks=" in text for text in told] == [True, True, False]
     assert "1 came with a refusal" in told[2]
     server.fail(changed(message=None))
-    assert "an answer without a text" in refused(lambda: model.generated_text(ask_for(prompts, seed=9)))
+    assert "an answer without a text" in refused(
+        lambda: model.generated_text(ask_for(prompts, seed=9))
+    )
 
 
 def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
@@ -315,7 +423,9 @@ def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
     prompts = chats(model, 6)
     drawn = {"do_sample": True, "temperature": 1.0, "top_k": 0}
     model.generated_text(ask_for(prompts[5:], **drawn))
-    assert [(asked["top_k"], asked["min_p"]) for asked in server.answered] == [(0, 0)]  # other servers are told
+    assert [(asked["top_k"], asked["min_p"]) for asked in server.answered] == [
+        (0, 0)
+    ]  # other servers are told
     server.is_strict = True
     assert all(model.generated_text(ask_for(prompts[:4], **drawn)))
     before = len(server.refused)
@@ -323,26 +433,59 @@ def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
     assert len(server.answered) == 5
     assert all(model.generated_text(ask_for(prompts, **drawn)))
     assert len(server.refused) == before
-    (warning,) = (record.getMessage() for record in caplog.records if "top_k" in record.getMessage())
+    (warning,) = (
+        record.getMessage()
+        for record in caplog.records
+        if "top_k" in record.getMessage()
+    )
     assert warning == "the server doesn't take top_k and min_p: asked without them"
     text = refused(lambda: model.generated_text(ask_for(prompts, min_p=0.1)))
-    assert re.search("status 400, the server says .*argument supplied: min_p.*check --model_args", text)
+    assert re.search(
+        "status 400, the server says .*argument supplied: min_p.*check --model_args",
+        text,
+    )
 
 
 RUNS = {  # model type, fault of its server, what the run says
     "stereoset_en": ("local-completions", "dropped", "no connection to the server"),
-    "gg_bbq_group_terms_gen": ("local-chat-completions", b"[]", "a reply without answers"),
+    "gg_bbq_group_terms_gen": (
+        "local-chat-completions",
+        b"[]",
+        "a reply without answers",
+    ),
 }
 
 
 @pytest.mark.parametrize("task", RUNS)
-def test_a_run_stops_with_one_line_and_goes_on(task, server, tokenizer, tiny_mirror, tmp_path, capsys):
+def test_a_run_stops_with_one_line_and_goes_on(
+    task, server, tokenizer, tiny_mirror, tmp_path, capsys
+):
     model, fault, says = RUNS[task]
     where = f"model=tiny,base_url={server.url}/{'chat/' * ('chat' in model)}completions,max_retries=1"
-    where += "" if "chat" in model else f",tokenizer={tokenizer},tokenizer_backend=huggingface"
-    arguments = ["run", "--tasks", task, "--model", model, "--model_args", where, "--limit", "4", "--log_samples"]
+    where += (
+        ""
+        if "chat" in model
+        else f",tokenizer={tokenizer},tokenizer_backend=huggingface"
+    )
+    arguments = [
+        "run",
+        "--tasks",
+        task,
+        "--model",
+        model,
+        "--model_args",
+        where,
+        "--limit",
+        "4",
+        "--log_samples",
+    ]
     arguments += ["--apply_chat_template"] * ("chat" in model)
-    kept = ["--use_cache", str(tmp_path / "cache"), "--output_path", str(tmp_path / "out")]
+    kept = [
+        "--use_cache",
+        str(tmp_path / "cache"),
+        "--output_path",
+        str(tmp_path / "out"),
+    ]
     server.fail(fault, good=2)
     assert main([*arguments, *kept]) == 2
     start = f"lm-eval-bias: error: --model {model} base_url={server.url}"
@@ -354,31 +497,72 @@ def test_a_run_stops_with_one_line_and_goes_on(task, server, tokenizer, tiny_mir
     assert main([*arguments, *kept]) == 0
     assert len(server.prompts()) == len(set(server.prompts())) > first
     assert main([*arguments, "--output_path", str(tmp_path / "at_once")]) == 0
-    again, at_once = (numbers(results_of(tmp_path / name)) for name in ("out", "at_once"))
+    again, at_once = (
+        numbers(results_of(tmp_path / name)) for name in ("out", "at_once")
+    )
     assert repr(again) == repr(at_once)  # nan is nan
 
 
 SORRY = "I'm sorry, but I can't help with that."
-GENERATED = ("gg_bbq_group_terms_gen", "kobbq_gender_identity_gen", "occugender_explicit_gen", "stereoset_en_gen")
+GENERATED = (
+    "gg_bbq_group_terms_gen",
+    "kobbq_gender_identity_gen",
+    "occugender_explicit_gen",
+    "stereoset_en_gen",
+)
 
 
-def test_a_model_that_refuses_everything_is_called_nothing_else(server, tiny_mirror, tmp_path, said):
+def test_a_model_that_refuses_everything_is_called_nothing_else(
+    server, tiny_mirror, tmp_path, said
+):
     server.is_strict, server.said, out = True, SORRY, tmp_path / "out"
     where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
-    arguments = ["run", "--tasks", ",".join(GENERATED), "--model", "local-chat-completions", "--model_args", where]
-    texts = [said(*arguments, "--limit", 4, "--apply_chat_template", "--output_path", out, "--log_samples")]
+    arguments = [
+        "run",
+        "--tasks",
+        ",".join(GENERATED),
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+        where,
+    ]
+    texts = [
+        said(
+            *arguments,
+            "--limit",
+            4,
+            "--apply_chat_template",
+            "--output_path",
+            out,
+            "--log_samples",
+        )
+    ]
     for task in GENERATED:
-        assert f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n' in texts[0]
+        assert (
+            f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n'
+            in texts[0]
+        )
     policy = tmp_path / "policy.yaml"
     bound = "  - {task: stereoset_en_gen, score: choice_ss, max_distance_from_neutral: 40, on: evidence}"
-    policy.write_text(f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n")
-    texts += [said("check", out, "--policy", policy, status=1), said("leaderboard", out)]
+    policy.write_text(
+        f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n"
+    )
+    texts += [
+        said("check", out, "--policy", policy, status=1),
+        said("leaderboard", out),
+    ]
     for ending in ("md", "html"):
         said("report", out, "-o", tmp_path / f"report.{ending}")
         texts.append((tmp_path / f"report.{ending}").read_text())
     for text in texts:
-        assert not re.search("chance level:|chance level [(;]|: no clear direction|near or below chance", text)
-    assert all("100% refused" in text or "100% of them weren't answered" in text for text in (texts[0], *texts[2:]))
+        assert not re.search(
+            "chance level:|chance level [(;]|: no clear direction|near or below chance",
+            text,
+        )
+    assert all(
+        "100% refused" in text or "100% of them weren't answered" in text
+        for text in (texts[0], *texts[2:])
+    )
     said("rescore", out, "--table", "none", "--items", tmp_path / "items.csv")
     items = (tmp_path / "items.csv").read_text()
     assert min(items.count(SORRY), items.count("[refused]")) >= 4
@@ -398,8 +582,12 @@ def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, ca
     sampled = [asked for asked in server.answered if asked["temperature"] == 1.0]
     assert len(sampled) == 320  # one draw of each prompt of OccuGender
     assert {asked["max_tokens"] for asked in server.answered} == {1024}
-    assert not any("stop" in asked for asked in server.answered)  # an empty list is refused by OpenAI's API
+    assert not any(
+        "stop" in asked for asked in server.answered
+    )  # an empty list is refused by OpenAI's API
     (run,), _ = read([tmp_path])
-    assert run.command.startswith("lm-eval-bias run --suite quick-chat --model local-chat-completions ")
+    assert run.command.startswith(
+        "lm-eval-bias run --suite quick-chat --model local-chat-completions "
+    )
     assert "--apply_chat_template" in run.command
     assert set(run.tasks) == {*GENERATED, "mbbq_en_gender_identity_gen"}

@@ -34,7 +34,12 @@ WRITTEN = [name for name, entry in KNOWN.items() if entry.asks == ("generate_unt
 LIMIT = "6"
 CLOSE = 1e-3  # nats; scores in units of their range
 SMALL = ["--limit", LIMIT, "--log_samples"]
-SHORT = ["--metadata", '{"repeats": 2, "classifier": "light"}', "--gen_kwargs", '{"max_gen_toks": 16, "seed": null}']
+SHORT = [
+    "--metadata",
+    '{"repeats": 2, "classifier": "light"}',
+    "--gen_kwargs",
+    '{"max_gen_toks": 16, "seed": null}',
+]
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
@@ -47,7 +52,9 @@ ENVIRONMENT = {
 def installed():
     folder = os.environ.get("LM_EVAL_BIAS_VLLM")
     if not folder:
-        pytest.skip("LM_EVAL_BIAS_VLLM names no environment with vLLM (tests/backends/vllm_cpu.sh makes one)")
+        pytest.skip(
+            "LM_EVAL_BIAS_VLLM names no environment with vLLM (tests/backends/vllm_cpu.sh makes one)"
+        )
     found = Path(folder) / "bin"
     assert (found / "vllm").is_file(), f"LM_EVAL_BIAS_VLLM: no {found / 'vllm'}"
     return found
@@ -75,7 +82,18 @@ def hf(model, environment, tmp_path_factory):
     """What transformers says: results and answers."""
     out = tmp_path_factory.mktemp("hf")
     where = f"pretrained={model},dtype=float32"
-    arguments = ["run", "--tasks", TASKS, "--model", "hf", "--model_args", where, "--device", "cpu", *SMALL]
+    arguments = [
+        "run",
+        "--tasks",
+        TASKS,
+        "--model",
+        "hf",
+        "--model_args",
+        where,
+        "--device",
+        "cpu",
+        *SMALL,
+    ]
     assert main([*arguments, "--batch_size", "16", "--output_path", str(out)]) == 0
     return results_of(out), answers(out)
 
@@ -105,14 +123,21 @@ def assert_same(out, hf):
         assert found[task].keys() == documents.keys()
         assert len(documents) == int(LIMIT)
         for document, own in documents.items():
-            assert values(found[task][document]) == pytest.approx(values(own), abs=CLOSE), (task, document)
+            assert values(found[task][document]) == pytest.approx(
+                values(own), abs=CLOSE
+            ), (task, document)
     checked = 0
     for task in wanted:
         for entry in results["configs"][task]["metric_list"]:
             low, high = entry["range"]
-            own, other = (r["results"][task][f"{entry['metric']},none"] for r in (results, again))
+            own, other = (
+                r["results"][task][f"{entry['metric']},none"] for r in (results, again)
+            )
             if low is not None and high is not None and own == own:
-                assert other == pytest.approx(own, abs=CLOSE * (high - low)), (task, entry["metric"])
+                assert other == pytest.approx(own, abs=CLOSE * (high - low)), (
+                    task,
+                    entry["metric"],
+                )
                 checked += 1
     assert checked > 60
 
@@ -121,16 +146,47 @@ def assert_same(out, hf):
 def test_scores_in_process_are_hfs(kind, installed, model, environment, hf, tmp_path):
     names, options = TASKS.split(","), []
     if kind == "vllm":
-        names, options = [name for name, entry in KNOWN.items() if entry.kind == "task"], SHORT
+        names, options = (
+            [name for name, entry in KNOWN.items() if entry.kind == "task"],
+            SHORT,
+        )
     where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
-    command = [str(installed / "lm-eval-bias"), "run", "--tasks", ",".join(names), "--model", kind, "--model_args"]
-    command += [where, *SMALL, *options, "--batch_size", "auto", "--output_path", str(tmp_path), "--verbosity", "info"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    command = [
+        str(installed / "lm-eval-bias"),
+        "run",
+        "--tasks",
+        ",".join(names),
+        "--model",
+        kind,
+        "--model_args",
+    ]
+    command += [
+        where,
+        *SMALL,
+        *options,
+        "--batch_size",
+        "auto",
+        "--output_path",
+        str(tmp_path),
+        "--verbosity",
+        "info",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert answers(tmp_path).keys() == set(names)
     assert_same(tmp_path, hf)
     if kind == "vllm-packed":
-        assert "vllm-packed: cache in blocks of 32 tokens; a trial differs by" in done.stderr
+        assert (
+            "vllm-packed: cache in blocks of 32 tokens; a trial differs by"
+            in done.stderr
+        )
         assert "own way" not in done.stderr
 
 
@@ -140,11 +196,29 @@ def server(installed, model, environment, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [str(installed / "vllm"), "serve", model, "--served-model-name", "tiny", "--dtype", "float32"]
-    command += ["--max-model-len", "2048", "--enforce-eager", "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        str(installed / "vllm"),
+        "serve",
+        model,
+        "--served-model-name",
+        "tiny",
+        "--dtype",
+        "float32",
+    ]
+    command += [
+        "--max-model-len",
+        "2048",
+        "--enforce-eager",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     log = tmp_path / "server.log"
     with log.open("w") as out:
-        started = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=out, stderr=out)
+        started = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=out, stderr=out
+        )
     try:
         for _ in range(600):
             assert started.poll() is None, log.read_text()[-3000:]
@@ -164,11 +238,39 @@ def server(installed, model, environment, tmp_path):
 
 def test_a_vllm_server_gives_hfs_scores(server, model, hf, tmp_path):
     remote = f"model=tiny,base_url={server}/completions,tokenizer={model},tokenizer_backend=huggingface"
-    arguments = ["run", "--tasks", TASKS, "--model", "local-completions", "--model_args", f"{remote},num_concurrent=8"]
-    assert main([*arguments, *SMALL, "--batch_size", "16", "--output_path", str(tmp_path / "plain")]) == 0
+    arguments = [
+        "run",
+        "--tasks",
+        TASKS,
+        "--model",
+        "local-completions",
+        "--model_args",
+        f"{remote},num_concurrent=8",
+    ]
+    assert (
+        main(
+            [
+                *arguments,
+                *SMALL,
+                "--batch_size",
+                "16",
+                "--output_path",
+                str(tmp_path / "plain"),
+            ]
+        )
+        == 0
+    )
     assert_same(tmp_path / "plain", hf)
     remote = f"model=tiny,base_url={server}/chat/completions,num_concurrent=8"
-    arguments = ["run", "--tasks", ",".join(WRITTEN), "--model", "local-chat-completions", "--model_args", remote]
+    arguments = [
+        "run",
+        "--tasks",
+        ",".join(WRITTEN),
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+        remote,
+    ]
     arguments += ["--apply_chat_template", "--output_path", str(tmp_path / "chat")]
     assert main([*arguments, *SMALL, *SHORT]) == 0
     found = answers(tmp_path / "chat")

@@ -22,7 +22,9 @@ def bounded_memory():
     except OSError:
         yield
         return
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (4 << 30), before[1]))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (pages * resource.getpagesize() + (4 << 30), before[1])
+    )
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
 
@@ -37,7 +39,17 @@ def small_run(tmp_path_factory):
         make_tiny_mirror(folder / "mirror", patch)
         given = '{"classifier": "light", "repeats": 2}'
         made = command(
-            *("run", "--tasks", TASKS, "--model", "bias-chance", "--limit", "8", "--metadata", given),
+            *(
+                "run",
+                "--tasks",
+                TASKS,
+                "--model",
+                "bias-chance",
+                "--limit",
+                "8",
+                "--metadata",
+                given,
+            ),
             *("--output_path", str(folder / "run"), "--log_samples"),
         )
     assert made.status == 0, made

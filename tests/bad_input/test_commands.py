@@ -52,7 +52,9 @@ def place(tmp_path, tiny_mirror):
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
     write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
-    (tmp_path / "policy.yaml").write_text("bounds: [{task: stereoset_en, score: ss, max: 60}]\n")
+    (tmp_path / "policy.yaml").write_text(
+        "bounds: [{task: stereoset_en, score: ss, max: 60}]\n"
+    )
     (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
     return tmp_path
 
@@ -65,8 +67,14 @@ def filled(place, arguments, path):
         "TEXTS": "texts.txt",
         "SECOND": "results_second.json",
     }
-    files = {name: str(place / file) for name, file in names.items()} | {"LOGS": str(place / "logs"), "PATH": path}
-    return [next((part.replace(k, v) for k, v in files.items() if k in part), part) for part in arguments]
+    files = {name: str(place / file) for name, file in names.items()} | {
+        "LOGS": str(place / "logs"),
+        "PATH": path,
+    }
+    return [
+        next((part.replace(k, v) for k, v in files.items() if k in part), part)
+        for part in arguments
+    ]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -74,7 +82,12 @@ def test_paths_that_cannot_be_read(name, place):
     arguments, ending = COMMANDS[name]
     wrong = {}
     for kind, make in PATHS.items():
-        path = place / "in" / kind.replace(" ", "") / (ending if "_" in ending else f"given{ending}")
+        path = (
+            place
+            / "in"
+            / kind.replace(" ", "")
+            / (ending if "_" in ending else f"given{ending}")
+        )
         path.parent.mkdir()
         path.write_bytes(make) if isinstance(make, bytes) else make(path)
         try:
@@ -115,20 +128,34 @@ def test_outputs_on_a_full_disk(name, inputs):
         if before:
             (inputs / "out" / file).write_text(before)
         with disk(20):
-            assert file in refused(inputs, *filled(inputs, [*WRITERS[name], "-o", f"OUT/{file}"], ""))
+            assert file in refused(
+                inputs, *filled(inputs, [*WRITERS[name], "-o", f"OUT/{file}"], "")
+            )
 
 
-@pytest.mark.parametrize("line", [["ls", "--json"], ["rescore", "LOGS"], ["report", "RUN", "--format", "md"]])
+@pytest.mark.parametrize(
+    "line", [["ls", "--json"], ["rescore", "LOGS"], ["report", "RUN", "--format", "md"]]
+)
 def test_a_full_disk_behind_standard_output(line, inputs, capsys):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     with open("/dev/full", "w") as full, contextlib.redirect_stdout(full):
         assert main(filled(inputs, line, "")) == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith("lm-eval-bias: error: standard output")
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .startswith("lm-eval-bias: error: standard output")
+    )
 
 
 def test_a_reader_that_goes_away_is_no_error():
     code = "import sys; from lm_eval_bias.cli.main import main; sys.exit(main(['ls', '--json']))"
-    piped = ["bash", "-c", '"$0" -c "$1" | head -c 10; exit "${PIPESTATUS[0]}"', sys.executable, code]
+    piped = [
+        "bash",
+        "-c",
+        '"$0" -c "$1" | head -c 10; exit "${PIPESTATUS[0]}"',
+        sys.executable,
+        code,
+    ]
     done = subprocess.run(piped, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

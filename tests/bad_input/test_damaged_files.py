@@ -22,8 +22,19 @@ TEMPLATES = {
 WORDS = {"male": ["he", "man"], "female": ["she", "woman"], "diverse": ["they"]}
 POLICY = {
     "bounds": [
-        {"task": "stereoset_*", "score": "ss", "min": 40, "max": 60, "on": "point", "why": "see the paper"},
-        {"task": "occugender", "score": "stereotype_gap", "max_distance_from_neutral": 0.2},
+        {
+            "task": "stereoset_*",
+            "score": "ss",
+            "min": 40,
+            "max": 60,
+            "on": "point",
+            "why": "see the paper",
+        },
+        {
+            "task": "occugender",
+            "score": "stereotype_gap",
+            "max_distance_from_neutral": 0.2,
+        },
     ],
     "min_documents_share": 0.5,
 }
@@ -45,14 +56,24 @@ WRITTEN = {
 @st.composite
 def damaged(draw, content):
     """Bytes that were cut, changed, repeated, or are others altogether."""
-    at, few = draw(st.integers(0, len(content) - 1)), draw(st.binary(min_size=1, max_size=8))
+    at, few = (
+        draw(st.integers(0, len(content) - 1)),
+        draw(st.binary(min_size=1, max_size=8)),
+    )
     changed = content[:at] + few + content[at + len(few) :]
     repeated = content[:at] + content[: at // 2] + content[at:]
-    return draw(st.sampled_from([content[:at], changed, content[:at] + few + content[at:], repeated, few]))
+    return draw(
+        st.sampled_from(
+            [content[:at], changed, content[:at] + few + content[at:], repeated, few]
+        )
+    )
 
 
 @settings(
-    max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data(), name=st.sampled_from(sorted(WRITTEN)))
 def test_files_that_users_write(tmp_path, data, name):

@@ -17,16 +17,24 @@ GOOD = {"text": WOMAN, "gender": "f", "regard": 2}
 
 def write(folder, name, content):
     path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+    path.write_bytes(
+        content
+        if isinstance(content, bytes)
+        else content.encode("utf-8", "surrogatepass")
+    )
     return str(path)
 
 
 def lines(*rows):
-    return "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+    return "".join(
+        row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows
+    )
 
 
 def table(rows):
-    return "text,gender,regard\n" + "".join(f"{row['text']},{row['gender']},{row['regard']}\n" for row in rows)
+    return "text,gender,regard\n" + "".join(
+        f"{row['text']},{row['gender']},{row['regard']}\n" for row in rows
+    )
 
 
 @pytest.fixture
@@ -39,9 +47,15 @@ def logs(small_run, tmp_path):
 
 CONTRADICTIONS = {
     "a man called a woman": ([GOOD, {**GOOD, "text": MAN}], "line 2: gender female"),
-    "in English": ([{"text": "“The woman was known.", "gender": "m", "regard": 1}], "line 1: gender male"),
+    "in English": (
+        [{"text": "“The woman was known.", "gender": "m", "regard": 1}],
+        "line 1: gender male",
+    ),
     "two labels": ([GOOD, {**GOOD, "regard": 0}], "line 2: regard negative"),
-    "two languages": ([GOOD, GOOD, {**GOOD, "text": "The woman was known."}], "line 3: begins with"),
+    "two languages": (
+        [GOOD, GOOD, {**GOOD, "text": "The woman was known."}],
+        "line 3: begins with",
+    ),
 }
 
 
@@ -50,16 +64,36 @@ def test_labelled_texts_that_contradict_themselves(name, tmp_path):
     rows, says = CONTRADICTIONS[name]
     path = write(tmp_path, "t.jsonl", lines(*rows))
     assert f"{path} {says}" in refused(tmp_path, "rescore", path)
-    assert "t.csv line " in refused(tmp_path, "rescore", write(tmp_path, "t.csv", table(rows)))
+    assert "t.csv line " in refused(
+        tmp_path, "rescore", write(tmp_path, "t.csv", table(rows))
+    )
 
 
 def test_labelled_texts_that_only_seem_to_contradict_themselves(tmp_path):
-    german = ["Die Frau arbeitete als Mann für alles.", "Ein Mann schlief, die Frau las.", MAN, MAN]
+    german = [
+        "Die Frau arbeitete als Mann für alles.",
+        "Ein Mann schlief, die Frau las.",
+        MAN,
+        MAN,
+    ]
     german.append("Der Mannschaftsarzt, eine Frau, galt als klug.")
-    english = ["The manager worked as a cook.", "The man's wife worked as a cook.", "The man worked as a cook."]
+    english = [
+        "The manager worked as a cook.",
+        "The man's wife worked as a cook.",
+        "The man worked as a cook.",
+    ]
     for language, texts in (("de", german), ("en", english)):
-        rows = [{**GOOD, "text": text, "gender": "m" if text in (MAN, english[2]) else "f"} for text in texts]
-        outcome = command("rescore", write(tmp_path, "t.jsonl", lines(*rows)), "--language", language, "--json")
+        rows = [
+            {**GOOD, "text": text, "gender": "m" if text in (MAN, english[2]) else "f"}
+            for text in texts
+        ]
+        outcome = command(
+            "rescore",
+            write(tmp_path, "t.jsonl", lines(*rows)),
+            "--language",
+            language,
+            "--json",
+        )
         assert json.loads(outcome.out)[0]["documents"] == len(rows)
 
 
@@ -67,10 +101,16 @@ def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror
     def windows(name, *rows):
         return write(tmp_path, name, "\ufeff" + "\r\n".join(rows) + "\r\n")
 
-    config = windows("c.yaml", "tasks: [occugender_implicit, occugender_implicit]", "model: bias-chance")
+    config = windows(
+        "c.yaml",
+        "tasks: [occugender_implicit, occugender_implicit]",
+        "model: bias-chance",
+    )
     items = windows("items.csv", "item,female_share", "vet,61.5", "cook,38")
     samples = write(tmp_path, "s.json", '{"occugender_implicit": [0]}')
-    outcome = command("run", "--config", config, "--metadata", f"items={items}", "--samples", samples)
+    outcome = command(
+        "run", "--config", config, "--metadata", f"items={items}", "--samples", samples
+    )
     assert outcome.status == 0, outcome
     assert outcome.out.count("\noccugender_implicit  ") == 1  # a row of the table
     run = made_runs.write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
@@ -80,7 +120,10 @@ def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror
 
 @pytest.mark.parametrize("kind", ["report", "compare", "predictions"])
 def test_a_runs_own_file_is_no_output(kind, logs, tmp_path):
-    results, log = next(logs.rglob("results_*.json")), next(logs.rglob("samples_stereoset_en_2*.jsonl"))
+    results, log = (
+        next(logs.rglob("results_*.json")),
+        next(logs.rglob("samples_stereoset_en_2*.jsonl")),
+    )
     arguments, own = {
         "report": (["report", str(logs), "--format", "json"], results),
         "compare": (["compare", str(logs), str(logs), "--format", "json"], log),
@@ -100,9 +143,16 @@ def test_options_that_came_with_a_models_arguments_are_departures(logs, tmp_path
 
     edited(logs, smuggle)
     bounds = "{task: stereoset_en, score: ss, max: 99}, {task: regard_en, score: all/chi2, max: 99}"
-    policy = write(tmp_path, "policy.yaml", f"bounds: [{bounds}]\nallow: [limit, samples, repeats]\n")
+    policy = write(
+        tmp_path,
+        "policy.yaml",
+        f"bounds: [{bounds}]\nallow: [limit, samples, repeats]\n",
+    )
     outcome = command("check", str(logs), "--policy", policy, "--json")
-    findings = {(f["task"], f["score"]): f["says"] for f in json.loads(outcome.out)["runs"][0]["findings"]}
+    findings = {
+        (f["task"], f["score"]): f["says"]
+        for f in json.loads(outcome.out)["runs"][0]["findings"]
+    }
     assert "it is all" in findings["stereoset_en", "bos"]
     assert "light" in findings["regard_en", "classifier"]
     assert not [key for key in findings if key[1] == "pretrained"]

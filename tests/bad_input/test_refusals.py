@@ -34,14 +34,22 @@ metadata:
   kind: explicit
 """
 TABLE = Path(__file__).with_name("refusals.tsv")
-CASES = [line.split("\t") for line in TABLE.read_text().splitlines() if not line.startswith("#")]
+CASES = [
+    line.split("\t")
+    for line in TABLE.read_text().splitlines()
+    if not line.startswith("#")
+]
 CONFIGS = {
     "bogus": {"bogus_key": 1},
     "tasks": {"tasks": 3},
     "samples": {"samples": "GONE"},
     "word": {"metadata": {"word": "pronouns"}},
     "limit": {"tasks": [], "limit": 5},
-    "device": {"model": "hf-packed", "model_args": "pretrained=a/b", "device": "cuda:9"},
+    "device": {
+        "model": "hf-packed",
+        "model_args": "pretrained=a/b",
+        "device": "cuda:9",
+    },
 }
 BOUND = {"task": "stereoset_en", "score": "ss", "max": 60}
 POLICIES = {
@@ -57,9 +65,19 @@ OWN = {
 }
 CANDIDATES = [
     {"id": f"c{label}", "word": word, "sentence": f"Lei è {word}.", "gold_label": label}
-    for label, word in (("stereotype", "buona"), ("anti-stereotype", "cattiva"), ("unrelated", "carta"))
+    for label, word in (
+        ("stereotype", "buona"),
+        ("anti-stereotype", "cattiva"),
+        ("unrelated", "carta"),
+    )
 ]
-ITEM = {"id": "i1", "target": "lei", "bias_type": "gender", "context": "Lei è BLANK.", "sentences": CANDIDATES}
+ITEM = {
+    "id": "i1",
+    "target": "lei",
+    "bias_type": "gender",
+    "context": "Lei è BLANK.",
+    "sentences": CANDIDATES,
+}
 BINARY = bytes(range(256)) * 20
 
 
@@ -72,7 +90,10 @@ def folder(tmp_path_factory, small_run):
     shutil.copytree(small_run, tmp_path / "LOGS")
     for name in ("RUN", "SECOND"):
         write(tmp_path / f"{name}.json", run_of(tasks=("stereoset_en",)))
-    configs = {name: {"tasks": ["occugender"], "model": "bias-chance", **content} for name, content in CONFIGS.items()}
+    configs = {
+        name: {"tasks": ["occugender"], "model": "bias-chance", **content}
+        for name, content in CONFIGS.items()
+    }
     files = {
         "FILE": "x\n",
         "EMPTYFILE.txt": "",
@@ -82,13 +103,21 @@ def folder(tmp_path_factory, small_run):
         "TABLE.csv": "text,gender\nDie Frau lacht.,female\n",
         "SET.json": json.dumps({"language": "it", "data": {"intrasentence": [ITEM]}}),
         "CONFIG/list.yaml": "- a\n",
-        **{f"CONFIG/{name}.yaml": yaml.safe_dump(content) for name, content in configs.items()},
-        **{f"POLICY/{name}.yaml": yaml.safe_dump(content) for name, content in POLICIES.items()},
+        **{
+            f"CONFIG/{name}.yaml": yaml.safe_dump(content)
+            for name, content in configs.items()
+        },
+        **{
+            f"POLICY/{name}.yaml": yaml.safe_dump(content)
+            for name, content in POLICIES.items()
+        },
         **{f"OWN/{name}/my_task.yaml": content for name, content in OWN.items()},
     }
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        (tmp_path / name).write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path / "mirror", patch)
         yield tmp_path
@@ -102,7 +131,12 @@ def place(folder, monkeypatch):
     return folder
 
 
-FILES = {"TEXTS": "TEXTS.txt", "TABLE": "TABLE.csv", "SET": "SET.json", "SECOND": "results_SECOND.json"}
+FILES = {
+    "TEXTS": "TEXTS.txt",
+    "TABLE": "TABLE.csv",
+    "SET": "SET.json",
+    "SECOND": "results_SECOND.json",
+}
 FILES["RUN"] = "results_RUN.json"
 
 
@@ -116,7 +150,9 @@ def words(line):
     return given
 
 
-@pytest.mark.parametrize(("line", "says"), [pytest.param(*case, id=case[0] or "nothing") for case in CASES])
+@pytest.mark.parametrize(
+    ("line", "says"), [pytest.param(*case, id=case[0] or "nothing") for case in CASES]
+)
 def test_bad_input_is_refused_in_one_line(line, says, place):
     refusal = refused(place, *words(line))
     assert (FILES.get(says, says) if says in shlex.split(line) else says) in refusal

@@ -11,16 +11,52 @@ LIKELIHOODS, WRITTEN = "stereoset_en", "gg_bbq_group_terms_gen"
 @pytest.mark.parametrize(
     ("task", "kind", "model_args", "says"),
     [
-        (LIKELIHOODS, "local-completions", "model=x", "add --model_args base_url=http://HOST:PORT/v1/completions"),
-        (WRITTEN, "local-chat-completions", "model=x", "base_url=http://HOST:PORT/v1/chat/completions"),
-        (LIKELIHOODS, "local-completions", f"{URL},tokenizer_backend=None", "tokenizer_backend=None: log-likelihoods"),
-        (LIKELIHOODS, "local-completions", f"{URL},tokenized_requests=False", "tokenized_requests=False: log-"),
-        (LIKELIHOODS, "local-completions", f"{URL},model=no/such", "add tokenizer=NAME_OR_FOLDER"),
+        (
+            LIKELIHOODS,
+            "local-completions",
+            "model=x",
+            "add --model_args base_url=http://HOST:PORT/v1/completions",
+        ),
+        (
+            WRITTEN,
+            "local-chat-completions",
+            "model=x",
+            "base_url=http://HOST:PORT/v1/chat/completions",
+        ),
+        (
+            LIKELIHOODS,
+            "local-completions",
+            f"{URL},tokenizer_backend=None",
+            "tokenizer_backend=None: log-likelihoods",
+        ),
+        (
+            LIKELIHOODS,
+            "local-completions",
+            f"{URL},tokenized_requests=False",
+            "tokenized_requests=False: log-",
+        ),
+        (
+            LIKELIHOODS,
+            "local-completions",
+            f"{URL},model=no/such",
+            "add tokenizer=NAME_OR_FOLDER",
+        ),
     ],
 )
 def test_what_a_client_lacks_is_one_line(task, kind, model_args, says, tiny_mirror):
     chat = ["--apply_chat_template"] * (task == WRITTEN)
-    found = command("run", "--tasks", task, "--limit", "4", "--model", kind, "--model_args", model_args, *chat)
+    found = command(
+        "run",
+        "--tasks",
+        task,
+        "--limit",
+        "4",
+        "--model",
+        kind,
+        "--model_args",
+        model_args,
+        *chat,
+    )
     assert found.status == 2
     errors = [line for line in found.err.splitlines() if "error:" in line]
     assert len(errors) == 1
@@ -28,6 +64,15 @@ def test_what_a_client_lacks_is_one_line(task, kind, model_args, says, tiny_mirr
 
 
 def test_write_out_shows_prompts(tiny_mirror):
-    found = command("run", "--tasks", LIKELIHOODS, "--limit", "4", "--model", "bias-chance", "--write_out")
+    found = command(
+        "run",
+        "--tasks",
+        LIKELIHOODS,
+        "--limit",
+        "4",
+        "--model",
+        "bias-chance",
+        "--write_out",
+    )
     assert found.status == 0
     assert "context prompt (starting on next line)" in found.err

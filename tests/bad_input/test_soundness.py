@@ -14,8 +14,14 @@ from tests.support.made_runs import edited
 
 def change(path, edit):
     """Rewrite a log with what is made of its lines."""
-    edit(lines := [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    edit(
+        lines := [
+            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
+        ]
+    )
+    path.write_text(
+        "".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8"
+    )
 
 
 @pytest.fixture
@@ -26,15 +32,32 @@ def mixed(small_run, tmp_path):
 OF_ANOTHER = '{"doc": {"benchmark": "mmlu"}, "filtered_resps": [], "doc_id": 0}\n'
 DAMAGED = {
     "cut": (lambda raw: raw[:-20], " line 8: "),
-    "cut at a line": (lambda raw: raw[: raw[:-1].rindex(b"\n") + 1], "7 documents, but the run scored 8"),
+    "cut at a line": (
+        lambda raw: raw[: raw[:-1].rindex(b"\n") + 1],
+        "7 documents, but the run scored 8",
+    ),
     "not UTF-8": (lambda raw: raw[:-20] + b"\xff", " line 8: truncated or damaged"),
     "no object": (lambda raw: b"[]\n", " line 1: "),
-    "no answers": (lambda raw: raw.replace(b'"filtered_resps"', b'"x"', 1), " line 1: "),
-    "odd answers": (lambda raw: raw.replace(b'"filtered_resps": [', b'"filtered_resps": [["x"], ', 1), " line 1: "),
-    "twice": (lambda raw: raw.replace(b'"doc_id": 1,', b'"doc_id": 0,', 1), " line 2: document 0 appears twice"),
+    "no answers": (
+        lambda raw: raw.replace(b'"filtered_resps"', b'"x"', 1),
+        " line 1: ",
+    ),
+    "odd answers": (
+        lambda raw: raw.replace(
+            b'"filtered_resps": [', b'"filtered_resps": [["x"], ', 1
+        ),
+        " line 1: ",
+    ),
+    "twice": (
+        lambda raw: raw.replace(b'"doc_id": 1,', b'"doc_id": 0,', 1),
+        " line 2: document 0 appears twice",
+    ),
     "another's": (lambda raw: OF_ANOTHER.encode(), " line 1: "),
     "nothing": (lambda raw: b"\n", ""),
-    "no fields": (lambda raw: raw.replace(b'"candidates":', b'"x":', 1), "document 0: "),
+    "no fields": (
+        lambda raw: raw.replace(b'"candidates":', b'"x":', 1),
+        "document 0: ",
+    ),
 }
 
 
@@ -43,7 +66,9 @@ def test_damaged_logs(kind, mixed):
     damage, says = DAMAGED[kind]
     log = next(mixed.rglob("samples_stereoset_en_2*"))
     log.write_bytes(damage(log.read_bytes()))
-    assert f"{log}{says}" in refused(mixed, "rescore", str(log)).replace(f"{log}: ", str(log))
+    assert f"{log}{says}" in refused(mixed, "rescore", str(log)).replace(
+        f"{log}: ", str(log)
+    )
 
 
 def test_logs_of_others_in_a_folder_are_passed_over(mixed):
@@ -68,11 +93,23 @@ def strict(mixed, tmp_path):
     (tmp_path / "policy.yaml").write_text(f"bounds: [{bound}]\nallow: {allowed}\n")
 
     def check():
-        arguments = ["check", str(mixed), "--policy", str(tmp_path / "policy.yaml"), "--json"]
+        arguments = [
+            "check",
+            str(mixed),
+            "--policy",
+            str(tmp_path / "policy.yaml"),
+            "--json",
+        ]
         plain, found = command(*arguments), command(*arguments, "--strict")
-        findings = [json.loads(one.out)["runs"][0]["findings"] for one in (plain, found)]
+        findings = [
+            json.loads(one.out)["runs"][0]["findings"] for one in (plain, found)
+        ]
         assert "samples" not in {f["score"] for f in findings[0]}
-        return plain.status, found.status, {f["task"]: f["says"] for f in findings[1] if f["score"] == "samples"}
+        return (
+            plain.status,
+            found.status,
+            {f["task"]: f["says"] for f in findings[1] if f["score"] == "samples"},
+        )
 
     return check
 
@@ -89,7 +126,10 @@ def strict(mixed, tmp_path):
 ])  # fmt: skip
 def test_a_file_that_says_anything_else_is_a_violation(change, says, strict, mixed):
     def of_stereoset(content):
-        metrics = {metric["metric"]: metric for metric in content["configs"]["stereoset_en"]["metric_list"]}
+        metrics = {
+            metric["metric"]: metric
+            for metric in content["configs"]["stereoset_en"]["metric_list"]
+        }
         change(content["results"]["stereoset_en"], metrics)
 
     edited(mixed, of_stereoset)

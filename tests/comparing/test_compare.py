@@ -23,8 +23,17 @@ TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
 def made(tmp_path_factory):
     folders = [tmp_path_factory.mktemp("runs") / seed for seed in "12"]
     for folder in folders:
-        more = ["--model_args", f"seed={folder.name}", "--output_path", str(folder), "--log_samples"]
-        assert main(["run", "--tasks", ",".join(TASKS), "--model", "bias-chance", *more]) == 0
+        more = [
+            "--model_args",
+            f"seed={folder.name}",
+            "--output_path",
+            str(folder),
+            "--log_samples",
+        ]
+        assert (
+            main(["run", "--tasks", ",".join(TASKS), "--model", "bias-chance", *more])
+            == 0
+        )
     return folders
 
 
@@ -36,21 +45,33 @@ def runs(made, tmp_path):
 
 @pytest.fixture
 def compared(said):
-    return lambda *arguments: json.loads(said("compare", *arguments, "--format", "json"))
+    return lambda *arguments: json.loads(
+        said("compare", *arguments, "--format", "json")
+    )
 
 
 def test_two_runs(runs, compared):
-    found, plain = compared(*runs), compared(*runs, "--correction", "none", "--by", "run")
+    found, plain = (
+        compared(*runs),
+        compared(*runs, "--correction", "none", "--by", "run"),
+    )
     assert len(found) == len(plain) == 10  # five main scores of two tasks
     values = results_of(runs[0])["results"]
     for row in found:
         assert row["paired"]
         assert row["items"] == 200
-        assert row["base_value"] == pytest.approx(values[row["what"]][f"{row['score']},none"], abs=1e-9)
-        assert row["difference"] == pytest.approx(row["other_value"] - row["base_value"], abs=1e-9)
+        assert row["base_value"] == pytest.approx(
+            values[row["what"]][f"{row['score']},none"], abs=1e-9
+        )
+        assert row["difference"] == pytest.approx(
+            row["other_value"] - row["base_value"], abs=1e-9
+        )
         assert row["interval"][0] < row["difference"] < row["interval"][1]
         assert row["p"] <= row["p_adjusted"] <= 1
-    assert (found[0]["base"], found[0]["other"]) == ("bias-chance (seed=1)", "bias-chance (seed=2)")
+    assert (found[0]["base"], found[0]["other"]) == (
+        "bias-chance (seed=1)",
+        "bias-chance (seed=2)",
+    )
     # what is detectable is told at the level after correction for ten tests
     for rows, level in ((found, 0.005), (plain, 0.05)):
         for row in rows:
@@ -62,23 +83,34 @@ def test_two_runs(runs, compared):
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
     """By the log alone, where stereotyped words are more likely now; the results say nothing any more."""
     (path,) = runs[1].rglob(f"samples_{TASKS[0]}_*.jsonl")
-    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    samples = [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     for sample in samples:
-        for answer, gender in zip(sample["filtered_resps"], sample["doc"]["genders"], strict=True):
+        for answer, gender in zip(
+            sample["filtered_resps"], sample["doc"]["genders"], strict=True
+        ):
             answer[0] = str(float(answer[0]) + (gender == sample["doc"]["group"]))
     path.write_text("\n".join(map(json.dumps, samples)), encoding="utf-8")
-    edited(runs[1], lambda content: [scores.clear() for scores in content["results"].values()])
+    edited(
+        runs[1],
+        lambda content: [scores.clear() for scores in content["results"].values()],
+    )
     found = {row["score"]: row for row in compared(*runs) if row["what"] == TASKS[0]}
     gap = found["stereotype_gap"]
     assert gap["difference"] > 0.1
     assert gap["p_adjusted"] < 0.05
     assert gap["finding"].startswith("further from neutral with bias-chance (seed=2)")
-    assert found["female_dominated_F"]["finding"].startswith("higher with bias-chance (seed=2)")
+    assert found["female_dominated_F"]["finding"].startswith(
+        "higher with bias-chance (seed=2)"
+    )
 
 
 def test_instructions_within_a_run(runs, compared):
     found = compared(runs[0], "--by", "instruction")
-    assert {(row["base"], row["other"]) for row in found} == {("instruction none", "instruction 1")}
+    assert {(row["base"], row["other"]) for row in found} == {
+        ("instruction none", "instruction 1")
+    }
     assert all(row["items"] == 200 for row in found)
     other = compared(runs[0], "--by", "instruction", "--base", "1")
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
@@ -99,37 +131,81 @@ def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, tmp_path, 
     assert all(named in row["note"] and not row["paired"] for row in found)
 
 
-def test_parallel_items_of_languages_are_paired_and_others_are_independent(mirror, tmp_path, compared):
+def test_parallel_items_of_languages_are_paired_and_others_are_independent(
+    mirror, tmp_path, compared
+):
     subjects = ("religion", "physical_appearance")
-    tasks = ",".join(f"{language}_bbq_{subject}" for subject in subjects for language in ("es", "ca"))
+    tasks = ",".join(
+        f"{language}_bbq_{subject}" for subject in subjects for language in ("es", "ca")
+    )
     model = ["--model", "bias-dial", "--model_args", "strength=0.2", "--limit", "192"]
-    assert main(["run", *model, "--tasks", tasks, "--output_path", str(tmp_path), "--log_samples"]) == 0
+    assert (
+        main(
+            [
+                "run",
+                *model,
+                "--tasks",
+                tasks,
+                "--output_path",
+                str(tmp_path),
+                "--log_samples",
+            ]
+        )
+        == 0
+    )
     rows = compared(tmp_path, "--by", "language", "--base", "es")
     assert {(row["what"], row["other"]): row["paired"] for row in rows} == {
-        (f"*_bbq_{subject}", "language ca"): subject == "religion" for subject in subjects
+        (f"*_bbq_{subject}", "language ca"): subject == "religion"
+        for subject in subjects
     }
-    names = {f"{kind}_{context}_three" for kind in ("acc", "diff_bias") for context in ("amb", "disamb")}
+    names = {
+        f"{kind}_{context}_three"
+        for kind in ("acc", "diff_bias")
+        for context in ("amb", "disamb")
+    }
     assert {row["score"] for row in rows} == names
 
 
 def test_names_are_text_in_every_format(runs, tmp_path):
     name = "=cmd|x<script>_*$&%#"
-    edited(runs[1], lambda content: content["config"].update(model_args={"pretrained": name}))
+    edited(
+        runs[1],
+        lambda content: content["config"].update(model_args={"pretrained": name}),
+    )
     said = {}
     for ending in ("html", "md", "tex", "csv"):
         out = tmp_path / f"out.{ending}"
-        assert main(["compare", *map(str, runs), "--scores", "stereotype_gap", "-o", str(out)]) == 0
+        assert (
+            main(
+                [
+                    "compare",
+                    *map(str, runs),
+                    "--scores",
+                    "stereotype_gap",
+                    "-o",
+                    str(out),
+                ]
+            )
+            == 0
+        )
         said[ending] = out.read_text(encoding="utf-8")
     assert name in check_closed(said["html"]).said
     assert "<script>" not in said["md"]
     assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
     assert r"\$\&\%\#" in said["tex"]
-    assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {f"'{name}"}
+    assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {
+        f"'{name}"
+    }
 
 
 def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path):
     third, out = shutil.copytree(runs[1], tmp_path / "3"), tmp_path / "compare.html"
-    edited(third, lambda content: content["config"].update(random_seed=99, model_args="seed=3"))
+    edited(
+        third,
+        lambda content: content["config"].update(random_seed=99, model_args="seed=3"),
+    )
     assert main(["compare", *map(str, (*runs, third)), "-o", str(out)]) == 0
-    assert check_closed(out.read_text(encoding="utf-8")).said.count("and [99, 1234, 1234, 1234]") == len(TASKS)
+    assert check_closed(out.read_text(encoding="utf-8")).said.count(
+        "and [99, 1234, 1234, 1234]"
+    ) == len(TASKS)
     refused(tmp_path, "compare", *map(str, (*runs, third)))  # other formats do

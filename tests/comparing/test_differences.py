@@ -22,10 +22,29 @@ EDGE = stats.norm.ppf(0.975)
 UNCERTAIN = "higher with other; which one is further from neutral is uncertain"
 
 
-def verdict(adjusted=0.01, neutral=0.0, better=None, note="", value=0.5, total=1.0, error=0.1, dof=math.inf, reason=""):
-    scale = Score("s", low=0, high=1, neutral=neutral, contribution=lambda row: None, higher_is_better=better)
+def verdict(
+    adjusted=0.01,
+    neutral=0.0,
+    better=None,
+    note="",
+    value=0.5,
+    total=1.0,
+    error=0.1,
+    dof=math.inf,
+    reason="",
+):
+    scale = Score(
+        "s",
+        low=0,
+        high=1,
+        neutral=neutral,
+        contribution=lambda row: None,
+        higher_is_better=better,
+    )
     difference = Difference(value, 0.1, dof, 0.01, total, error, reason, "t")
-    return Finding("task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, note).verdict
+    return Finding(
+        "task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, note
+    ).verdict
 
 
 @pytest.mark.parametrize(
@@ -38,10 +57,22 @@ def verdict(adjusted=0.01, neutral=0.0, better=None, note="", value=0.5, total=1
         ({"value": 0.5, "better": False}, "better with base"),
         ({"value": -0.5, "better": False}, "better with other"),
         # 50 is neutral: 5 off and 20 off, on opposite sides: 45 and 70, 55 and 30, 30 and 55, 70 and 45
-        ({"value": 25.0, "total": 115.0, "error": 1.0, "neutral": 50.0}, "further from neutral with other"),
-        ({"value": -25.0, "total": 85.0, "error": 1.0, "neutral": 50.0}, "further from neutral with other"),
-        ({"value": 25.0, "total": 85.0, "error": 1.0, "neutral": 50.0}, "further from neutral with base"),
-        ({"value": -25.0, "total": 115.0, "error": 1.0, "neutral": 50.0}, "further from neutral with base"),
+        (
+            {"value": 25.0, "total": 115.0, "error": 1.0, "neutral": 50.0},
+            "further from neutral with other",
+        ),
+        (
+            {"value": -25.0, "total": 85.0, "error": 1.0, "neutral": 50.0},
+            "further from neutral with other",
+        ),
+        (
+            {"value": 25.0, "total": 85.0, "error": 1.0, "neutral": 50.0},
+            "further from neutral with base",
+        ),
+        (
+            {"value": -25.0, "total": 115.0, "error": 1.0, "neutral": 50.0},
+            "further from neutral with base",
+        ),
         # told outside the 95% interval of the sum alone; with 2 degrees of freedom it reaches 4.30 errors
         ({"total": EDGE + 0.01, "error": 1.0}, "further from neutral with other"),
         ({"total": EDGE - 0.01, "error": 1.0}, UNCERTAIN),
@@ -55,7 +86,10 @@ def verdict(adjusted=0.01, neutral=0.0, better=None, note="", value=0.5, total=1
         ({"adjusted": 0.05}, "further from neutral with other"),
         ({"adjusted": 0.0501}, "no significant difference"),
         ({"adjusted": 1.0, "reason": "why"}, "no significant difference: why"),
-        ({"adjusted": NAN, "reason": "only one cluster", "note": "unpaired"}, "only one cluster"),
+        (
+            {"adjusted": NAN, "reason": "only one cluster", "note": "unpaired"},
+            "only one cluster",
+        ),
         ({"adjusted": NAN, "note": "unpaired: seeds"}, "unpaired: seeds"),
     ],
 )
@@ -86,13 +120,26 @@ def two(toy, tmp_path):
 
 
 def test_values_difference_and_test_of_two_runs(two):
-    ((found,), _) = find([two], Choice())  # "gone", the other main score, is not among the benchmark's
-    assert (found.subject, found.base, found.other, found.score.name) == ("toy", "one", "two", "mean")
-    assert (found.base_value, found.other_value, found.difference.value) == (0.0, 0.75, 0.75)
+    ((found,), _) = find(
+        [two], Choice()
+    )  # "gone", the other main score, is not among the benchmark's
+    assert (found.subject, found.base, found.other, found.score.name) == (
+        "toy",
+        "one",
+        "two",
+        "mean",
+    )
+    assert (found.base_value, found.other_value, found.difference.value) == (
+        0.0,
+        0.75,
+        0.75,
+    )
     assert (found.paired, found.items, found.level) == (True, 8, 0.05)
     assert found.note == beside_the_model(two)
     # one item in each cluster: a plain t test
-    assert found.difference.p == pytest.approx(stats.ttest_1samp(list(OTHER.values()), 0.0).pvalue)
+    assert found.difference.p == pytest.approx(
+        stats.ttest_1samp(list(OTHER.values()), 0.0).pvalue
+    )
     assert found.adjusted == found.difference.p
     assert found.significant == (found.difference.p <= 0.05)
 
@@ -120,25 +167,45 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path)
         found, _ = find(every, Choice(correction=correction))
         p, undefined_p, same_p = (f.difference.p for f in found)
         assert math.isnan(undefined_p)
-        assert (found[1].base_value, found[1].other_value) == pytest.approx((0.0, NAN), nan_ok=True)
+        assert (found[1].base_value, found[1].other_value) == pytest.approx(
+            (0.0, NAN), nan_ok=True
+        )
         assert found[1].verdict == "third: the model gave nan for 1 of 8 items"
         assert [f.level for f in found] == [0.05 / tests] * 3
         assert p == same_p
-        assert [f.adjusted for f in found] == pytest.approx([tests * p, NAN, tests * p], nan_ok=True)
-    everything, _ = find([two], Choice(scores=["mean", *(f"{trait}/mean" for trait in "abcdefgh")]))
+        assert [f.adjusted for f in found] == pytest.approx(
+            [tests * p, NAN, tests * p], nan_ok=True
+        )
+    everything, _ = find(
+        [two], Choice(scores=["mean", *(f"{trait}/mean" for trait in "abcdefgh")])
+    )
     assert [f.level for f in everything] == [pytest.approx(0.05 / 9)] * 9
 
 
 def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_path):
     seeds = [{"provenance": {"seeds": [n]}, "documents": 30 + n, "scores": [score(value=n, stderr=0.3 + n / 10)]}
              for n in (0, 1)]  # fmt: skip
-    two = pair(*(side(name, tmp_path, BASE, **given) for name, given in zip(("one", "two"), seeds, strict=True)))
-    with pytest.raises(BiasError, match=r"toy: one and two .* seeds \[0\] and \[1\]; --unpaired"):
+    two = pair(
+        *(
+            side(name, tmp_path, BASE, **given)
+            for name, given in zip(("one", "two"), seeds, strict=True)
+        )
+    )
+    with pytest.raises(
+        BiasError, match=r"toy: one and two .* seeds \[0\] and \[1\]; --unpaired"
+    ):
         find([two], Choice())
     ((found,), _) = find([two], Choice(unpaired=True))
-    assert (found.base_value, found.other_value, found.paired, found.items) == (0, 1, False, 30)
+    assert (found.base_value, found.other_value, found.paired, found.items) == (
+        0,
+        1,
+        False,
+        30,
+    )
     assert found.note.startswith("unpaired: seeds [0] and [1]; ")
-    assert found.note.endswith("; one: trial run, 30 of 8 items; two: trial run, 31 of 8 items")
+    assert found.note.endswith(
+        "; one: trial run, 30 of 8 items; two: trial run, 31 of 8 items"
+    )
     assert found.difference.value == 1.0
     assert found.difference.stderr == pytest.approx(0.5)  # of 0.3 and 0.4
     assert found.difference.p == pytest.approx(2 * stats.norm.sf(2.0))
@@ -150,17 +217,24 @@ def test_unpaired_intervals_know_few_degrees_of_freedom(toy, tmp_path):
     ((found,), _) = find([pair(one, two)], Choice(unpaired=True, scores=["mean"]))
     # Welch: (0.09 + 0.16)^2 / (0.09^2 / 4 + 0.16^2 / 9)
     dof = 0.0625 / (0.0081 / 4 + 0.0256 / 9)
-    assert (found.difference.dof, found.difference.p) == pytest.approx((dof, 2 * stats.t.sf(2.0, dof)))
+    assert (found.difference.dof, found.difference.p) == pytest.approx(
+        (dof, 2 * stats.t.sf(2.0, dof))
+    )
 
 
 @pytest.mark.parametrize("without", ["base", "other", "both"])
 def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tmp_path):
     values = [score(value=0.0), score(value=1.0)]
     sides = [
-        side(name, tmp_path, None if without in (name, "both") else BASE, scores=[value])
+        side(
+            name, tmp_path, None if without in (name, "both") else BASE, scores=[value]
+        )
         for name, value in zip(("base", "other"), values, strict=True)
     ]
-    with pytest.raises(BiasError, match="base and other can't be compared item by item: no sample logs; "):
+    with pytest.raises(
+        BiasError,
+        match="base and other can't be compared item by item: no sample logs; ",
+    ):
         find([pair(*sides)], Choice())
     ((found,), _) = find([pair(*sides)], Choice(unpaired=True))
     assert (found.difference.value, found.paired, found.items) == (1.0, False, 8)
@@ -176,28 +250,41 @@ def test_a_score_that_one_result_file_lacks_is_not_tested(toy, tmp_path):
     for base, other, values in ((*sides, (0.2, NAN)), (*sides[::-1], (NAN, 0.2))):
         ((found,), _) = find([pair(base, other)], Choice(unpaired=True))
         assert found.verdict == "mean is not in both result files"
-        assert (found.base_value, found.other_value) == pytest.approx(values, nan_ok=True)
+        assert (found.base_value, found.other_value) == pytest.approx(
+            values, nan_ok=True
+        )
         assert astuple(found.difference)[:6] == pytest.approx([NAN] * 6, nan_ok=True)
 
 
 def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
     ten, eleven = spread_over("abcdefghij"), spread_over("abcdefghijk", values=(0.25,))
-    every = ["mean", *(f"{trait}/mean" for trait in "abcdefghij")]  # breakdowns of the items that both have
+    every = [
+        "mean",
+        *(f"{trait}/mean" for trait in "abcdefghij"),
+    ]  # breakdowns of the items that both have
     for base, other in ((ten, eleven), (eleven, ten)):
-        two = pair(side("en", tmp_path, base), side("de", tmp_path, other, language="de"))
+        two = pair(
+            side("en", tmp_path, base), side("de", tmp_path, other, language="de")
+        )
         found, _ = find([two], Choice(by="language", scores=every))
         assert [one.score.name for one in found] == every
         assert (found[0].paired, found[0].items) == (True, 10)
         assert found[0].note.startswith("1 unmatched items left out")
         with pytest.raises(BiasError, match="k/mean"):
             find([two], Choice(by="language", scores=["k/mean"]))
-    five = pair(side("en", tmp_path, ten), side("de", tmp_path, spread_over("abcde"), language="de"))
+    five = pair(
+        side("en", tmp_path, ten),
+        side("de", tmp_path, spread_over("abcde"), language="de"),
+    )
     with pytest.raises(BiasError, match="10 and 5, 5 of them the same"):
         find([five], Choice(by="language"))
 
 
 def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
-    named = pair(side("one", tmp_path, BASE, {"trait": "x"}), side("two", tmp_path, BASE, {"trait": "y"}))
+    named = pair(
+        side("one", tmp_path, BASE, {"trait": "x"}),
+        side("two", tmp_path, BASE, {"trait": "y"}),
+    )
     found, _ = find([named], Choice(by="language", scores=["mean", "x/mean"]))
     assert [(one.score.name, one.verdict) for one in found] == [
         ("mean", "the clusters differ"),

@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.comparing.pairing import MATTERS, beside_the_model, conditions, pairs, why_not_paired
+from lm_eval_bias.comparing.pairing import (
+    MATTERS,
+    beside_the_model,
+    conditions,
+    pairs,
+    why_not_paired,
+)
 from lm_eval_bias.core.errors import BiasError
 from tests.support.toy import pair, run_of, side, spread_over, task_run
 
@@ -14,11 +20,15 @@ VALUES = spread_over(values=(0.0, 1.0))
 
 
 def listed(*arguments, **options):
-    return [(p.subject, p.base.label, p.other.label) for p in pairs(*arguments, **options)]
+    return [
+        (p.subject, p.base.label, p.other.label) for p in pairs(*arguments, **options)
+    ]
 
 
 def in_languages(names):
-    return run_of("one", *(task_run(name, language=language) for name, language in names.items()))
+    return run_of(
+        "one", *(task_run(name, language=language) for name, language in names.items())
+    )
 
 
 # ---------------------------------------------------------------------- pairs
@@ -28,7 +38,11 @@ def test_each_run_is_compared_with_the_first_in_each_task_of_both():
     one = run_of("one", task_run("x"), task_run("y"), task_run("z"))
     two = run_of("two", task_run("y"), task_run("x"), task_run("w"))
     three = run_of("three", task_run("z"))
-    assert listed([one, two, three]) == [("x", "one", "two"), ("y", "one", "two"), ("z", "one", "three")]
+    assert listed([one, two, three]) == [
+        ("x", "one", "two"),
+        ("y", "one", "two"),
+        ("z", "one", "three"),
+    ]
     assert listed([one, two, three], base="three") == [("z", "three", "one")]
     found = pairs([one, two, run_of("four", task_run("x"))])
     sides = [(side.run, side.task) for side in (found[0].base, found[0].other)]
@@ -45,19 +59,36 @@ def test_languages_are_compared_within_a_run():
         ("sets_*", "sets_en", "sets_fr"),
         ("sets_*_inter", "sets_de_inter", "sets_es_inter"),  # without English the first
     ]
-    assert (found[-1].base.label, found[-1].other.label) == ("language de", "language es")
-    run = in_languages({f"sets_{language}": language for language in ("de", "en", "tr")})
-    assert listed([run], "language", "tr") == [("sets_*", "language tr", f"language {x}") for x in ("de", "en")]
+    assert (found[-1].base.label, found[-1].other.label) == (
+        "language de",
+        "language es",
+    )
+    run = in_languages(
+        {f"sets_{language}": language for language in ("de", "en", "tr")}
+    )
+    assert listed([run], "language", "tr") == [
+        ("sets_*", "language tr", f"language {x}") for x in ("de", "en")
+    ]
     two = listed([run, replace(run, name="two")], "language")
-    assert [subject for subject, _, _ in two] == ["one: sets_*"] * 2 + ["two: sets_*"] * 2
+    assert [subject for subject, _, _ in two] == ["one: sets_*"] * 2 + [
+        "two: sets_*"
+    ] * 2
 
 
 def test_conditions_are_compared_with_their_own_base(toy):
     assert {"tone", "mood", "instruction"} <= conditions().keys()
     assert conditions()["tone"] is toy.extensions[0]
-    tasks = [task_run(f"{stem}_tone_{tone}") for stem in ("x", "y") for tone in ("rude", "plain", "warm")]
+    tasks = [
+        task_run(f"{stem}_tone_{tone}")
+        for stem in ("x", "y")
+        for tone in ("rude", "plain", "warm")
+    ]
     run = run_of("one", *tasks, task_run("x"), task_run("z_tone_plain"))
-    pairs_of = [(stem, "tone plain", f"tone {tone}") for stem in ("x", "y") for tone in ("rude", "warm")]
+    pairs_of = [
+        (stem, "tone plain", f"tone {tone}")
+        for stem in ("x", "y")
+        for tone in ("rude", "warm")
+    ]
     assert listed([run], "tone") == pairs_of
     assert listed([run], "tone", "warm")[0] == ("x", "tone warm", "tone rude")
 
@@ -68,8 +99,16 @@ def test_conditions_are_compared_with_their_own_base(toy):
         ((("x", "y"), ("z",)), {}, ["one: x, y; two: z"]),
         ((("x", "y"),), {}, ["(one)", "--by instruction"]),
         ((("x",), ("x",)), {"base": "tow"}, ["--base tow", "run among one, two"]),
-        ((("x_tone_rude", "x_tone_plain"),), {"by": "tone", "base": "x"}, ["--base x", "tone among rude, plain"]),
-        ((("x_en",),), {"by": "language"}, ["--by language", "--tasks stereoset_en,stereoset_de"]),
+        (
+            (("x_tone_rude", "x_tone_plain"),),
+            {"by": "tone", "base": "x"},
+            ["--base x", "tone among rude, plain"],
+        ),
+        (
+            (("x_en",),),
+            {"by": "language"},
+            ["--by language", "--tasks stereoset_en,stereoset_de"],
+        ),
         ((("x_tone_rude",),), {"by": "tone"}, ["--by tone", "toy_plain,toy_rude"]),
         ((("x", "x_tone_rude"),), {"by": "mood"}, ["--by mood", "toy_calm"]),
         ((("alien_tone_rude", "alien_tone_plain"),), {"by": "tone"}, ["--by tone"]),
@@ -80,7 +119,10 @@ def test_runs_that_have_nothing_to_compare_are_refused(toy, names, options, name
         found = task_run(name, language=name.rpartition("_")[2])
         return replace(found, benchmark="alien") if name.startswith("alien") else found
 
-    runs = [run_of(label, *map(made, own)) for label, own in zip(("one", "two"), names, strict=False)]
+    runs = [
+        run_of(label, *map(made, own))
+        for label, own in zip(("one", "two"), names, strict=False)
+    ]
     with pytest.raises(BiasError) as error:
         pairs(runs, **options)
     assert all(text in str(error.value) for text in named)
@@ -95,14 +137,20 @@ def test_items_of_both_sides_in_the_bases_order(toy, tmp_path):
     two = pair(base, other)
     for _ in range(2):
         assert two.shared == [("c0",), ("b0",)]
-        assert [[record["value"] for record in records] for records in two.records] == [[1.0, 3.0], [6.0, 4.0]]
+        assert [[record["value"] for record in records] for records in two.records] == [
+            [1.0, 3.0],
+            [6.0, 4.0],
+        ]
         two.forget()
         assert other.hashes == {}
         assert not {"shared", "records"} & {*vars(two), *vars(other)}
     assert base.hashes.keys() == base.records.keys()
     assert [doc["id"] for doc in base.docs] == ["c0", "a0", "b0"]
     twice = side("three", tmp_path, {"a0": 1.0, "b0": 2.0}, {"id": "a0"})
-    assert {key: record["value"] for key, record in twice.records.items()} == {("a0",): 1.0, ("a0", "2"): 2.0}
+    assert {key: record["value"] for key, record in twice.records.items()} == {
+        ("a0",): 1.0,
+        ("a0", "2"): 2.0,
+    }
 
 
 def test_answers_that_cannot_be_read(toy, tmp_path):
@@ -125,7 +173,11 @@ def meta(**metadata):
 
 
 def file(path, digest, **options):
-    return meta(words=path, inputs={"documents": "0" * 64, "files": {path: digest * 64}}, **options)
+    return meta(
+        words=path,
+        inputs={"documents": "0" * 64, "files": {path: digest * 64}},
+        **options,
+    )
 
 
 def own(digest, name):
@@ -189,7 +241,10 @@ SHOTS = meta(inputs={"num_fewshot": 2})
     ],
 )  # fmt: skip
 def test_why_two_sides_cannot_be_paired(toy, tmp_path, base, other, by, reason):
-    one, two = (side(name, tmp_path, **{"values": VALUES, **changes}) for name, changes in (("a", base), ("b", other)))
+    one, two = (
+        side(name, tmp_path, **{"values": VALUES, **changes})
+        for name, changes in (("a", base), ("b", other))
+    )
     assert why_not_paired(pair(one, two), by) == reason
 
 
@@ -198,7 +253,14 @@ def test_why_two_sides_cannot_be_paired(toy, tmp_path, base, other, by, reason):
 
 def noted(tmp_path, one, two, base=(), other=()):
     sides = (("one", one, base), ("two", two, other))
-    return beside_the_model(pair(*(side(name, tmp_path, provenance=own, **dict(more)) for name, own, more in sides)))
+    return beside_the_model(
+        pair(
+            *(
+                side(name, tmp_path, provenance=own, **dict(more))
+                for name, own, more in sides
+            )
+        )
+    )
 
 
 def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
@@ -206,20 +268,40 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
     for name in MATTERS:
         assert noted(tmp_path, {name: "x"}, {name: "x"}, known, known) == ""
         said = f"the runs differ in {name.replace('_', ' ')}"
-        assert noted(tmp_path, {name: "x"}, {name: "y"}, known, known) == f"{said} (x, y)"
-        assert noted(tmp_path, {}, {name: "y" * 25}, known, known) == f"{said} (none, {'y' * 24})"
-    assert noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
+        assert (
+            noted(tmp_path, {name: "x"}, {name: "y"}, known, known) == f"{said} (x, y)"
+        )
+        assert (
+            noted(tmp_path, {}, {name: "y" * 25}, known, known)
+            == f"{said} (none, {'y' * 24})"
+        )
+    assert (
+        noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
+    )
 
 
 def test_other_prompts_are_noted(tmp_path):
-    assert noted(tmp_path, {}, {}, asked("1"), asked("2")) == "the runs have different items, documents or prompts"
+    assert (
+        noted(tmp_path, {}, {}, asked("1"), asked("2"))
+        == "the runs have different items, documents or prompts"
+    )
     assert "don't record" in noted(tmp_path, {}, {}, asked("1"), asked(""))
 
 
 def test_other_code_of_the_benchmark_is_noted_where_both_runs_know_it(tmp_path):
     def code(distribution, digit):
-        return meta(distribution=distribution, inputs={"documents": "0" * 64, "package_code": digit and digit * 64})
+        return meta(
+            distribution=distribution,
+            inputs={"documents": "0" * 64, "package_code": digit and digit * 64},
+        )
 
-    for other, note in ((("a", "1"), ""), (("a", ""), ""), (("a", "2"), "a 22222222"), (("b", "1"), "b 11111111")):
+    for other, note in (
+        (("a", "1"), ""),
+        (("a", ""), ""),
+        (("a", "2"), "a 22222222"),
+        (("b", "1"), "b 11111111"),
+    ):
         said = noted(tmp_path, {}, {}, code("a", "1"), code(*other))
-        assert said == (note and f"the runs differ in the benchmark's code (a 11111111, {note})")
+        assert said == (
+            note and f"the runs differ in the benchmark's code (a 11111111, {note})"
+        )

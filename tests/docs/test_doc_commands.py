@@ -31,38 +31,58 @@ RUN_ELSEWHERE = {
 }
 DEMO = "docs/start.md"  # shows what `make demo` prints: tests/e2e/test_smollm2.py
 NOTEBOOK = "docs/python-api.md"  # tests/plugin/test_api.py runs its Python
-REFERENCE = runpy.run_path(ROOT / "docs/hooks/reference_pages.py")  # the hook that writes the reference
+REFERENCE = runpy.run_path(
+    ROOT / "docs/hooks/reference_pages.py"
+)  # the hook that writes the reference
 
 
 def words(line):
     """The words of a command line up to a pipe or a comment."""
-    return list(itertools.takewhile(lambda word: word not in {"|", "&&", "&"}, shlex.split(line, comments=True)))
+    return list(
+        itertools.takewhile(
+            lambda word: word not in {"|", "&&", "&"}, shlex.split(line, comments=True)
+        )
+    )
 
 
 def commands(text):
     """The commands of this package in some lines, each as its words."""
     lines = re.sub(r"\\\n\s*", " ", text).splitlines()
-    found = [re.search(r"(?:^|\s)((?:lm-eval-bias|-m lm_eval_bias) [a-z].*)", line.strip()) for line in lines]
-    return [words(match[1].replace("-m lm_eval_bias", "lm-eval-bias"))[1:] for match in found if match]
+    found = [
+        re.search(r"(?:^|\s)((?:lm-eval-bias|-m lm_eval_bias) [a-z].*)", line.strip())
+        for line in lines
+    ]
+    return [
+        words(match[1].replace("-m lm_eval_bias", "lm-eval-bias"))[1:]
+        for match in found
+        if match
+    ]
 
 
 @pytest.fixture(scope="module")
 def flags():
     """The options of every command."""
     words = re.compile(r"(?<![\w-])--?\w[\w-]*")
-    return {name: set(words.findall(parser.format_help())) for name, parser in REFERENCE["parsers"]().items()}
+    return {
+        name: set(words.findall(parser.format_help()))
+        for name, parser in REFERENCE["parsers"]().items()
+    }
 
 
 def shown(page):
     """Where a page may show commands: blocks, workflows, sentences (but a command's bare name is none)."""
     for token in pages.tokens(ROOT / page):
         kind = token.info.split()[0] if token.info else ""
-        if token.type == "code_block" or (token.type == "fence" and kind in ("sh", "bash")):
+        if token.type == "code_block" or (
+            token.type == "fence" and kind in ("sh", "bash")
+        ):
             yield token.content
         if token.type == "fence" and kind == "yaml":
             yield from workflow_steps(yaml.load(token.content, yaml.BaseLoader))  # noqa: S506 (texts alone)
         for child in token.children or ():
-            if child.type == "code_inline" and re.match(r"lm-eval-bias \S+ .", child.content):
+            if child.type == "code_inline" and re.match(
+                r"lm-eval-bias \S+ .", child.content
+            ):
                 yield child.content
 
 
@@ -77,13 +97,23 @@ def workflow_steps(content):
 
 def is_not_run(command):
     """The entry of the list that a command falls under."""
-    return next((entry for entry in stand_ins.NOT_RUN if fnmatch.fnmatchcase(" ".join(command), entry)), None)
+    return next(
+        (
+            entry
+            for entry in stand_ins.NOT_RUN
+            if fnmatch.fnmatchcase(" ".join(command), entry)
+        ),
+        None,
+    )
 
 
 PRINTED = {
     page: found
     for page in map(pages.name, pages.PAGES)
-    if page != "CHANGELOG.md" and (found := [(block, commands(block)) for block in shown(page) if commands(block)])
+    if page != "CHANGELOG.md"
+    and (
+        found := [(block, commands(block)) for block in shown(page) if commands(block)]
+    )
 }
 
 
@@ -92,8 +122,14 @@ def test_flags_models_and_tasks_are_known(flags):
     elsewhere = {"left_handed", "stereoset_it", "bbq", "mmlu", "arc_challenge", "..."}
     registration.register()
     models = internals.registries()["lm_eval.models"]
-    for command in [command for found in PRINTED.values() for _, own in found for command in own]:
-        name, *rest = [" ".join(command[:2]), *command[2:]] if command[0] in ("stereoset", "regard", "nsp") else command
+    for command in [
+        command for found in PRINTED.values() for _, own in found for command in own
+    ]:
+        name, *rest = (
+            [" ".join(command[:2]), *command[2:]]
+            if command[0] in ("stereoset", "regard", "nsp")
+            else command
+        )
         if name in ("COMMAND", "..."):
             continue
         assert name in flags, command
@@ -108,19 +144,29 @@ def test_flags_models_and_tasks_are_known(flags):
 
 
 def test_what_is_not_run_or_run_elsewhere_stands_in_the_pages():
-    every = [command for found in PRINTED.values() for _, own in found for command in own]
+    every = [
+        command for found in PRINTED.values() for _, own in found for command in own
+    ]
     assert {is_not_run(command) for command in every} - {None} == set(stand_ins.NOT_RUN)
     assert set(RUN_ELSEWHERE) <= set(PRINTED)
     for page, test in RUN_ELSEWHERE.items():
         assert Path(page).name in (ROOT / test).read_text(encoding="utf-8")
-    with_python = {page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "python")}
+    with_python = {
+        page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "python")
+    }
     assert with_python <= {*RUN_ELSEWHERE, NOTEBOOK}
-    assert {page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "text")} <= set(PRINTED)
+    assert {
+        page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "text")
+    } <= set(PRINTED)
 
 
 def test_the_shell_reads_every_block():
-    blocks = [block.replace("...", "x") for found in PRINTED.values() for block, _ in found]
-    script = "\n".join(f"f{number}() {{\n{block}\n}}" for number, block in enumerate(blocks))
+    blocks = [
+        block.replace("...", "x") for found in PRINTED.values() for block, _ in found
+    ]
+    script = "\n".join(
+        f"f{number}() {{\n{block}\n}}" for number, block in enumerate(blocks)
+    )
     read = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
     assert read.returncode == 0, read.stderr
 
@@ -130,14 +176,22 @@ def kit(tmp_path_factory):
     """Runs for the pages, and data in the released form."""
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
-        patch.setattr(suites, "load", lambda name: stand_ins.SUITES[name.partition("+")[0]])
+        patch.setattr(
+            suites, "load", lambda name: stand_ins.SUITES[name.partition("+")[0]]
+        )
         yield tmp_path_factory.mktemp("kit")
 
 
-@pytest.mark.parametrize("page", [page for page in PRINTED if page not in RUN_ELSEWHERE])
+@pytest.mark.parametrize(
+    "page", [page for page in PRINTED if page not in RUN_ELSEWHERE]
+)
 def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for file, body in [block for kind in ("csv", "yaml", "python") for block in pages.blocks(page, kind)]:
+    for file, body in [
+        block
+        for kind in ("csv", "yaml", "python")
+        for block in pages.blocks(page, kind)
+    ]:
         if file:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
             Path(file).write_text(body, encoding="utf-8")
@@ -146,7 +200,9 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
         for command in printed:
             if is_not_run(command) or block.startswith("#!"):  # a job of a cluster
                 continue
-            command, file = (command[:-2], Path(command[-1])) if ">" in command else (command, None)
+            command, file = (
+                (command[:-2], Path(command[-1])) if ">" in command else (command, None)
+            )
             given = stand_ins.command(command, tmp_path, kit)
             capsys.readouterr()
             status = main(given)
@@ -170,4 +226,8 @@ def test_python_that_runs_tasks(capsys):
 
 
 def test_reference_has_every_command(flags):
-    assert set(flags) <= set(re.findall("^## (.+)$", REFERENCE["pages"]()["reference/commands.md"], re.MULTILINE))
+    assert set(flags) <= set(
+        re.findall(
+            "^## (.+)$", REFERENCE["pages"]()["reference/commands.md"], re.MULTILINE
+        )
+    )

@@ -18,5 +18,9 @@ def test_links(path):
         file = (path.parent / place).resolve() if place else path
         assert file.exists(), f"{target}: there is no {file}"
         assert ROOT in file.parents, target
-        if anchor and file.suffix == ".md":  # of pictures it says in which colours they show
-            assert anchor in pages.anchors(file), f"{target}: no such heading, known: {sorted(pages.anchors(file))}"
+        if (
+            anchor and file.suffix == ".md"
+        ):  # of pictures it says in which colours they show
+            assert anchor in pages.anchors(file), (
+                f"{target}: no such heading, known: {sorted(pages.anchors(file))}"
+            )

@@ -10,14 +10,18 @@ from tests.support import doc_pages as pages
 from tests.support.places import ROOT
 
 FLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
-WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FLOWS}
+WORKFLOWS = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FLOWS
+}
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_tests_run_with_every_python_and_harness_that_are_supported():
     matrix = WORKFLOWS["ci"]["jobs"]["test"]["strategy"]["matrix"]
-    assert matrix["python"] == re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    assert matrix["python"] == re.findall(
+        r'"Programming Language :: Python :: (3\.\d+)"', PROJECT
+    )
     assert f'requires-python = ">={matrix["python"][0]}"' in PROJECT
     newest = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     oldest = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8")
@@ -31,26 +35,50 @@ def test_only_publishing_has_more_rights_than_to_read():
         for job, content in flow["jobs"].items():
             rights = {"id-token", "pages"} if job == "publish" else set()
             assert set(content.get("permissions", {})) <= rights, (name, job)
-            assert "secrets." not in str(content["steps"]), (name, job)  # trusted publishing: no token is stored
+            assert "secrets." not in str(content["steps"]), (
+                name,
+                job,
+            )  # trusted publishing: no token is stored
     assert WORKFLOWS["release"]["jobs"]["publish"]["needs"] == "build"
-    assert WORKFLOWS["release"][True] == {"release": {"types": ["published"]}}  # YAML 1.1 reads "on" as true
+    assert WORKFLOWS["release"][True] == {
+        "release": {"types": ["published"]}
+    }  # YAML 1.1 reads "on" as true
 
 
 def test_targets_of_the_workflows_are_in_the_makefile():
-    steps = [s for flow in WORKFLOWS.values() for job in flow["jobs"].values() for s in job["steps"]]
-    targets = {target for step in steps for target in re.findall(r"\bmake ([\w-]+)", step.get("run", ""))}
+    steps = [
+        s
+        for flow in WORKFLOWS.values()
+        for job in flow["jobs"].values()
+        for s in job["steps"]
+    ]
+    targets = {
+        target
+        for step in steps
+        for target in re.findall(r"\bmake ([\w-]+)", step.get("run", ""))
+    }
     assert {"check", "docs", "release-check", "test-oldest"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE), target
-        assert re.search(rf"^\.PHONY:.* {target}\b", MAKEFILE, flags=re.MULTILINE), target
+        assert re.search(rf"^\.PHONY:.* {target}\b", MAKEFILE, flags=re.MULTILINE), (
+            target
+        )
 
 
-@pytest.mark.parametrize("path", [path for path in pages.PAGES if path.name != "CHANGELOG.md"], ids=pages.name)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in pages.PAGES if path.name != "CHANGELOG.md"],
+    ids=pages.name,
+)
 def test_only_pinned_sources_are_installed(path):
     text = path.read_text(encoding="utf-8")
-    by_name = r"pip install \S*lm-eval-bias(\[\w+\])?[\"'`\s]*$"  # anybody can register it
+    by_name = (
+        r"pip install \S*lm-eval-bias(\[\w+\])?[\"'`\s]*$"  # anybody can register it
+    )
     assert not re.search(by_name, text, flags=re.MULTILINE)
-    assert set(re.findall(r"git\+\$REPOSITORY@v([\d.]+)", text)) <= {lm_eval_bias.__version__}
+    assert set(re.findall(r"git\+\$REPOSITORY@v([\d.]+)", text)) <= {
+        lm_eval_bias.__version__
+    }
 
 
 def test_citation():

@@ -31,8 +31,12 @@ def test_no_page_asks_another_host(site):
     assert len(html) > 30
     for page in html:
         text = page.read_text(encoding="utf-8")
-        assert not re.findall(r'<(?:script|img|iframe|source)[^>]+(?:src|srcset)="?(?:https?:)?//', text), page
-        assert not re.findall(r'<link[^>]+rel="?(?!canonical)[^>]+href="?(?:https?:)?//', text), page
+        assert not re.findall(
+            r'<(?:script|img|iframe|source)[^>]+(?:src|srcset)="?(?:https?:)?//', text
+        ), page
+        assert not re.findall(
+            r'<link[^>]+rel="?(?!canonical)[^>]+href="?(?:https?:)?//', text
+        ), page
 
 
 def test_search_in_a_browser(site, browser):
@@ -44,6 +48,13 @@ def test_search_in_a_browser(site, browser):
     )
     count = "document.querySelectorAll('.md-search-result__item').length"
     look = f"const look = () => {count} || tries++ > 100 ? done({count}) : setTimeout(look, 100)"
-    assert browser.evaluate(f"new Promise(done => {{ let tries = 0; {look}; look(); }})") > 2
+    assert (
+        browser.evaluate(f"new Promise(done => {{ let tries = 0; {look}; look(); }})")
+        > 2
+    )
     assert browser.complaints() == []
-    assert not [address for address in browser.requests() if not address.startswith(("file:", "data:"))]
+    assert not [
+        address
+        for address in browser.requests()
+        if not address.startswith(("file:", "data:"))
+    ]

@@ -19,7 +19,9 @@ TASKS = {
     "mbbq_nl_gender_identity_gen": "nl",
     "mbbq_tr_gender_identity_gen": "tr",
 }
-STEREOSETS = {f"stereoset_{language}_gen": language for language in ("en", "de", "es", "fr", "tr")}
+STEREOSETS = {
+    f"stereoset_{language}_gen": language for language in ("en", "de", "es", "fr", "tr")
+}
 
 
 class Writing(ChanceLM):
@@ -41,7 +43,9 @@ def asked(name):
 def values(task, write):
     """The scores of a task by name, of a model that writes so."""
     made = records(task, Writing(write))
-    return {score.name: score.compute(made).value for score in task.benchmark.scores(made)}
+    return {
+        score.name: score.compute(made).value for score in task.benchmark.scores(made)
+    }
 
 
 def options_of(doc):
@@ -58,31 +62,49 @@ def taking(write, choose):
 
 
 @pytest.mark.parametrize(("name", "language"), TASKS.items())
-def test_a_model_that_is_right_in_every_item_has_full_marks_in_every_style(name, language, tiny_mirror):
+def test_a_model_that_is_right_in_every_item_has_full_marks_in_every_style(
+    name, language, tiny_mirror
+):
     task, docs = asked(name)
-    task.instances[:] = [instance for instance in task.instances if distinct(instance.doc)]
+    task.instances[:] = [
+        instance for instance in task.instances if distinct(instance.doc)
+    ]
     assert {doc["context_type"] for doc in docs} == {"ambiguous", "disambiguated"}
     for style, write in styles(language).items():
         found = values(task, taking(write, lambda doc: doc["label"]))
-        assert (found["acc_amb"], found["acc_disamb"], found["unanswered"]) == (1, 1, 0), style
+        assert (found["acc_amb"], found["acc_disamb"], found["unanswered"]) == (
+            1,
+            1,
+            0,
+        ), style
 
 
 @pytest.mark.parametrize(("name", "language"), TASKS.items())
-def test_one_that_always_takes_the_stereotype_has_the_largest_bias(name, language, tiny_mirror):
+def test_one_that_always_takes_the_stereotype_has_the_largest_bias(
+    name, language, tiny_mirror
+):
     task, _ = asked(name)
-    task.instances[:] = [instance for instance in task.instances if distinct(instance.doc)]
+    task.instances[:] = [
+        instance for instance in task.instances if distinct(instance.doc)
+    ]
     for style, write in styles(language).items():
         found = values(task, taking(write, lambda doc: doc["biased_choice"]))
         assert found["diff_bias_amb"] == 1, style
-        assert found["diff_bias_disamb"] == 1 or math.isnan(found["diff_bias_disamb"]), style  # in a part of the items
+        assert found["diff_bias_disamb"] == 1 or math.isnan(
+            found["diff_bias_disamb"]
+        ), style  # in a part of the items
 
 
 @pytest.mark.parametrize(("name", "language"), TASKS.items())
 def test_one_that_rejects_the_stereotype_takes_nothing(name, language, tiny_mirror):
     task, docs = asked(name)
-    task.instances[:] = [instance for instance in task.instances if distinct(instance.doc)]
+    task.instances[:] = [
+        instance for instance in task.instances if distinct(instance.doc)
+    ]
     right = taking(styles(language)["letter"], lambda doc: doc["label"])
-    first = docs[: len(docs) // 2]  # without any right answer the score would be undefined
+    first = docs[
+        : len(docs) // 2
+    ]  # without any right answer the score would be undefined
 
     def write(doc):
         if doc["context_type"] != "ambiguous" or any(doc is one for one in first):
@@ -92,7 +114,9 @@ def test_one_that_rejects_the_stereotype_takes_nothing(name, language, tiny_mirr
     found = values(task, write)
     assert found["diff_bias_amb"] == 0
     assert found["acc_disamb"] == 1
-    assert found["unanswered_disamb"] == found["refused_amb"] == found["several_amb"] == 0
+    assert (
+        found["unanswered_disamb"] == found["refused_amb"] == found["several_amb"] == 0
+    )
     assert found["unanswered_amb"] > 0.3
 
 
@@ -108,4 +132,8 @@ def test_stereosets_choices_are_read_in_every_style(name, language, tiny_mirror)
                 return write([one["word"] or one["sentence"] for one in shown], place)
 
             found = values(task, taken)
-            assert (found["choice_ss"], found["choice_lms"], found["unanswered"]) == (score, 100.0, 0.0), style
+            assert (found["choice_ss"], found["choice_lms"], found["unanswered"]) == (
+                score,
+                100.0,
+                0.0,
+            ), style

@@ -14,7 +14,13 @@ from tests.support.answering import built, records
 BIAS = {
     "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
     "occugender_gen": ["stereotype_gap", "female_dominated_F", "male_dominated_M"],
-    "regard": ["all/negative_gap", "all/positive_gap", "caregiving/gap", "sexualization/gap", "perpetration/gap"],
+    "regard": [
+        "all/negative_gap",
+        "all/positive_gap",
+        "caregiving/gap",
+        "sexualization/gap",
+        "perpetration/gap",
+    ],
 }
 RUNS = {
     "occugender_explicit": {},
@@ -47,7 +53,10 @@ def test_answers_depend_on_seed_and_request_alone(name, tiny_mirror):
             def method(asked):
                 own = {id(one): one for one in asked}
                 order = random.Random(0).sample(sorted(own), len(own))
-                texts = {key: iter(getattr(model, kind)([own[key]] * own[key].repeats)) for key in order}
+                texts = {
+                    key: iter(getattr(model, kind)([own[key]] * own[key].repeats))
+                    for key in order
+                }
                 return [next(texts[id(one)]) for one in asked]
 
             return method
@@ -67,12 +76,20 @@ WHOLE = "occugender_implicit gg_bbq_group_terms es_bbq_nationality kobbq_religio
 
 @pytest.mark.parametrize("task", [*WHOLE.split(), "stereoset_de_inter"])
 def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, capsys):
-    arguments = ["--model_args", "strength=0.25,seed=3", "--output_path", tmp_path, "--log_samples"]
+    arguments = [
+        "--model_args",
+        "strength=0.25,seed=3",
+        "--output_path",
+        tmp_path,
+        "--log_samples",
+    ]
     said(capsys, "run", "--tasks", task, "--model", "bias-dial", *arguments)
     (entry,) = json.loads(said(capsys, "rescore", tmp_path, "--json").out)
     whole = built(task, limit=None)
     benchmark, docs, dial = whole.benchmark, whole.eval_docs, Dial(0.25, seed=3)
-    records = [benchmark.record(doc, benchmark.planting.answers(doc, dial)) for doc in docs]
+    records = [
+        benchmark.record(doc, benchmark.planting.answers(doc, dial)) for doc in docs
+    ]
     expected = benchmark.planting.expected(docs, dial)
     for score in whole.scores:
         if score.name in benchmark.main:
@@ -82,20 +99,45 @@ def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, c
 
 
 def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
-    more = ["--metadata", '{"classifier": "light", "repeats": 40}', "--output_path", tmp_path, "--log_samples"]
+    more = [
+        "--metadata",
+        '{"classifier": "light", "repeats": 40}',
+        "--output_path",
+        tmp_path,
+        "--log_samples",
+    ]
     model = ["--model", "bias-dial", "--model_args", "strength=0.5,noise=0"]
-    said(capsys, "run", "--tasks", "regard_en,gg_bbq_group_terms_gen,occugender_explicit_gen", *model, *more)
+    said(
+        capsys,
+        "run",
+        "--tasks",
+        "regard_en,gg_bbq_group_terms_gen,occugender_explicit_gen",
+        *model,
+        *more,
+    )
     for entry in json.loads(said(capsys, "rescore", tmp_path, "--json").out):
         benchmark = registry.get(entry["benchmark"])
-        expected = benchmark.planting.expected(built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0))
+        expected = benchmark.planting.expected(
+            built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0)
+        )
         for name in BIAS[benchmark.name]:
             scale = 100 if name.endswith(("_F", "_M")) else 1
-            assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1 * scale, name
+            assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1 * scale, (
+                name
+            )
 
 
-@pytest.mark.parametrize(("given", "room"), [("0.3,competence=0.9", "0.1"), ("0.45,refusals=0.2", "0.4")])
-def test_a_bias_beyond_the_room_is_refused_in_one_line(given, room, tiny_mirror, capsys):
+@pytest.mark.parametrize(
+    ("given", "room"), [("0.3,competence=0.9", "0.1"), ("0.45,refusals=0.2", "0.4")]
+)
+def test_a_bias_beyond_the_room_is_refused_in_one_line(
+    given, room, tiny_mirror, capsys
+):
     model = ["--model", "bias-dial", "--model_args", f"strength={given}"]
-    line = said(capsys, "run", "--tasks", "gg_bbq_group_terms", *model, status=2).err.strip().splitlines()[-1]
+    line = (
+        said(capsys, "run", "--tasks", "gg_bbq_group_terms", *model, status=2)
+        .err.strip()
+        .splitlines()[-1]
+    )
     assert line.startswith("lm-eval-bias: error: bias-dial: ")
     assert f"leave room for {room} either way" in line

@@ -22,7 +22,9 @@ def built(kind, template=None, options=None):
     """The task with the requests of two documents."""
     name = f"occugender_{kind}_gen"
     folder = registry.get("occugender_gen").folder
-    task = internals.task_manager([folder], {}, include_defaults=False).load([name])["tasks"][name]
+    task = internals.task_manager([folder], {}, include_defaults=False).load([name])[
+        "tasks"
+    ][name]
     task.config.generation_kwargs.update(options or {})
     task.build_all_requests(
         limit=2, rank=0, world_size=1, apply_chat_template=template is not None, chat_template=template,
@@ -40,13 +42,17 @@ def messages(chat_history, add_generation_prompt=True):
 
 def stripped(chat_history, add_generation_prompt=True):
     """A template that changes what an assistant has said."""
-    text = "".join(f"<{turn['role']}> {turn['content'].rstrip('.')}\n" for turn in chat_history)
+    text = "".join(
+        f"<{turn['role']}> {turn['content'].rstrip('.')}\n" for turn in chat_history
+    )
     return text + ("<assistant>" if add_generation_prompt else "")
 
 
 def unable(chat_history, add_generation_prompt=True):
     if not add_generation_prompt:
-        raise ValueError("continue_final_message is set but the final message does not appear in the chat")
+        raise ValueError(
+            "continue_final_message is set but the final message does not appear in the chat"
+        )
     return stripped(chat_history)
 
 
@@ -57,20 +63,42 @@ def test_without_a_chat_template_the_prompts_are_the_papers():
     assert implicit.config.metadata["answer_beginning"] == "in the prompt"
     assert "answer_beginning" not in explicit.config.metadata
     assert [instance.repeats for instance in explicit.instances] == [10, 10]
-    sampled = {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0, "max_gen_toks": 1024}
+    sampled = {
+        "do_sample": True,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "top_k": 0,
+        "max_gen_toks": 1024,
+    }
     assert explicit.instances[0].args[1] == {"until": [], **sampled}
-    for options in ({"do_sample": False}, {"temperature": 0.0}):  # the likeliest text is written once
+    for options in (
+        {"do_sample": False},
+        {"temperature": 0.0},
+    ):  # the likeliest text is written once
         task = built("explicit", options=options)
         assert {instance.repeats for instance in task.instances} == {1}
-        assert task.instances[0].args[1].items() >= {"temperature": 0.0, "do_sample": False}.items()
+        assert (
+            task.instances[0].args[1].items()
+            >= {"temperature": 0.0, "do_sample": False}.items()
+        )
 
 
 @pytest.mark.parametrize(
     ("template", "options", "asked", "way"),
     [
-        (ChanceLM().apply_chat_template, {}, f"<user> {PLAIN}\n<assistant> {SENTENCE}", "in the answer"),
+        (
+            ChanceLM().apply_chat_template,
+            {},
+            f"<user> {PLAIN}\n<assistant> {SENTENCE}",
+            "in the answer",
+        ),
         (messages, {}, [("user", ASKED)], "by instruction"),
-        (messages, {"continue_final_message": True}, [("user", PLAIN), ("assistant", SENTENCE)], "in the answer"),
+        (
+            messages,
+            {"continue_final_message": True},
+            [("user", PLAIN), ("assistant", SENTENCE)],
+            "in the answer",
+        ),
         (stripped, {}, f"<user> {ASKED}\n<assistant>", "by instruction"),
         (unable, {}, f"<user> {ASKED}\n<assistant>", "by instruction"),
     ],
@@ -78,14 +106,27 @@ def test_without_a_chat_template_the_prompts_are_the_papers():
 def test_an_answer_is_begun_as_the_model_lets_it(template, options, asked, way):
     task = built("implicit", template, options)
     text = task.instances[0].args[0]
-    found = text if isinstance(asked, str) else [(t["role"], t["content"]) for t in json.loads(text.prompt)]
+    found = (
+        text
+        if isinstance(asked, str)
+        else [(t["role"], t["content"]) for t in json.loads(text.prompt)]
+    )
     assert found == asked
     assert task.config.metadata["answer_beginning"] == way
 
 
 def test_a_record_counts_what_was_read():
     doc = hooks.documents("explicit", fixed={"answers": "generated"})[0]
-    texts = ["Male", "female", "Female.", "They", "I'm sorry, I can't say.", "Male or female", "", ENDLESS]
+    texts = [
+        "Male",
+        "female",
+        "Female.",
+        "They",
+        "I'm sorry, I can't say.",
+        "Male or female",
+        "",
+        ENDLESS,
+    ]
     (rows,) = hooks.GenderFilter().apply([texts], [doc])
     record = hooks.record_of_texts(doc, [rows])
     assert record["counts"] == {"M": 1, "F": 2, "D": 1}

@@ -22,12 +22,18 @@ from tests.support import tiny
 from tests.support.run_scores import logs_of, results_of
 
 
-@pytest.mark.parametrize(("world_size", "limit"), [(2, None), (2, 1), (2, 3), (5, None)])
-def test_every_rank_has_every_kind_in_the_same_order_or_all_refuse(tiny_mirror, world_size, limit):
+@pytest.mark.parametrize(
+    ("world_size", "limit"), [(2, None), (2, 1), (2, 3), (5, None)]
+)
+def test_every_rank_has_every_kind_in_the_same_order_or_all_refuse(
+    tiny_mirror, world_size, limit
+):
     per_rank = []
     for rank in range(world_size):
         if (world_size, limit) != (2, None):
-            with pytest.raises(BiasError, match=f"documents are too few for {world_size} processes"):
+            with pytest.raises(
+                BiasError, match=f"documents are too few for {world_size} processes"
+            ):
                 built("stereoset_en", rank, world_size, limit)
             continue
         task = built("stereoset_en", rank, world_size, limit)
@@ -38,7 +44,9 @@ def test_every_rank_has_every_kind_in_the_same_order_or_all_refuse(tiny_mirror, 
 
 
 def built(name, rank=0, world_size=1, limit=3, **metadata):
-    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False, metadata=metadata)
+    manager = TaskManager(
+        include_path=str(tasks_path()), include_defaults=False, metadata=metadata
+    )
     task = manager.load([name])["tasks"][name]
     task.build_all_requests(limit=limit, rank=rank, world_size=world_size)
     return task
@@ -51,7 +59,9 @@ def on_both(tmp_path, monkeypatch):
     fork, where = multiprocessing.get_context("fork"), f"file://{tmp_path}/group"
 
     def on_rank(rank, function):
-        torch.distributed.init_process_group("gloo", init_method=where, rank=rank, world_size=2)
+        torch.distributed.init_process_group(
+            "gloo", init_method=where, rank=rank, world_size=2
+        )
         try:
             return function(rank)
         except BiasError as error:
@@ -61,7 +71,9 @@ def on_both(tmp_path, monkeypatch):
 
     def call(function):
         answers = fork.SimpleQueue()
-        other = fork.Process(target=lambda: answers.put(on_rank(1, function)), daemon=True)
+        other = fork.Process(
+            target=lambda: answers.put(on_rank(1, function)), daemon=True
+        )
         other.start()
         both = [on_rank(0, function), answers.get()]
         other.join(60)
@@ -73,9 +85,14 @@ def on_both(tmp_path, monkeypatch):
 def answered(task):
     """A task whose requests have answers."""
     for instance in task.instances:
-        instance.resps = [f" was {instance.args[0]} {n}. And" for n in range(instance.repeats)]
+        instance.resps = [
+            f" was {instance.args[0]} {n}. And" for n in range(instance.repeats)
+        ]
     task.apply_filters()
-    return {instance.doc_id: (instance.resps, instance.filtered_resps) for instance in task.instances}
+    return {
+        instance.doc_id: (instance.resps, instance.filtered_resps)
+        for instance in task.instances
+    }
 
 
 LABELLED = {"repeats": 2, "classifier": "light"}
@@ -93,28 +110,68 @@ def test_what_goes_wrong_on_the_first_rank_stops_all(tiny_mirror, on_both, monke
 
 def launch(out, processes, model, tasks, mirror, more=()):
     """Run in so many processes; samples by task, scores by task, and what was printed."""
-    own = ["run", "--tasks", tasks, *model, *more, "--device", "cpu", "--batch_size", "8", "--log_samples"]
+    own = [
+        "run",
+        "--tasks",
+        tasks,
+        *model,
+        *more,
+        "--device",
+        "cpu",
+        "--batch_size",
+        "8",
+        "--log_samples",
+    ]
     own += ["--output_path", str(out)]
     printed = ""
     if processes > 1:
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone"]
-        settings = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "GLOO_SOCKET_IFNAME": "lo"}
-        settings |= {"LM_EVAL_BIAS_DATA": str(mirror), "PYTHONPATH": str(Path(__file__).parents[2])}
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc_per_node",
+            str(processes),
+            "--standalone",
+        ]
+        settings = {
+            "OMP_NUM_THREADS": "1",
+            "ACCELERATE_USE_CPU": "true",
+            "GLOO_SOCKET_IFNAME": "lo",
+        }
+        settings |= {
+            "LM_EVAL_BIAS_DATA": str(mirror),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
         command += ["-m", "lm_eval_bias", *own]
         # no rank may wait for ever
-        done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=400)
+        done = subprocess.run(
+            command,
+            env={**os.environ, **settings},
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
         assert done.returncode == 0, done.stderr[-3000:]
         printed = done.stdout
     else:
         assert main(own) == 0
     scores = results_of(out)["results"]
-    return logs_of(out), {task: {k: v for k, v in own.items() if "," in k} for task, own in scores.items()}, printed
+    return (
+        logs_of(out),
+        {
+            task: {k: v for k, v in own.items() if "," in k}
+            for task, own in scores.items()
+        },
+        printed,
+    )
 
 
 def close(one, two):
     """Whether logs or scores are the same but for the last digits of numbers, which may stand there as text."""
     if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(close(one[key], two[key]) for key in one)
+        return one.keys() == two.keys() and all(
+            close(one[key], two[key]) for key in one
+        )
     if isinstance(one, list) and isinstance(two, list):
         return len(one) == len(two) and all(map(close, one, two))
     try:
@@ -126,17 +183,31 @@ def close(one, two):
 def model_of(kind, folder):
     made = (tiny.bert if kind == "hf-mlm" else tiny.gpt2)(folder, positions=400)
     if kind == "hf-nsp":
-        body, made = transformers.AutoModel.from_pretrained(made), folder.with_name("nsp")
+        body, made = (
+            transformers.AutoModel.from_pretrained(made),
+            folder.with_name("nsp"),
+        )
         torch.manual_seed(20261122)
         head = nsp_model.make_head(body.config.hidden_size)
-        nsp_model.save(made, body, tiny.gpt2_tokenizer(), nsp_model.NSPConfig("causal"), head)
+        nsp_model.save(
+            made, body, tiny.gpt2_tokenizer(), nsp_model.NSPConfig("causal"), head
+        )
     return ["--model", kind, "--model_args", f"pretrained={made}"]
 
 
 # texts that are drawn without chance; three items are two for one rank and one for the other
-DRAWN = ["--metadata", '{"repeats": 3, "classifier": "light"}', "--gen_kwargs", "top_k=1,max_gen_toks=8"]
+DRAWN = [
+    "--metadata",
+    '{"repeats": 3, "classifier": "light"}',
+    "--gen_kwargs",
+    "top_k=1,max_gen_toks=8",
+]
 ALL = "occugender_implicit,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en,regard_en"
-CHOSEN = {"occugender_implicit": [3, 500, 7], "stereoset_de": [9, 8, 2, 2100, 3000], "gg_bbq_group_terms": [4, 9]}
+CHOSEN = {
+    "occugender_implicit": [3, 500, 7],
+    "stereoset_de": [9, 8, 2, 2100, 3000],
+    "gg_bbq_group_terms": [4, 9],
+}
 
 
 @pytest.mark.slow
@@ -150,7 +221,9 @@ CHOSEN = {"occugender_implicit": [3, 500, 7], "stereoset_de": [9, 8, 2, 2100, 30
         ("hf-nsp", 2, "stereoset_de_inter", ["--limit", "3"]),
     ],
 )
-def test_several_processes_give_the_scores_and_the_log_of_one(kind, processes, tasks, more, mirror, tmp_path):
+def test_several_processes_give_the_scores_and_the_log_of_one(
+    kind, processes, tasks, more, mirror, tmp_path
+):
     model = model_of(kind, tmp_path / "model")
     one = launch(tmp_path / "one", 1, model, tasks, mirror, more)
     several = launch(tmp_path / "several", processes, model, tasks, mirror, more)
@@ -166,33 +239,62 @@ def test_each_process_goes_on_from_its_own_cache(mirror, tmp_path):
     more = ["--limit", "3", "--use_cache", str(tmp_path / "cache")]
     model = model_of("hf", tmp_path / "model")
     first = launch(tmp_path / "first", 2, model, "occugender_implicit", mirror, more)
-    for path in tmp_path.glob("cache_rank*.db"):  # only who reads the cache gets these answers
+    for path in tmp_path.glob(
+        "cache_rank*.db"
+    ):  # only who reads the cache gets these answers
         with SqliteDict(str(path)) as cache:
-            answers = {key: value for key, value in cache.items() if isinstance(value, tuple)}
+            answers = {
+                key: value for key, value in cache.items() if isinstance(value, tuple)
+            }
             assert answers
-            cache.update({key: (value[0] - 1.0, *value[1:]) for key, value in answers.items()})
+            cache.update(
+                {key: (value[0] - 1.0, *value[1:]) for key, value in answers.items()}
+            )
             cache.commit()
     again = launch(tmp_path / "again", 2, model, "occugender_implicit", mirror, more)
 
     def loglikelihoods(run):
-        return [float(one[0]) for sample in run[0]["occugender_implicit"] for one in sample["filtered_resps"]]
+        return [
+            float(one[0])
+            for sample in run[0]["occugender_implicit"]
+            for one in sample["filtered_resps"]
+        ]
 
     assert loglikelihoods(again) == [value - 1.0 for value in loglikelihoods(first)]
-    assert sorted(path.name for path in tmp_path.glob("cache*")) == ["cache_rank0.db", "cache_rank1.db"]
+    assert sorted(path.name for path in tmp_path.glob("cache*")) == [
+        "cache_rank0.db",
+        "cache_rank1.db",
+    ]
 
 
 @pytest.mark.slow
 def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_path):
     more = ["--metadata", '{"repeats": 3, "classifier": "light"}']
-    samples, scores, _ = launch(tmp_path / "out", 2, model_of("hf", tmp_path / "model"), "regard_en", mirror, more)
-    found = {sample["doc_id"]: sample["filtered_resps"][0] for sample in samples["regard_en"]}
+    samples, scores, _ = launch(
+        tmp_path / "out",
+        2,
+        model_of("hf", tmp_path / "model"),
+        "regard_en",
+        mirror,
+        more,
+    )
+    found = {
+        sample["doc_id"]: sample["filtered_resps"][0] for sample in samples["regard_en"]
+    }
     assert sorted(found) == list(range(20))
     assert all(len(texts) == 3 for texts in found.values())
     # documents 0 and 1 are the first of either rank: a seed for both would give them the same random numbers
     first, second = (
-        {text.removeprefix(regard_texts.prompts("en")[doc_id]["prompt"]) for text, *_ in found[doc_id]}
+        {
+            text.removeprefix(regard_texts.prompts("en")[doc_id]["prompt"])
+            for text, *_ in found[doc_id]
+        }
         for doc_id in (0, 1)
     )
     assert not first & second
-    kept = sum(not label.startswith("dropped") for texts in found.values() for _, label, *_ in texts)
+    kept = sum(
+        not label.startswith("dropped")
+        for texts in found.values()
+        for _, label, *_ in texts
+    )
     assert scores["regard_en"]["all/n,regard"] == kept

@@ -28,22 +28,56 @@ class Forks:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        labels = tiny.classification(folder / "hub", ["negative", "neutral", "positive"])
+        labels = tiny.classification(
+            folder / "hub", ["negative", "neutral", "positive"]
+        )
         metadata = json.dumps({"repeats": 5, "classifier": f"hub:{labels}"})
-        tasks, model = "occugender_debias_implicit_none,regard_de", f"pretrained={tiny.llama(folder / 'model')}"
-        self.arguments = ["run", "--tasks", tasks, "--limit", "4", "--log_samples", "--model", "hf", "--device", "cpu"]
-        self.arguments += ["--model_args", model, "--batch_size", str(BATCH), "--gen_kwargs", "max_gen_toks=8"]
+        tasks, model = (
+            "occugender_debias_implicit_none,regard_de",
+            f"pretrained={tiny.llama(folder / 'model')}",
+        )
+        self.arguments = [
+            "run",
+            "--tasks",
+            tasks,
+            "--limit",
+            "4",
+            "--log_samples",
+            "--model",
+            "hf",
+            "--device",
+            "cpu",
+        ]
+        self.arguments += [
+            "--model_args",
+            model,
+            "--batch_size",
+            str(BATCH),
+            "--gen_kwargs",
+            "max_gen_toks=8",
+        ]
         self.arguments += ["--metadata", metadata]
         command = [sys.executable, "-m", "tests.support.forked"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes
+        )
         assert self.process.stdout.readline() == "ready\n"
 
     def run(self, where: Path, at=None):
         """Whether a run with what is kept in a folder was killed at the n-th call of a function."""
         where.mkdir(exist_ok=True)
-        arguments = [*self.arguments, "--use_cache", str(where / "cache"), "--output_path", str(where / "out")]
-        self.process.stdin.write(json.dumps({"arguments": arguments, "log": str(where / "log"), "at": at}) + "\n")
+        arguments = [
+            *self.arguments,
+            "--use_cache",
+            str(where / "cache"),
+            "--output_path",
+            str(where / "out"),
+        ]
+        self.process.stdin.write(
+            json.dumps({"arguments": arguments, "log": str(where / "log"), "at": at})
+            + "\n"
+        )
         self.process.stdin.flush()
         status = int(self.process.stdout.readline())
         assert status in (0, -9), (where / "log.out").read_text()[-3000:]
@@ -64,7 +98,10 @@ def forks(tmp_path_factory):
 def finished(where: Path):
     """Scores and samples of the last finished run of a folder; a kill after the last file leaves a run before it."""
     paths = sorted((where / "out").glob("*/results_*.json"))
-    results, date = json.loads(paths[-1].read_text()), paths[-1].stem.removeprefix("results_")
+    results, date = (
+        json.loads(paths[-1].read_text()),
+        paths[-1].stem.removeprefix("results_"),
+    )
     samples = {}
     for name in results["configs"]:
         text = paths[-1].with_name(f"samples_{name}_{date}.jsonl").read_text()
@@ -79,8 +116,13 @@ def assert_same(one, other):
     assert one[0].keys() == other[0].keys()
     for task, scores in one[0].items():
         assert scores == pytest.approx(other[0][task], abs=1e-6, nan_ok=True), task
-    for field in ("resps", "filtered_resps"):  # what is sampled is the same to the letter, and so are its labels
-        assert [s[field] for s in one[1]["regard_de"]] == [s[field] for s in other[1]["regard_de"]]
+    for field in (
+        "resps",
+        "filtered_resps",
+    ):  # what is sampled is the same to the letter, and so are its labels
+        assert [s[field] for s in one[1]["regard_de"]] == [
+            s[field] for s in other[1]["regard_de"]
+        ]
 
 
 # the calls by which a run is written, in the order in which they come, and which of each
@@ -94,22 +136,32 @@ SAVING = [
     ("os:replace", [1, 2, 3]),
     ("shutil:rmtree", [1]),
 ]
-SAVED_BEFORE = ("os:replace", "lm_eval_bias.evaluation.evaluate:_is_whole")  # once for each file, the results last
+SAVED_BEFORE = (
+    "os:replace",
+    "lm_eval_bias.evaluation.evaluate:_is_whole",
+)  # once for each file, the results last
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "number"), [(name, number) for name, numbers in SAVING for number in numbers])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [(name, number) for name, numbers in SAVING for number in numbers],
+)
 def test_killed_at_each_write(name, number, forks):
     """Nothing of a killed run is taken for a finished one."""
     where = forks.folder / "saving"  # one cache for all: the model is asked once
     out = where / "out"
     assert forks.run(where, (name, number))
     results = list(out.glob("*/results_*.json"))
-    assert len(results) == (name == "shutil:rmtree")  # when all has its name, the run is finished
+    assert len(results) == (
+        name == "shutil:rmtree"
+    )  # when all has its name, the run is finished
     logs = list(out.glob("*/samples_*.jsonl"))
     assert len(logs) == (2 if results else number - 1 if name in SAVED_BEFORE else 0)
     if not results and out.is_dir():
-        with pytest.raises(BiasError, match="the run is unfinished" if logs else "holds no run"):
+        with pytest.raises(
+            BiasError, match="the run is unfinished" if logs else "holds no run"
+        ):
             runs.read([str(out)])
     asked = forks.asked(where)
     assert not forks.run(where)
@@ -123,9 +175,20 @@ def test_killed_at_each_write(name, number, forks):
 def moments():
     """The calls at which three runs are killed again and again."""
     draw = random.Random(20261122)
-    for last in (("os:replace", 1), (f"{TRACKER}.save_results_samples", 2), ("os:replace", 3)):
-        asking = [("tok_encode", 1, 12), ("_model_call", 2, 5), ("_model_generate", 2, 6)]
-        yield [*((f"{HF}.{name}", draw.randint(low, high)) for name, low, high in asking), last]
+    for last in (
+        ("os:replace", 1),
+        (f"{TRACKER}.save_results_samples", 2),
+        ("os:replace", 3),
+    ):
+        asking = [
+            ("tok_encode", 1, 12),
+            ("_model_call", 2, 5),
+            ("_model_generate", 2, 6),
+        ]
+        yield [
+            *((f"{HF}.{name}", draw.randint(low, high)) for name, low, high in asking),
+            last,
+        ]
 
 
 @pytest.mark.slow
@@ -140,7 +203,9 @@ def test_killed_at_random_moments(forks, tmp_path):
         assert all(forks.run(where, at) for at in chain)
         assert not forks.run(where)
         assert_same(finished(where), expected)
-        assert sum((forks.asked(where) - asked).values()) <= len(chain) * LOST * BATCH, (number, chain)
+        assert (
+            sum((forks.asked(where) - asked).values()) <= len(chain) * LOST * BATCH
+        ), (number, chain)
     before = forks.asked(where)
     (where / "out").rename(where / "first")
     assert not forks.run(where)  # all is known: the model is asked nothing
@@ -151,12 +216,22 @@ def test_killed_at_random_moments(forks, tmp_path):
 def test_two_runs_are_the_same_but_for_dates(tmp_path, tiny_mirror):
     files, tasks = [], "stereoset_en_intra,regard_de,gg_bbq_group_terms_gen"
     for name in ("a", "b"):
-        results = run(tmp_path / name, tasks, "--metadata", '{"repeats": 3, "classifier": "light"}')
+        results = run(
+            tmp_path / name,
+            tasks,
+            "--metadata",
+            '{"repeats": 3, "classifier": "light"}',
+        )
         assert results.pop("date")
         assert results.pop("total_evaluation_time_seconds")
-        logs = {path.name.rpartition("_")[0]: path.read_bytes() for path in (tmp_path / name).rglob("samples_*")}
+        logs = {
+            path.name.rpartition("_")[0]: path.read_bytes()
+            for path in (tmp_path / name).rglob("samples_*")
+        }
         assert len(logs) == 3
         files.append((json.dumps(results), logs))
-        assert not [path for path in os.listdir(tmp_path / name) if path.startswith(".")]
+        assert not [
+            path for path in os.listdir(tmp_path / name) if path.startswith(".")
+        ]
     assert files[0] == files[1]
     assert " at 0x" not in files[0][0]

@@ -9,7 +9,14 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from tests.support import servers, tiny
 from tests.support.commands import refused
-from tests.support.run_scores import assert_rescored_equals, logs_of, numbers, rescored, results_of, run
+from tests.support.run_scores import (
+    assert_rescored_equals,
+    logs_of,
+    numbers,
+    rescored,
+    results_of,
+    run,
+)
 
 
 @pytest.fixture
@@ -34,35 +41,64 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
                 assert sum(values) == pytest.approx(1, abs=1e-9)
                 assert REGARDS[values.index(max(values))] == label
     assert dropped > 0
-    assert numbers(results_of(run_folder))["regard_de"]["dropped"] == pytest.approx(dropped / 240)
+    assert numbers(results_of(run_folder))["regard_de"]["dropped"] == pytest.approx(
+        dropped / 240
+    )
 
 
-def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(tmp_path, tiny_mirror, run_folder, capsys):
+def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(
+    tmp_path, tiny_mirror, run_folder, capsys
+):
     found = results_of(run_folder)["configs"]["regard_de"]
     assert "weak" in found["metadata"]["classifier_used"]["warning"]
-    assert "light classifier" in next(m.get("note", "") for m in found["metric_list"] if m["metric"] == "all/chi2")
-    assert all("weak" in sample["doc"]["classifier"]["warning"] for sample in logs_of(run_folder)["regard_de"])
+    assert "light classifier" in next(
+        m.get("note", "") for m in found["metric_list"] if m["metric"] == "all/chi2"
+    )
+    assert all(
+        "weak" in sample["doc"]["classifier"]["warning"]
+        for sample in logs_of(run_folder)["regard_de"]
+    )
     capsys.readouterr()
     assert main(["rescore", str(run_folder)]) == 0
-    assert "Warning: regard labels come from the light classifier" in capsys.readouterr().out
-    run(tmp_path / "blind", "regard_de,regard_en", "--metadata", '{"repeats": 12}', "--predict_only")
-    assert_rescored_equals(rescored(capsys, tmp_path / "blind"), numbers(results_of(run_folder)))
+    assert (
+        "Warning: regard labels come from the light classifier"
+        in capsys.readouterr().out
+    )
+    run(
+        tmp_path / "blind",
+        "regard_de,regard_en",
+        "--metadata",
+        '{"repeats": 12}',
+        "--predict_only",
+    )
+    assert_rescored_equals(
+        rescored(capsys, tmp_path / "blind"), numbers(results_of(run_folder))
+    )
 
 
 def test_classified_again(run_folder, tmp_path, capsys):
     same = rescored(capsys, run_folder, "--classifier", "light")
     assert_rescored_equals(same, numbers(results_of(run_folder)))
-    folder = tiny.classification(tmp_path / "hub", ["other", "neutral", "positive", "negative"])
-    for task, other in rescored(capsys, run_folder, "--classifier", f"hub:{folder}").items():
+    folder = tiny.classification(
+        tmp_path / "hub", ["other", "neutral", "positive", "negative"]
+    )
+    for task, other in rescored(
+        capsys, run_folder, "--classifier", f"hub:{folder}"
+    ).items():
         assert other["classifier_used"]["name"] == f"hub:{folder}"
         scores = {name: score["value"] for name, score in other["scores"].items()}
         for name in ("dropped", "caregiving/female", "distinct"):
             assert scores[name] == same[task]["scores"][name]["value"]
-        assert sum(scores[f"all/female/{label}"] for label in (*REGARDS, "other")) == pytest.approx(1)
+        assert sum(
+            scores[f"all/female/{label}"] for label in (*REGARDS, "other")
+        ) == pytest.approx(1)
 
 
 def write_texts(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -70,14 +106,21 @@ def labelled(counts):
     """So many texts about women and men per regard, in the form of the authors' labelled set."""
     subjects = {"FEMALE_SINGLE": "Die Frau", "MALE_SINGLE": "Der Mann"}
     return [
-        {"gender": gender, "text": f"{subjects[gender]} galt als Fall {regard}-{n}.", "regard": regard}
+        {
+            "gender": gender,
+            "text": f"{subjects[gender]} galt als Fall {regard}-{n}.",
+            "regard": regard,
+        }
         for gender, row in counts.items()
         for regard, size in enumerate(row)
         for n in range(size)
     ]
 
 
-COUNTS = {"FEMALE_SINGLE": (154, 153, 193), "MALE_SINGLE": (173, 195, 132)}  # GerPT-2, respect contexts
+COUNTS = {
+    "FEMALE_SINGLE": (154, 153, 193),
+    "MALE_SINGLE": (173, 195, 132),
+}  # GerPT-2, respect contexts
 
 
 def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
@@ -86,15 +129,26 @@ def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
     assert round(entry["scores"]["respect/chi2"]["value"], 3) == 17.622
     assert entry["scores"]["occupation/chi2"]["value"] is None
     assert entry["scores"]["occupation/chi2"]["reason"]
-    lines = [f"{i},{row['text']},{row['gender']},{row['regard']}" for i, row in enumerate(rows)]
-    (tmp_path / "texts.csv").write_text("\n".join([",Text,Gender,Regard", *lines]), encoding="utf-8")
+    lines = [
+        f"{i},{row['text']},{row['gender']},{row['regard']}"
+        for i, row in enumerate(rows)
+    ]
+    (tmp_path / "texts.csv").write_text(
+        "\n".join([",Text,Gender,Regard", *lines]), encoding="utf-8"
+    )
     (again,) = rescored(capsys, tmp_path / "texts.csv").values()
     assert again["scores"] == entry["scores"]
     assert again["documents"] == 1000
-    rows = labelled({"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)})  # other is the fourth class
+    rows = labelled(
+        {"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)}
+    )  # other is the fourth class
     (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
     found = {name: score["value"] for name, score in entry["scores"].items()}
-    assert (found["all/n"], found["all/female/other"], found["all/female/positive"]) == (80, 0.2, 0.4)
+    assert (
+        found["all/n"],
+        found["all/female/other"],
+        found["all/female/positive"],
+    ) == (80, 0.2, 0.4)
 
 
 TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
@@ -113,16 +167,27 @@ TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
     ],
 )
 def test_labelled_texts_that_are_none(row, message, tmp_path):
-    assert message in refused(tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row])))
+    assert message in refused(
+        tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row]))
+    )
 
 
 def test_classify_texts(tmp_path, tiny_mirror, said):
     plain = tmp_path / "texts.txt"
-    plain.write_text("Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8")
+    plain.write_text(
+        "Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8"
+    )
     rows = [json.loads(line) for line in said("regard", "classify", plain).splitlines()]
-    assert [(row["label"], row["regard"]) for row in rows] == [("positive", 2), ("negative", 0)]
+    assert [(row["label"], row["regard"]) for row in rows] == [
+        ("positive", 2),
+        ("negative", 0),
+    ]
     table, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
-    lines = ("id,Satz,gender,regard", "1,Die Frau galt als klug.,F,0", "2,Der Mann galt als gemein.,M,0")
+    lines = (
+        "id,Satz,gender,regard",
+        "1,Die Frau galt als klug.,F,0",
+        "2,Der Mann galt als gemein.,M,0",
+    )
     table.write_text("\n".join(lines), encoding="utf-8")
     said("regard", "classify", table, "--column", "satz", "-o", out)
     again = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
@@ -130,7 +195,9 @@ def test_classify_texts(tmp_path, tiny_mirror, said):
     assert found == [("1", "positive", "0"), ("2", "negative", "0")]
     assert set(rows[0]) <= set(again[0])
     # what classify wrote can be rescored, and still says how weak its labels are
-    assert "Warning: regard labels come from the light classifier" in said("rescore", out)
+    assert "Warning: regard labels come from the light classifier" in said(
+        "rescore", out
+    )
     plain.write_text("Hund.\n")
     said("regard", "classify", plain, status=2)
     said("regard", "classify", plain, "--language", "de")
@@ -141,46 +208,90 @@ def test_samples_from_a_server(tmp_path, tiny_mirror):
     server = servers.Server()
     remote = f"model=tiny,base_url={server.url}/completions,tokenizer=none,tokenizer_backend=none"
     remote += ",tokenized_requests=False,max_retries=1,num_concurrent="
-    common = ["--use_cache", tmp_path / "cache", "--metadata", '{"repeats": 3, "classifier": "light"}']
+    common = [
+        "--use_cache",
+        tmp_path / "cache",
+        "--metadata",
+        '{"repeats": 3, "classifier": "light"}',
+    ]
     texts, asked = {}, {}
-    for name, count, more in (("a", 1, "{}"), ("b", 1, "{}"), ("none", 4, '{"seed": null}'), ("5", 4, '{"seed": 5}')):
+    for name, count, more in (
+        ("a", 1, "{}"),
+        ("b", 1, "{}"),
+        ("none", 4, '{"seed": null}'),
+        ("5", 4, '{"seed": 5}'),
+    ):
         server.asked.clear()
         own = ["--model_args", f"{remote}{count}", "--gen_kwargs", more]
         run(tmp_path / name, "regard_en", *common, *own, model="local-completions")
-        texts[name] = [text for sample in logs_of(tmp_path / name)["regard_en"] for text in sample["resps"][0]]
+        texts[name] = [
+            text
+            for sample in logs_of(tmp_path / name)["regard_en"]
+            for text in sample["resps"][0]
+        ]
         asked[name] = list(server.asked)
     server.close()
-    assert {name: len(own) for name, own in asked.items()} == {"a": 60, "b": 0, "none": 60, "5": 60}
+    assert {name: len(own) for name, own in asked.items()} == {
+        "a": 60,
+        "b": 0,
+        "none": 60,
+        "5": 60,
+    }
     given = {"temperature": 0.7, "top_p": 0.92, "top_k": 0, "max_tokens": 32}
     assert all(own.items() >= given.items() for own in asked["a"])
     assert {own["seed"] for own in asked["none"]} == {None}
-    assert all(len(set(texts[name])) == 60 for name in ("a", "5"))  # 20 prompts, each sample another text
+    assert all(
+        len(set(texts[name])) == 60 for name in ("a", "5")
+    )  # 20 prompts, each sample another text
     assert texts["a"] == texts["b"]
     assert not set(texts["a"]) & set(texts["5"])
-    command = ["run", "--tasks", "regard_en", "--model", "anthropic-chat-completions", "--model_args", "model=x"]
+    command = [
+        "run",
+        "--tasks",
+        "regard_en",
+        "--model",
+        "anthropic-chat-completions",
+        "--model_args",
+        "model=x",
+    ]
     command += ["--apply_chat_template", "--metadata", '{"classifier": "light"}']
     assert "sends the same seed each time" in refused(tmp_path, *command)
 
 
-def test_how_often_the_classifier_is_right_on_its_test_rows_or_on_labelled_texts(run_folder, tmp_path, capsys):
+def test_how_often_the_classifier_is_right_on_its_test_rows_or_on_labelled_texts(
+    run_folder, tmp_path, capsys
+):
     (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
     own = rescored(capsys, log)["regard_de"]
     assert "test sentences" in own["classifier_used"]["measured"]["source"]
-    texts = [text for sample in logs_of(run_folder)["regard_de"] for text in sample["filtered_resps"][0]]
+    texts = [
+        text
+        for sample in logs_of(run_folder)["regard_de"]
+        for text in sample["filtered_resps"][0]
+    ]
     kept = {text: label for text, label, *more in texts if more}
     genders = {"Die Frau": "F", "Der Mann": "M"}
     # people agree with every label but every fifth, which they call neutral
     rows = [{"text": text, "gender": genders[text[:8]], "regard": 1 if n % 5 == 0 else REGARDS.index(label)}
             for n, (text, label) in enumerate(kept.items())]  # fmt: skip
-    rows += [{"text": "Die Frau galt als klug.", "gender": "F", "regard": 2}]  # of none of the prompts' texts
+    rows += [
+        {"text": "Die Frau galt als klug.", "gender": "F", "regard": 2}
+    ]  # of none of the prompts' texts
     path = write_texts(tmp_path / "people.jsonl", rows)
     by_people = rescored(capsys, log, "--regard_labels", path)["regard_de"]
     measured = by_people["classifier_used"]["measured"]
     assert measured["source"] == f"{len(rows)} labelled texts (people.jsonl)"
-    agreed = sum(n % 5 > 0 or label == "neutral" for n, label in enumerate(kept.values()))
-    assert measured["accuracy"] * len(rows) - agreed in (0, 1)  # the row of none of the prompts' texts, right or not
+    agreed = sum(
+        n % 5 > 0 or label == "neutral" for n, label in enumerate(kept.values())
+    )
+    assert measured["accuracy"] * len(rows) - agreed in (
+        0,
+        1,
+    )  # the row of none of the prompts' texts, right or not
     assert by_people["scores"] == own["scores"]
-    assert "'de', not 'en'" in refused(tmp_path, "rescore", str(run_folder), "--regard_labels", str(path))
+    assert "'de', not 'en'" in refused(
+        tmp_path, "rescore", str(run_folder), "--regard_labels", str(path)
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,7 +308,14 @@ def test_labels_that_measure_nothing(change, message, run_folder, tmp_path):
     (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
     if not change:
         content = log.read_text(encoding="utf-8")
-        log = tmp_path / log.name  # without the results, whose hashes it no longer meets
-        log.write_text(re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content), encoding="utf-8")
+        log = (
+            tmp_path / log.name
+        )  # without the results, whose hashes it no longer meets
+        log.write_text(
+            re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content),
+            encoding="utf-8",
+        )
     path = write_texts(tmp_path / "people.jsonl", [{**TEXT, **change}])
-    assert message in refused(tmp_path, "rescore", str(log), "--regard_labels", str(path))
+    assert message in refused(
+        tmp_path, "rescore", str(log), "--regard_labels", str(path)
+    )

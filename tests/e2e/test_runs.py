@@ -15,7 +15,15 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.report import run_reports
 from lm_eval_bias.runs import run_discovery
 from tests.support import tiny
-from tests.support.run_scores import assert_rescored_equals, logs_of, numbers, rescored, results_of, run, same
+from tests.support.run_scores import (
+    assert_rescored_equals,
+    logs_of,
+    numbers,
+    rescored,
+    results_of,
+    run,
+    same,
+)
 
 TASKS = (
     "occugender_debias_implicit_none,gg_bbq_group_terms,gg_bbq_group_terms_gen,gg_bbq_group_terms_prompts,stereoset_en,"
@@ -34,15 +42,23 @@ def read(folder):
     """Its result file, and what that says of the run in the harness's form and in ours."""
     (run,), problems = run_discovery.read([folder])
     assert not problems
-    return next(folder.rglob("results_*.json")), results_of(folder), run_reports.as_data(run)
+    return (
+        next(folder.rglob("results_*.json")),
+        results_of(folder),
+        run_reports.as_data(run),
+    )
 
 
-def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(run_folder, tmp_path, capsys):
+def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
+    run_folder, tmp_path, capsys
+):
     for path in run_folder.rglob("samples_*.jsonl"):
         lines = path.read_text(encoding="utf-8").splitlines()
         random.Random(3).shuffle(lines)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert_rescored_equals(rescored(capsys, run_folder), numbers(results_of(run_folder)))
+    assert_rescored_equals(
+        rescored(capsys, run_folder), numbers(results_of(run_folder))
+    )
     for path in run_folder.rglob("samples_*.jsonl"):
         path.unlink()
     assert main(["rescore", str(run_folder)]) == 2
@@ -50,9 +66,14 @@ def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
 
 
 @pytest.mark.slow
-def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_path, tiny_mirror):
+def test_stock_harness_with_include_path_gives_the_same_numbers(
+    run_folder, tmp_path, tiny_mirror
+):
     # a process of its own: nothing of ours is imported before the harness reads the YAMLs
-    out, name = tmp_path / "stock", TASKS.split(",")[0]  # the tiny manifest lives in this process only
+    out, name = (
+        tmp_path / "stock",
+        TASKS.split(",")[0],
+    )  # the tiny manifest lives in this process only
     code = (
         "import lm_eval.api.registry as r\n"
         "from lm_eval_bias.models.chance import ChanceLM\n"
@@ -60,9 +81,20 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_
         "from lm_eval.__main__ import cli_evaluate\n"
         "cli_evaluate()\n"
     )
-    arguments = ["run", "--include_path", str(tasks_path()), "--tasks", name, "--model", "chance-for-test"]
+    arguments = [
+        "run",
+        "--include_path",
+        str(tasks_path()),
+        "--tasks",
+        name,
+        "--model",
+        "chance-for-test",
+    ]
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments, "--output_path", str(out)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code, *arguments, "--output_path", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     ours, stock = numbers(results_of(run_folder))[name], numbers(results_of(out))[name]
@@ -72,7 +104,9 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(run_folder, tmp_
 
 @pytest.mark.slow
 def test_a_task_of_the_harness_beside_ours(tmp_path):
-    (tmp_path / "data.jsonl").write_text('{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n')
+    (tmp_path / "data.jsonl").write_text(
+        '{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n'
+    )
     (tmp_path / "sums.yaml").write_text(
         "task: own_sums\ndataset_path: json\n"
         f"dataset_kwargs:\n  data_files: {tmp_path / 'data.jsonl'}\n"
@@ -104,8 +138,13 @@ def test_other_word_sets_from_the_same_log(tmp_path, capsys):
     out, task = tmp_path / "out", "occugender_debias_explicit_none"
     run(out, task)
     fewer = run(tmp_path / "fewer", task, "--metadata", '{"words": "authors_code"}')
-    assert_rescored_equals(rescored(capsys, out, "--words", "authors_code"), numbers(fewer))
-    pronouns, all_words = (rescored(capsys, out, *more)[task]["scores"] for more in (("--words", "pronouns"), ()))
+    assert_rescored_equals(
+        rescored(capsys, out, "--words", "authors_code"), numbers(fewer)
+    )
+    pronouns, all_words = (
+        rescored(capsys, out, *more)[task]["scores"]
+        for more in (("--words", "pronouns"), ())
+    )
     assert pronouns["coverage"]["value"] < all_words["coverage"]["value"]
 
 
@@ -115,7 +154,10 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
     for arguments, says in (
         ([path, "--words", "appendix_a"], "the log holds no scores of Male, male"),
         ([other, "--words", "pronouns"], "--words is for OccuGender"),
-        ([str(run_folder), "--words", "pronouns", "--classifier", "light"], "--classifier has no effect"),
+        (
+            [str(run_folder), "--words", "pronouns", "--classifier", "light"],
+            "--classifier has no effect",
+        ),
     ):
         assert main(["rescore", *arguments]) == 2
         assert says in capsys.readouterr().err.strip().splitlines()[-1]
@@ -123,25 +165,62 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
 
 def test_every_task_runs(tmp_path, tiny_mirror):
     packaged = [entry for entry in catalog.entries().values() if entry.path]
-    known = [entry for entry in packaged if "required" not in registry.get(entry.benchmark).options.values()]
-    found = run(tmp_path, ",".join([*(entry.name for entry in known), "occugender*"]), "--limit", "80")
-    assert set(numbers(found)) == {entry.name for entry in known if entry.kind == "task"}
+    known = [
+        entry
+        for entry in packaged
+        if "required" not in registry.get(entry.benchmark).options.values()
+    ]
+    found = run(
+        tmp_path,
+        ",".join([*(entry.name for entry in known), "occugender*"]),
+        "--limit",
+        "80",
+    )
+    assert set(numbers(found)) == {
+        entry.name for entry in known if entry.kind == "task"
+    }
 
 
-def test_tokens_come_with_the_log_likelihoods_of_this_task_alone(tmp_path, tiny_mirror, said):
+def test_tokens_come_with_the_log_likelihoods_of_this_task_alone(
+    tmp_path, tiny_mirror, said
+):
     gpt2 = tiny.gpt2(tmp_path / "gpt2", positions=1024)
-    arguments = ["--model_args", f"pretrained={gpt2}", "--device", "cpu", "--limit", "16"]
-    results = run(tmp_path / "out", "gg_bbq_names_paper,gg_bbq_names_prompts", *arguments, model="hf")
-    for task, kept in (("gg_bbq_names_paper", 3), ("gg_bbq_names_prompts", 2)):  # with and without a number of tokens
+    arguments = [
+        "--model_args",
+        f"pretrained={gpt2}",
+        "--device",
+        "cpu",
+        "--limit",
+        "16",
+    ]
+    results = run(
+        tmp_path / "out",
+        "gg_bbq_names_paper,gg_bbq_names_prompts",
+        *arguments,
+        model="hf",
+    )
+    for task, kept in (
+        ("gg_bbq_names_paper", 3),
+        ("gg_bbq_names_prompts", 2),
+    ):  # with and without a number of tokens
         samples = logs_of(tmp_path / "out")[task]
-        assert {len(answer) for sample in samples for answer in sample["filtered_resps"]} == {kept}
+        assert {
+            len(answer) for sample in samples for answer in sample["filtered_resps"]
+        } == {kept}
     scores = results["results"]["gg_bbq_names_paper"]
-    by_length = {name: scores[name] for name in scores if "_bytes," in name or "_tokens," in name}
+    by_length = {
+        name: scores[name] for name in scores if "_bytes," in name or "_tokens," in name
+    }
     assert len(by_length) == 8
     assert not any(map(math.isnan, by_length.values()))
-    entries = {entry["task"]: entry for entry in json.loads(said("rescore", tmp_path / "out", "--json"))}
+    entries = {
+        entry["task"]: entry
+        for entry in json.loads(said("rescore", tmp_path / "out", "--json"))
+    }
     again = entries["gg_bbq_names_paper"]["scores"]
-    assert {name: again[name.partition(",")[0]]["value"] for name in by_length} == by_length
+    assert {
+        name: again[name.partition(",")[0]]["value"] for name in by_length
+    } == by_length
     assert entries["gg_bbq_names_paper"]["release_used"] == "the paper's, 3a95eefe1091"
 
 
@@ -157,7 +236,11 @@ def test_local_models(kind, make, task, tmp_path, tiny_mirror, said):
     run(tmp_path / "out", task, "--limit", "1", "--model_args", model_args, model=kind)
     path, results, told = read(tmp_path / "out")
     assert path.parent.name.startswith("my_model-")
-    assert results["config"]["device"] == results["provenance"]["settings"]["device"] == device
+    assert (
+        results["config"]["device"]
+        == results["provenance"]["settings"]["device"]
+        == device
+    )
     assert told["provenance"]["device"] == device
     assert f"--device {device}" in told["command"]
     said("rescore", tmp_path / "out")

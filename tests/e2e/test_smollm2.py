@@ -47,19 +47,31 @@ def plain(smollm2):
         number = len(whole) - len(tokenizer(context).input_ids)
         if number == 1:
             if tuple(whole[:-1]) not in behind:
-                logits = model(torch.tensor([whole[:-1]]), logits_to_keep=1).logits[0, 0]
+                logits = model(torch.tensor([whole[:-1]]), logits_to_keep=1).logits[
+                    0, 0
+                ]
                 behind[tuple(whole[:-1])] = logits.log_softmax(-1)
             return behind[tuple(whole[:-1])][whole[-1]].item(), 1
         # only the positions that predict the word go through the vocabulary: a fifth of the time
-        logs = model(torch.tensor([whole]), logits_to_keep=number + 1).logits[0].log_softmax(-1)
-        return sum(logs[k, token].item() for k, token in enumerate(whole[-number:])), number
+        logs = (
+            model(torch.tensor([whole]), logits_to_keep=number + 1)
+            .logits[0]
+            .log_softmax(-1)
+        )
+        return sum(
+            logs[k, token].item() for k, token in enumerate(whole[-number:])
+        ), number
 
     @torch.no_grad()
     def by_token(text):
         ids = tokenizer(text).input_ids
         logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
-        first = model(torch.tensor([[tokenizer.bos_token_id]])).logits[0, 0].log_softmax(-1)
-        return [first[ids[0]].item()] + [logs[k - 1, ids[k]].item() for k in range(1, len(ids))]
+        first = (
+            model(torch.tensor([[tokenizer.bos_token_id]])).logits[0, 0].log_softmax(-1)
+        )
+        return [first[ids[0]].item()] + [
+            logs[k - 1, ids[k]].item() for k in range(1, len(ids))
+        ]
 
     score.by_token = by_token
     score.length = lambda text: len(tokenizer(text).input_ids)
@@ -74,14 +86,18 @@ def evaluate(lm, *tasks, metadata=None, **options):
     from lm_eval_bias.harness import registration
 
     registration.register()
-    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False, metadata=metadata)
+    manager = TaskManager(
+        include_path=str(tasks_path()), include_defaults=False, metadata=metadata
+    )
     return simple_evaluate(model=lm, tasks=list(tasks), task_manager=manager, **options)
 
 
 def assert_agree(samples, plain):
     compared = 0
     for sample in samples:
-        for (context, continuation), (answer, *_) in zip(sample["arguments"], sample["filtered_resps"], strict=True):
+        for (context, continuation), (answer, *_) in zip(
+            sample["arguments"], sample["filtered_resps"], strict=True
+        ):
             expected, _ = plain(context, continuation)
             assert answer == pytest.approx(expected, abs=2e-4), (context, continuation)
             compared += 1
@@ -89,10 +105,16 @@ def assert_agree(samples, plain):
 
 
 def test_word_probability_is_the_sum_of_products(lm, plain):
-    (sample,) = evaluate(lm, "occugender_explicit", limit=1)["samples"]["occugender_explicit"]
+    (sample,) = evaluate(lm, "occugender_explicit", limit=1)["samples"][
+        "occugender_explicit"
+    ]
     masses = {"male": 0.0, "female": 0.0, "diverse": 0.0}
-    for word, gender in zip(sample["doc"]["words"], sample["doc"]["genders"], strict=True):
-        masses[gender] += math.exp(plain(sample["arguments"][0][0], f" {word}")[0])  # Eq. 5
+    for word, gender in zip(
+        sample["doc"]["words"], sample["doc"]["genders"], strict=True
+    ):
+        masses[gender] += math.exp(
+            plain(sample["arguments"][0][0], f" {word}")[0]
+        )  # Eq. 5
     share = masses["female"] / sum(masses.values())  # Eq. 6
     assert sample["female_dominated_F"] == pytest.approx(100 * share, abs=1e-3)
     assert sample["coverage"] == pytest.approx(sum(masses.values()), abs=1e-6)
@@ -100,17 +122,26 @@ def test_word_probability_is_the_sum_of_products(lm, plain):
 
 def test_chat_template_of_the_model(lm, plain):
     samples = evaluate(lm, "occugender", limit=1, apply_chat_template=True)["samples"]
-    explicit, implicit = samples["occugender_explicit"][0], samples["occugender_implicit"][0]
+    explicit, implicit = (
+        samples["occugender_explicit"][0],
+        samples["occugender_implicit"][0],
+    )
     context, word = explicit["arguments"][0]
-    assert context.endswith("Answer with one word.\nA:<|im_end|>\n<|im_start|>assistant\n")
+    assert context.endswith(
+        "Answer with one word.\nA:<|im_end|>\n<|im_start|>assistant\n"
+    )
     assert word == "Male"
     begun, pronoun = implicit["arguments"][0]
-    assert begun.endswith("<|im_start|>assistant\nI recently met a skincare specialist.")
+    assert begun.endswith(
+        "<|im_start|>assistant\nI recently met a skincare specialist."
+    )
     assert pronoun == " He"
     assert_agree([implicit], plain)
     # the harness counts the template's last line break with every word: one factor for all of them
     line_break, _ = plain(context.rstrip("\n"), "\n")
-    for (_, word), (answer, _) in zip(explicit["arguments"], explicit["filtered_resps"], strict=True):
+    for (_, word), (answer, _) in zip(
+        explicit["arguments"], explicit["filtered_resps"], strict=True
+    ):
         assert answer == pytest.approx(plain(context, word)[0] + line_break, abs=1e-4)
 
 
@@ -119,7 +150,9 @@ def stereoset_score(plain, doc, sentence):
     if doc["test"] == "intra":
         logs = plain.by_token(sentence)
     else:
-        context = doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
+        context = (
+            doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
+        )
         logs = plain.by_token(f"{context} {sentence}")[plain.length(context) :]
     return math.exp(sum(logs) / len(logs)), len(logs)
 
@@ -132,8 +165,12 @@ def test_stereoset_items_of_every_language_agree(lm, plain, mirror):
     samples = evaluate(lm, *tasks, samples=chosen)["samples"]
     compared = 0
     for sample in (sample for task in tasks for sample in samples[task]):
-        for candidate, (score, number) in zip(sample["doc"]["candidates"], sample["filtered_resps"], strict=True):
-            expected, tokens = stereoset_score(plain, sample["doc"], candidate["sentence"])
+        for candidate, (score, number) in zip(
+            sample["doc"]["candidates"], sample["filtered_resps"], strict=True
+        ):
+            expected, tokens = stereoset_score(
+                plain, sample["doc"], candidate["sentence"]
+            )
             assert score == pytest.approx(expected, rel=1e-4), candidate
             assert number == tokens
             compared += 1
@@ -143,8 +180,14 @@ def test_stereoset_items_of_every_language_agree(lm, plain, mirror):
 @pytest.mark.slow
 def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     draw = random.Random(20261121)
-    sizes = {"occugender_explicit": 1000, "occugender_implicit": 1000, "gg_bbq_group_terms": 968}
-    chosen = {task: sorted(draw.sample(range(size), 100)) for task, size in sizes.items()}
+    sizes = {
+        "occugender_explicit": 1000,
+        "occugender_implicit": 1000,
+        "gg_bbq_group_terms": 968,
+    }
+    chosen = {
+        task: sorted(draw.sample(range(size), 100)) for task, size in sizes.items()
+    }
     samples = evaluate(packed, *sizes, samples=chosen)["samples"]
     assert packed.method is not None
     assert assert_agree(samples["occugender_explicit"], plain) == 2600

@@ -17,7 +17,10 @@ def rescored(*arguments):
     done = command("rescore", *map(str, arguments), "--json")
     assert done.status == 0, done.err
     return {
-        entry["task"]: {name: (score["value"], score["stderr"]) for name, score in entry["scores"].items()}
+        entry["task"]: {
+            name: (score["value"], score["stderr"])
+            for name, score in entry["scores"].items()
+        }
         for entry in json.loads(done.out)
     }
 
@@ -33,10 +36,17 @@ def test_predictions_of_a_run_rescore_to_the_same_scores(tmp_path, tiny_mirror):
         assert predictions(tmp_path / "run", tmp_path / name).status == 0
         again = rescored(tmp_path / name, "--language", "en")["stereoset_en"]
         assert len(again) == 8 * (1 + 2 + 2 + 4)
-        assert all(same(math.nan if value is None else value, results[name]) for name, (value, _) in again.items())
+        assert all(
+            same(math.nan if value is None else value, results[name])
+            for name, (value, _) in again.items()
+        )
     written = json.loads((tmp_path / "p.json").read_text())
     assert list(written) == ["intrasentence", "intersentence"]
-    released = [c["id"] for item in stereoset_items.read("en", "intra") for c in item["candidates"]]
+    released = [
+        c["id"]
+        for item in stereoset_items.read("en", "intra")
+        for c in item["candidates"]
+    ]
     assert [entry["id"] for entry in written["intrasentence"]] == released
     assert set(written["intrasentence"][0]) == {"id", "score"}
 
@@ -51,9 +61,17 @@ def test_predictions_of_several_runs(tmp_path, tiny_mirror):
     assert set(rescored(out, "--language", "tr")) == {"stereoset_tr"}
     assert rescored(runs) == before
     run(runs / "variants", "stereoset_en_inter_variants")
-    assert predictions(runs / "variants", tmp_path / "v.json", "--variant", "gen_pmi").status == 0
+    assert (
+        predictions(
+            runs / "variants", tmp_path / "v.json", "--variant", "gen_pmi"
+        ).status
+        == 0
+    )
     one = rescored(tmp_path / "v.json", "--language", "en")["stereoset_en_inter"]
-    assert one["ss"] == rescored(runs / "variants")["stereoset_en_inter_variants"]["gen_pmi/ss"]
+    assert (
+        one["ss"]
+        == rescored(runs / "variants")["stereoset_en_inter_variants"]["gen_pmi/ss"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,21 +83,43 @@ def test_predictions_of_several_runs(tmp_path, tiny_mirror):
         ("stereoset_en_inter_variants", "99", "", "one of the scores gen, gen_full"),
         ("stereoset_en_inter", "99", "--variant gen", "--variant"),
         ("stereoset_en_inter", "99", "--language fr", "'fr'"),
-        ("occugender_debias_implicit_none,stereoset_en_gen", "2", "", "no samples of StereoSet"),
+        (
+            "occugender_debias_implicit_none,stereoset_en_gen",
+            "2",
+            "",
+            "no samples of StereoSet",
+        ),
     ],
 )
-def test_runs_that_make_no_predictions(tasks, limit, more, named, tmp_path, tiny_mirror):
+def test_runs_that_make_no_predictions(
+    tasks, limit, more, named, tmp_path, tiny_mirror
+):
     run(tmp_path / "run", tasks, "--limit", limit)
-    arguments = ["stereoset", "predictions", str(tmp_path / "run"), "-o", str(tmp_path / "p.json"), *more.split()]
+    arguments = [
+        "stereoset",
+        "predictions",
+        str(tmp_path / "run"),
+        "-o",
+        str(tmp_path / "p.json"),
+        *more.split(),
+    ]
     assert named in refused(tmp_path, *arguments)
 
 
 def test_scores_of_items_that_the_data_lack_are_left_out_and_said(mirror, tmp_path):
     # as one of the authors' files: the German data lack three items that the other languages have
     for language in ("de", "en"):
-        ids = [c["id"] for item in stereoset_items.read(language, "intra") for c in item["candidates"]]
-        entries = [{"id": name, "score": (int(name[:6], 16) % 997) / 997} for name in ids]
-        (tmp_path / f"{language}.json").write_text(json.dumps({"intrasentence": entries}))
+        ids = [
+            c["id"]
+            for item in stereoset_items.read(language, "intra")
+            for c in item["candidates"]
+        ]
+        entries = [
+            {"id": name, "score": (int(name[:6], 16) % 997) / 997} for name in ids
+        ]
+        (tmp_path / f"{language}.json").write_text(
+            json.dumps({"intrasentence": entries})
+        )
     arguments = ["rescore", str(tmp_path / "en.json"), "--language", "de"]
     # what is there counts, as if the rest weren't
     assert rescored(*arguments[1:]) == rescored(tmp_path / "de.json", *arguments[2:])
@@ -105,7 +145,9 @@ def test_bad_predictions_are_refused_by_name(tmp_path, tiny_mirror):
     first, *rest = intra
     path.write_text(json.dumps(content))
     found = rescored(path, "--language", "en")["stereoset_en"]
-    assert found["ss"][0] == found["lms"][0] == 0.0  # all candidates of an item alike: ties count as anti
+    assert (
+        found["ss"][0] == found["lms"][0] == 0.0
+    )  # all candidates of an item alike: ties count as anti
     (named := tmp_path / "mine_de.json").write_bytes(path.read_bytes())
     for said, file, *more in (
         ("--language", path),
@@ -117,17 +159,28 @@ def test_bad_predictions_are_refused_by_name(tmp_path, tiny_mirror):
     for changed, said in (
         (rest, f"no score for 1 of 12 candidates, {first['id']}"),
         ([*intra, intra[3]], f"entry 12: candidate {intra[3]['id']} appears twice"),
-        *(([{**first, "score": bad}, *rest], "entry 0: ") for bad in (float("nan"), float("inf"), None, "x", 10**400)),
+        *(
+            ([{**first, "score": bad}, *rest], "entry 0: ")
+            for bad in (float("nan"), float("inf"), None, "x", 10**400)
+        ),
         ({}, "intrasentence is not a list"),
         ([{"score": 1.0}], "intrasentence entry 0: "),
     ):
         path.write_text(json.dumps({**content, "intrasentence": changed}))
         assert said in refused(tmp_path, "rescore", str(path), "--language", "en")
     whole, cut = gzip.compress(json.dumps(content).encode()), tmp_path / "cut.json.gz"
-    for damaged in (whole[: len(whole) // 2], whole[:40] + bytes([whole[40] ^ 0xFF]) + whole[41:], b"{}"):
+    for damaged in (
+        whole[: len(whole) // 2],
+        whole[:40] + bytes([whole[40] ^ 0xFF]) + whole[41:],
+        b"{}",
+    ):
         cut.write_bytes(damaged)
-        assert "cut.json.gz: cannot be read" in refused(tmp_path, "rescore", str(cut), "--language", "en")
-    path.write_bytes(b"\xef\xbb\xbf" + b'{"model": "x", ' + json.dumps(content).encode()[1:])
+        assert "cut.json.gz: cannot be read" in refused(
+            tmp_path, "rescore", str(cut), "--language", "en"
+        )
+    path.write_bytes(
+        b"\xef\xbb\xbf" + b'{"model": "x", ' + json.dumps(content).encode()[1:]
+    )
     assert set(rescored(path, "--language", "en")) == {"stereoset_en"}
 
 
@@ -148,7 +201,10 @@ def checkpoints(tmp_path_factory):
         ("stereoset_en hf-nsp gpt2", "between-sentence questions"),
         ("occugender hf-mlm bert", "--model hf-mlm"),
         ("stereoset_en local-chat-completions none", "log-likelihoods"),
-        ('stereoset_en hf gpt2 --metadata {"masked":"pll_original"}', "masked=pll_original"),
+        (
+            'stereoset_en hf gpt2 --metadata {"masked":"pll_original"}',
+            "masked=pll_original",
+        ),
         ("stereoset_en_inter,stereoset_en_inter_variants hf t5", "encoder-decoder"),
         ("occugender hf roberta", "RobertaForMaskedLM"),
         ("stereoset_en_intra hf-mlm bert --batch_size auto", "--batch_size auto"),
@@ -157,21 +213,43 @@ def checkpoints(tmp_path_factory):
     ids=lambda value: value.replace("/", "")[:60] if " " in value else "",
 )
 def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
-    long = example_items.item("intra", "long", "The gardener " * 60 + "BLANK.", ["patient", "impatient", "lamp"])
+    long = example_items.item(
+        "intra",
+        "long",
+        "The gardener " * 60 + "BLANK.",
+        ["patient", "impatient", "lamp"],
+    )
     own_sets.write(tmp_path / "long.json", own_sets.DataSet("en", [long], {}))
-    task, model, where, *more = arguments.replace("LONG", f'{{"dataset":"{tmp_path}/long.json"}}').split(" ")
-    where = f"pretrained={checkpoints[where]}" if where in checkpoints else "model=x,base_url=http://127.0.0.1:9/v1"
-    done = command("run", "--tasks", task, "--model", model, "--model_args", where, *more)
+    task, model, where, *more = arguments.replace(
+        "LONG", f'{{"dataset":"{tmp_path}/long.json"}}'
+    ).split(" ")
+    where = (
+        f"pretrained={checkpoints[where]}"
+        if where in checkpoints
+        else "model=x,base_url=http://127.0.0.1:9/v1"
+    )
+    done = command(
+        "run", "--tasks", task, "--model", model, "--model_args", where, *more
+    )
     assert done.status == 2
     assert named in done.err.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama"])  # llama's tokenizer adds a start token, the server's client doesn't
-def test_a_completions_server_gives_the_same_scores(name, checkpoints, tiny_mirror, tmp_path):
+@pytest.mark.parametrize(
+    "name", ["gpt2", "llama"]
+)  # llama's tokenizer adds a start token, the server's client doesn't
+def test_a_completions_server_gives_the_same_scores(
+    name, checkpoints, tiny_mirror, tmp_path
+):
     pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    server, tasks = servers.completions(checkpoints[name]), "stereoset_en,stereoset_tr_inter_variants"
+    server, tasks = (
+        servers.completions(checkpoints[name]),
+        "stereoset_en,stereoset_tr_inter_variants",
+    )
     remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,num_concurrent=1"
-    remote += f",tokenizer={checkpoints[name]},tokenizer_backend=huggingface,max_retries=1"
+    remote += (
+        f",tokenizer={checkpoints[name]},tokenizer_backend=huggingface,max_retries=1"
+    )
     run(tmp_path / "remote", tasks, "--model_args", remote, model="local-completions")
     server.shutdown()
     where = f"pretrained={checkpoints[name]},dtype=float32"

@@ -17,7 +17,9 @@ from tests.support.run_scores import logs_of, results_of
 QUICK = {task: part.sampling for task, part in suites.load("quick").parts.items()}
 TASKS = {
     "regard_en": SuitePart(None, 20, 40),
-    "occugender_implicit": SuitePart(QUICK["occugender_implicit"]._replace(number=2), 80, 480),
+    "occugender_implicit": SuitePart(
+        QUICK["occugender_implicit"]._replace(number=2), 80, 480
+    ),
     "gg_bbq_group_terms": SuitePart(QUICK["gg_bbq_group_terms"], 16, 48),
     "stereoset_en": SuitePart(QUICK["stereoset_en"]._replace(number=1), 6, 18),
     "stereoset_de_inter_variants": SuitePart(None, 2, 6),
@@ -39,17 +41,49 @@ def model(tmp_path_factory):
 
 def comparable(results):
     """A result file without what differs from one run to the next by itself."""
-    own = {key: value for key, value in results.items() if key not in ("date", "total_evaluation_time_seconds")}
-    return {**own, "config": {key: value for key, value in own["config"].items() if key != "use_cache"}}
+    own = {
+        key: value
+        for key, value in results.items()
+        if key not in ("date", "total_evaluation_time_seconds")
+    }
+    return {
+        **own,
+        "config": {
+            key: value for key, value in own["config"].items() if key != "use_cache"
+        },
+    }
 
 
 @pytest.mark.slow
-def test_a_suite_runs_its_items_alone(small_suite, tiny_mirror, model, tmp_path, capsys):
-    base = ["run", "--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu", "--batch_size", "8"]
-    base += ["--log_samples", "--metadata", '{"repeats": 2, "classifier": "light"}', "--seed", "5"]
+def test_a_suite_runs_its_items_alone(
+    small_suite, tiny_mirror, model, tmp_path, capsys
+):
+    base = [
+        "run",
+        "--model",
+        "hf",
+        "--model_args",
+        f"pretrained={model}",
+        "--device",
+        "cpu",
+        "--batch_size",
+        "8",
+    ]
+    base += [
+        "--log_samples",
+        "--metadata",
+        '{"repeats": 2, "classifier": "light"}',
+        "--seed",
+        "5",
+    ]
 
     def run(name, *more):
-        kept = ["--output_path", str(tmp_path / name), "--use_cache", str(tmp_path / f"{name}.cache")]
+        kept = [
+            "--output_path",
+            str(tmp_path / name),
+            "--use_cache",
+            str(tmp_path / f"{name}.cache"),
+        ]
         assert main([*base, *kept, *more]) == 0
         with sqlite3.connect(tmp_path / f"{name}.cache_rank0.db") as database:
             return dict(database.execute("SELECT key, value FROM unnamed"))
@@ -58,26 +92,42 @@ def test_a_suite_runs_its_items_alone(small_suite, tiny_mirror, model, tmp_path,
     assert "Not in it: nothing.\n124 items, 592 requests.\n" in capsys.readouterr().out
     suite, indices = results_of(tmp_path / "suite"), {}
     for name in TASKS:
-        indices[name] = sorted(sample["doc_id"] for sample in logs_of(tmp_path / "suite")[name])
+        indices[name] = sorted(
+            sample["doc_id"] for sample in logs_of(tmp_path / "suite")[name]
+        )
         label = suite["configs"][name]["metadata"].pop("suite")
         assert (label["name"], label["version"]) == ("quick", suites.VERSION)
         assert label.get("documents", len(indices[name])) == len(indices[name])
     chosen = {name: own for name, own in indices.items() if TASKS[name].sampling}
-    assert run("plain", "--tasks", ",".join(TASKS), "--samples", json.dumps(chosen)) == ours
+    assert (
+        run("plain", "--tasks", ",".join(TASKS), "--samples", json.dumps(chosen))
+        == ours
+    )
     assert len(ours) > 500
     assert logs_of(tmp_path / "suite") == logs_of(tmp_path / "plain")
     assert comparable(suite) == comparable(results_of(tmp_path / "plain"))
     assert suite["model_source"] == suite["config"]["model"] == "hf"
     assert suite["config"]["model_args"] == {"pretrained": str(model)}
-    assert read([tmp_path / "suite"])[0][0].command.startswith("lm-eval-bias run --suite quick --model hf ")
+    assert read([tmp_path / "suite"])[0][0].command.startswith(
+        "lm-eval-bias run --suite quick --model hf "
+    )
 
 
-def test_cached_requests_are_not_taken_for_those_of_other_documents(tmp_path, monkeypatch):
+def test_cached_requests_are_not_taken_for_those_of_other_documents(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path / "requests"))
     asked = []
-    for instruction, part, documents in (("none", 80, 80), ("none", None, 1000), (3, 80, 80), ("none", 80, 80)):
+    for instruction, part, documents in (
+        ("none", 80, 80),
+        ("none", None, 1000),
+        (3, 80, 80),
+        ("none", 80, 80),
+    ):
         manager = TaskManager(
-            include_path=str(tasks_path()), include_defaults=False, metadata={"instruction": instruction}
+            include_path=str(tasks_path()),
+            include_defaults=False,
+            metadata={"instruction": instruction},
         )
         task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
         task.build_all_requests(samples=part and list(range(part)), cache_requests=True)

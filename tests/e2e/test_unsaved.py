@@ -10,7 +10,17 @@ from lm_eval_bias.cli.main import main
 from tests.support import tiny
 from tests.support.commands import disk
 
-RUN = ["run", "--tasks", "occugender", "--model", "bias-chance", "--limit", "20", "--log_samples", "--output_path"]
+RUN = [
+    "run",
+    "--tasks",
+    "occugender",
+    "--model",
+    "bias-chance",
+    "--limit",
+    "20",
+    "--log_samples",
+    "--output_path",
+]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +31,9 @@ def finished(tmp_path_factory):
 
 
 def names(folder):
-    return sorted(path.name.partition("_20")[0] for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.name.partition("_20")[0] for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def error(capsys):
@@ -31,12 +43,18 @@ def error(capsys):
 
 
 def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, capsys):
-    sizes = {path.name.partition("_20")[0]: path.stat().st_size for path in finished.rglob("*.json*")}
+    sizes = {
+        path.name.partition("_20")[0]: path.stat().st_size
+        for path in finished.rglob("*.json*")
+    }
     assert sizes["results"] < sizes["samples_occugender_explicit"]
     with disk(sizes["samples_occugender_explicit"] - 1):
         assert main([*RUN, str(tmp_path / "log")]) == 2
     printed = capsys.readouterr()
-    assert "1 of 3 files could not be written (File too large)" in printed.err.splitlines()[-1]
+    assert (
+        "1 of 3 files could not be written (File too large)"
+        in printed.err.splitlines()[-1]
+    )
     assert "In words" in printed.out
     assert names(tmp_path / "log") == ["results", "samples_occugender_implicit"]
     with disk(sizes["results"] // 2):
@@ -50,7 +68,10 @@ def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
     cache = ["--use_cache", str(tmp_path / "cache")]
     with disk(60_000):
         assert main([*RUN, str(tmp_path / "out"), *cache]) == 2
-    assert f"--use_cache {tmp_path / 'cache'}: disk I/O error: the answers so far are kept" in error(capsys)
+    assert (
+        f"--use_cache {tmp_path / 'cache'}: disk I/O error: the answers so far are kept"
+        in error(capsys)
+    )
     assert not (tmp_path / "out").exists()
     assert main([*RUN, str(tmp_path / "out"), *cache]) == 0
 
@@ -59,11 +80,27 @@ def test_training_without_room_goes_on_later(tmp_path, capsys):
     texts, draw = tmp_path / "texts", random.Random(20261123)
     texts.mkdir()
     for number in range(12):
-        lines = [f"Case {number} of {place} is told by {draw.random()}." for place in range(9)]
+        lines = [
+            f"Case {number} of {place} is told by {draw.random()}."
+            for place in range(9)
+        ]
         (texts / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
     options = "--language en --max_pairs 8 --max_held_out 4 --batch_size 8 --held_out 0.2 --max_length 64"
-    arguments = ["nsp", "train", "--model", tiny.gpt2(tmp_path / "model"), "--corpus", str(texts), *options.split()]
-    arguments += ["--trainer", "use_cpu=true,gradient_accumulation_steps=1", "-o", str(tmp_path / "out")]
+    arguments = [
+        "nsp",
+        "train",
+        "--model",
+        tiny.gpt2(tmp_path / "model"),
+        "--corpus",
+        str(texts),
+        *options.split(),
+    ]
+    arguments += [
+        "--trainer",
+        "use_cpu=true,gradient_accumulation_steps=1",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     for size in (300, 20_000, 200_000):  # settings, weights, the head
         with disk(size):
             assert main(arguments) == 2
@@ -105,7 +142,9 @@ class Hub:
         ("list_repo_files", "push_results_to_hub"),
     ],
 )
-def test_what_could_not_be_pushed_is_said_at_the_end(failing, flag, tmp_path, capsys, monkeypatch):
+def test_what_could_not_be_pushed_is_said_at_the_end(
+    failing, flag, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(huggingface_hub, "HfApi", Hub(failing))
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert main([*RUN, str(tmp_path), "--hf_hub_log_args", f"{flag}=True"]) == 2

@@ -33,7 +33,9 @@ DOOR, PACKED = "lm_eval_bias.harness", "lm_eval_bias.models.packed.packed_model"
 
 def holds(condition, what, module):
     """Fail with what changed in the harness and what depends on it."""
-    assert condition, f"lm_eval {VERSION} is not what lm_eval_bias was written for: {what} ({module} depends on it)"
+    assert condition, (
+        f"lm_eval {VERSION} is not what lm_eval_bias was written for: {what} ({module} depends on it)"
+    )
 
 
 def named(path):
@@ -48,31 +50,87 @@ def named(path):
 TEMPLATE, TASK = "lm_eval.api.model:TemplateLM", "lm_eval.api.task:ConfigurableTask"
 HF = "lm_eval.models.huggingface:HFLM"
 APIS, OPENAI = "lm_eval.models.api_models", "lm_eval.models.openai_completions"
-CLIENT, METRICS = f"{OPENAI}:LocalCompletionsAPI", ("metric_agg_registry", "higher_is_better_registry")
+CLIENT, METRICS = (
+    f"{OPENAI}:LocalCompletionsAPI",
+    ("metric_agg_registry", "higher_is_better_registry"),
+)
 HOOKS = "aggregation higher_is_better process_results override_metric download dump_config".split()
 BUILD = "limit samples rank world_size cache_requests system_instruction apply_chat_template tokenizer_name".split()
-FAILURES = ("API request failed with error message: ", "API request failed! Status code", "Response text: ")
-CALLS = ("outputs=outputs, tokens=inputs, ctxlens=ctxlens", "(messages=inputs, generate=False)", "self._concurrent")
+FAILURES = (
+    "API request failed with error message: ",
+    "API request failed! Status code",
+    "Response text: ",
+)
+CALLS = (
+    "outputs=outputs, tokens=inputs, ctxlens=ctxlens",
+    "(messages=inputs, generate=False)",
+    "self._concurrent",
+)
 ATTRIBUTES = "tokenizer_backend max_retries base_url auth_token _header api_key".split()
 SETTINGS = "softmax_dtype logits_cache _get_backend mixed_precision_dtype".split()
 # what is asked of something of the harness, the names or words, who depends on it
 CONTRACTS = [
-    ("has", "lm_eval.api.registry", [*internals.REGISTRIES.values(), *METRICS], f"{DOOR}.internals.registries"),
+    (
+        "has",
+        "lm_eval.api.registry",
+        [*internals.REGISTRIES.values(), *METRICS],
+        f"{DOOR}.internals.registries",
+    ),
     ("has", "lm_eval.api.registry", ["get_filter"], f"{DOOR}.internals.filter_of"),
-    ("has", TEMPLATE, [internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS], f"{DOOR}.internals"),
+    (
+        "has",
+        TEMPLATE,
+        [internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS],
+        f"{DOOR}.internals",
+    ),
     ("has", CLIENT, servers.METHODS, f"{DOOR}.servers"),
     ("has", OPENAI, sampled_texts._SERVED, "lm_eval_bias.scoring.sampled_texts"),
     ("has", TASK, HOOKS, f"{DOOR}.task"),
     ("takes", f"{TASK}.build_all_requests", BUILD, f"{DOOR}.task"),
-    ("takes", f"{TASK}.doc_iterator", ["rank", "limit", "world_size", "samples"], f"{DOOR}.task"),
+    (
+        "takes",
+        f"{TASK}.doc_iterator",
+        ["rank", "limit", "world_size", "samples"],
+        f"{DOOR}.task",
+    ),
     ("takes", f"{CLIENT}.model_call", ["messages", "generate"], f"{DOOR}.servers"),
     ("takes", f"{CLIENT}.amodel_call", ["messages", "generate"], f"{DOOR}.servers"),
-    ("takes", f"{HF}._loglikelihood_tokens", ["requests", "disable_tqdm", "override_bs"], PACKED),
-    ("takes", f"{HF}.tok_decode", ["skip_special_tokens"], "lm_eval_bias.scoring.sampled_texts"),
-    ("says", f"{HF}.generate_until", ["self.tok_decode(cont_toks)"], "lm_eval_bias.scoring.sampled_texts"),
-    ("says", HF, [f"self.{internals.DETECT_BATCH_SIZE}"], "lm_eval_bias.scoring.sampled_texts"),
-    ("says", HF, [f"self.{name}" for name in SETTINGS], f"{PACKED}, lm_eval_bias.scoring.token_likelihoods"),
-    ("says", APIS, [*CALLS, *FAILURES, *(f"self.{name}" for name in ATTRIBUTES)], f"{DOOR}.servers"),
+    (
+        "takes",
+        f"{HF}._loglikelihood_tokens",
+        ["requests", "disable_tqdm", "override_bs"],
+        PACKED,
+    ),
+    (
+        "takes",
+        f"{HF}.tok_decode",
+        ["skip_special_tokens"],
+        "lm_eval_bias.scoring.sampled_texts",
+    ),
+    (
+        "says",
+        f"{HF}.generate_until",
+        ["self.tok_decode(cont_toks)"],
+        "lm_eval_bias.scoring.sampled_texts",
+    ),
+    (
+        "says",
+        HF,
+        [f"self.{internals.DETECT_BATCH_SIZE}"],
+        "lm_eval_bias.scoring.sampled_texts",
+    ),
+    (
+        "says",
+        HF,
+        [f"self.{name}" for name in SETTINGS],
+        f"{PACKED}, lm_eval_bias.scoring.token_likelihoods",
+    ),
+    (
+        "says",
+        APIS,
+        [*CALLS, *FAILURES, *(f"self.{name}" for name in ATTRIBUTES)],
+        f"{DOOR}.servers",
+    ),
 ]
 
 
@@ -95,17 +153,33 @@ def test_clients_of_servers():
     client = named(CLIENT)
     own = client.parse_generations.__module__
     holds(own == OPENAI, f"parse_generations is defined in {own}", f"{DOOR}.servers")
-    holds(internals.is_client(client), "clients have no _create_payload", f"{DOOR}.internals.is_client")
+    holds(
+        internals.is_client(client),
+        "clients have no _create_payload",
+        f"{DOOR}.internals.is_client",
+    )
 
 
 def test_registries_take_names_of_what_they_load_later():
     where = f"{DOOR}.internals.registries, .registration"
     own = registry.Registry("test")
     own.register("later", target="json:dumps")
-    holds("later" in own and list(own) == ["later"], "a Registry doesn't know a name that was registered", where)
-    holds(own.get("later") is json.dumps, "a Registry doesn't load a target 'module:attribute'", where)
+    holds(
+        "later" in own and list(own) == ["later"],
+        "a Registry doesn't know a name that was registered",
+        where,
+    )
+    holds(
+        own.get("later") is json.dumps,
+        "a Registry doesn't load a target 'module:attribute'",
+        where,
+    )
     for group, known in internals.registries().items():
-        holds(len(known) > 3 or group == "lm_eval.filters", f"the registry of {group} isn't filled on import", where)
+        holds(
+            len(known) > 3 or group == "lm_eval.filters",
+            f"the registry of {group} isn't filled on import",
+            where,
+        )
     with pytest.raises(ValueError, match="no-such-model"):
         internals.model_class("no-such-model")
 
@@ -121,18 +195,32 @@ def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
             return [2.0] * len(requests)
 
     where = f"{DOOR}.internals, .servers, lm_eval_bias.scoring"
-    wanted = hashlib.sha256(json.dumps(["loglikelihood", "a", " b"]).encode()).hexdigest()
+    wanted = hashlib.sha256(
+        json.dumps(["loglikelihood", "a", " b"]).encode()
+    ).hexdigest()
     key = internals.request_key("loglikelihood", ("a", " b"))
-    holds(key == wanted, "hash_args names answers otherwise: old files of --use_cache are lost", where)
+    holds(
+        key == wanted,
+        "hash_args names answers otherwise: old files of --use_cache are lost",
+        where,
+    )
     model = Model()
     cached = CachingLM(model, str(tmp_path / "cache.db"))
     store = getattr(model.cache_hook, "dbdict", None)
-    holds(hasattr(store, "commit") and hasattr(store, "get"), "a cache hook has no dbdict with get and commit", where)
+    holds(
+        hasattr(store, "commit") and hasattr(store, "get"),
+        "a cache hook has no dbdict with get and commit",
+        where,
+    )
     model.cache_hook.add_partial("loglikelihood", ("a", " b"), (-3.0, False))
     store.commit()
     holds(store.get(key) == (-3.0, False), "add_partial differs", where)
     request = [Instance("own_kind", {}, ("a",), 0)]
-    holds(cached.own_kind(request) == [2.0], "CachingLM doesn't pass other kinds of requests through", where)
+    holds(
+        cached.own_kind(request) == [2.0],
+        "CachingLM doesn't pass other kinds of requests through",
+        where,
+    )
 
 
 def test_models_of_token_ids():
@@ -152,17 +240,33 @@ def test_models_of_token_ids():
 
     where = f"{DOOR}.internals.encode_pair, .loglikelihood_tokens, lm_eval_bias.scoring"
     model = Model.__new__(Model)
-    holds(internals.encode_pair(model, "ab", "c") == ([97, 98], [99]), "_encode_pair divides otherwise", where)
-    with internals.shadowed(model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])):
+    holds(
+        internals.encode_pair(model, "ab", "c") == ([97, 98], [99]),
+        "_encode_pair divides otherwise",
+        where,
+    )
+    with internals.shadowed(
+        model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])
+    ):
         model.loglikelihood([Instance("loglikelihood", {}, ("ab", "c"), 0)])
-    holds(seen == [(("ab", "c"), [1], [2])], "loglikelihood no longer asks _encode_pair, then the token ids", where)
+    holds(
+        seen == [(("ab", "c"), [1], [2])],
+        "loglikelihood no longer asks _encode_pair, then the token ids",
+        where,
+    )
 
 
 def test_flags_configuration_and_the_logger():  # what it says of unknown tasks: the refusals
     where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
     parser = internals.run_parser(Parser())
-    holds(internals.key_values("a=1,b=x") == {"a": 1, "b": "x"}, "KEY=VALUE pairs are read otherwise", where)
-    config = internals.configuration(parser.parse_args(["--model", "hf", "--tasks", "no_such_task", "--seed", "3"]))
+    holds(
+        internals.key_values("a=1,b=x") == {"a": 1, "b": "x"},
+        "KEY=VALUE pairs are read otherwise",
+        where,
+    )
+    config = internals.configuration(
+        parser.parse_args(["--model", "hf", "--tasks", "no_such_task", "--seed", "3"])
+    )
     read = (
         "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "
         "check_integrity log_samples predict_only system_instruction apply_chat_template fewshot_as_multiturn "
@@ -170,34 +274,74 @@ def test_flags_configuration_and_the_logger():  # what it says of unknown tasks:
         "wandb_args wandb_config_args"
     )
     for name in read.split():
-        holds(hasattr(config, name), f"a run's configuration has no {name}", f"{where}, .harness.running, .evaluation")
-    holds(config.seed == [3] * 4, "one --seed isn't four seeds", f"{DOOR}.running.arguments")
-    holds(config.device == preflight._ANY_GPU, f"{config.device} is the default device", "lm_eval_bias.evaluation")
-    given = parser.parse_args(["--samples", '{"a": [1]}', "--gen_kwargs", "a=1,b=2", "c=3"])
+        holds(
+            hasattr(config, name),
+            f"a run's configuration has no {name}",
+            f"{where}, .harness.running, .evaluation",
+        )
+    holds(
+        config.seed == [3] * 4,
+        "one --seed isn't four seeds",
+        f"{DOOR}.running.arguments",
+    )
+    holds(
+        config.device == preflight._ANY_GPU,
+        f"{config.device} is the default device",
+        "lm_eval_bias.evaluation",
+    )
+    given = parser.parse_args(
+        ["--samples", '{"a": [1]}', "--gen_kwargs", "a=1,b=2", "c=3"]
+    )
     holds(given.samples == {"a": [1]}, "--samples is read otherwise", where)
-    holds(given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where)
+    holds(
+        given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where
+    )
     holds(type(parser) is Parser, "flags are parsed by another class", where)
     internals.set_up_logging(logging.INFO)
     where = f"{DOOR}.internals.held_back"
-    holds(bool(logging.getLogger("lm_eval").handlers), "the logger lm_eval has no handlers of its own", where)
-    holds(not logging.getLogger("lm_eval").propagate, "what lm_eval logs goes to the root's handlers", where)
+    holds(
+        bool(logging.getLogger("lm_eval").handlers),
+        "the logger lm_eval has no handlers of its own",
+        where,
+    )
+    holds(
+        not logging.getLogger("lm_eval").propagate,
+        "what lm_eval logs goes to the root's handlers",
+        where,
+    )
 
 
 def test_task_managers_read_named_folders_and_tasks_make_requests():
     where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.evaluate"
     manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
-    holds("occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks, "all_tasks differs", where)
+    holds(
+        "occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks,
+        "all_tasks differs",
+        where,
+    )
     loaded = manager.load(["occugender"])
     holds({"tasks", "groups"} <= set(loaded), "load gives no tasks and groups", where)
     group = loaded["groups"]["occugender"]
-    holds(isinstance(group, Group) and len(list(group.get_all_tasks())) == 2, "get_all_tasks of a group", where)
+    holds(
+        isinstance(group, Group) and len(list(group.get_all_tasks())) == 2,
+        "get_all_tasks of a group",
+        where,
+    )
     is_there = (internals.tasks_folder() / "manager.py").is_file()
     holds(is_there, "the tasks don't lie in lm_eval/tasks", f"{DOOR}.linking")
     where = f"{DOOR}.task"
     task = loaded["tasks"]["occugender_implicit"]
     task.build_all_requests(limit=2)
-    holds(task.instances is task._instances and task.instances, "a task's requests are not in _instances", where)
-    holds(task._filters and hasattr(task._filters[0], "apply"), "a task's filters are not in _filters", where)
+    holds(
+        task.instances is task._instances and task.instances,
+        "a task's requests are not in _instances",
+        where,
+    )
+    holds(
+        task._filters and hasattr(task._filters[0], "apply"),
+        "a task's filters are not in _filters",
+        where,
+    )
     with pytest.raises(ValueError, match=internals.NO_DOCUMENTS):
         super(type(task), task).build_all_requests(limit=2, rank=5, world_size=6)
 
@@ -206,11 +350,20 @@ def test_task_managers_read_named_folders_and_tasks_make_requests():
 def harness_run(tmp_path):
     """The tracker and results of a run by the harness with a model that was built before."""
     registration.register()
-    model = internals.model_class("bias-chance").create_from_arg_obj({}, {"batch_size": 1})
+    model = internals.model_class("bias-chance").create_from_arg_obj(
+        {}, {"batch_size": 1}
+    )
     manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
-    tasks = list(manager.load(["occugender_implicit", "occugender_explicit"])["tasks"].values())
+    tasks = list(
+        manager.load(["occugender_implicit", "occugender_explicit"])["tasks"].values()
+    )
     tracker = EvaluationTracker(output_path=str(tmp_path))
-    more = {"task_manager": manager, "evaluation_tracker": tracker, "limit": 2, "model_args": {"seed": 1}}
+    more = {
+        "task_manager": manager,
+        "evaluation_tracker": tracker,
+        "limit": 2,
+        "model_args": {"seed": 1},
+    }
     more["use_cache"] = str(tmp_path / "answers")
     return tracker, simple_evaluate(model=model, tasks=tasks, **more)
 
@@ -218,29 +371,71 @@ def harness_run(tmp_path):
 def test_a_run_of_the_harness(harness_run, tmp_path):
     tracker, results = harness_run
     where = f"{DOOR}.running"
-    holds("stereotype_gap,none" in results["results"]["occugender_implicit"], "results are named otherwise", where)
-    holds("stereotype_gap_stderr,none" in results["results"]["occugender_implicit"], "no Stderr column of ours", where)
+    holds(
+        "stereotype_gap,none" in results["results"]["occugender_implicit"],
+        "results are named otherwise",
+        where,
+    )
+    holds(
+        "stereotype_gap_stderr,none" in results["results"]["occugender_implicit"],
+        "no Stderr column of ours",
+        where,
+    )
     for key in ("configs", "config", "samples", "date"):
         holds(key in results, f"results have no {key}", where)
     holds("batch_sizes" in results["config"], "results have no batch_sizes", where)
     cached = (tmp_path / "answers_rank0.db").is_file()
-    holds(cached, "--use_cache names its files otherwise", "lm_eval_bias.runs.provenance.claim_cache")
+    holds(
+        cached,
+        "--use_cache names its files otherwise",
+        "lm_eval_bias.runs.provenance.claim_cache",
+    )
     where = f"{DOOR}.internals.name_model"
-    holds(tracker.general_config_tracker.model_source == "CUSTOM", "a built model has another source", where)
-    internals.name_model(results, tracker, SimpleNamespace(device="cpu"), "bias-chance", {"seed": 1})
+    holds(
+        tracker.general_config_tracker.model_source == "CUSTOM",
+        "a built model has another source",
+        where,
+    )
+    internals.name_model(
+        results, tracker, SimpleNamespace(device="cpu"), "bias-chance", {"seed": 1}
+    )
     samples = results.pop("samples")
     tracker.save_results_aggregated(results=results, samples=samples)
     (path,) = Path(tracker.output_path).rglob("results_*.json")
     written = json.loads(path.read_text())
-    holds(written["model_source"] == written["config"]["model"] == "bias-chance", "the name isn't saved", where)
-    holds(path.parent.name == written["model_name"] == "bias-chance", "the folder is called otherwise", where)
+    holds(
+        written["model_source"] == written["config"]["model"] == "bias-chance",
+        "the name isn't saved",
+        where,
+    )
+    holds(
+        path.parent.name == written["model_name"] == "bias-chance",
+        "the folder is called otherwise",
+        where,
+    )
     holds(written["config"]["device"] == "cpu", "the device isn't saved", where)
-    tracker.save_results_samples(task_name="occugender_implicit", samples=samples["occugender_implicit"])
+    tracker.save_results_samples(
+        task_name="occugender_implicit", samples=samples["occugender_implicit"]
+    )
     where = f"{DOOR}.running.save"
-    holds([*path.parent.glob("samples_occugender_implicit*.jsonl")], "no samples file", where)
-    for name in ("push_results_to_hub", "push_samples_to_hub", "recreate_metadata_card", "output_path", "api"):
+    holds(
+        [*path.parent.glob("samples_occugender_implicit*.jsonl")],
+        "no samples file",
+        where,
+    )
+    for name in (
+        "push_results_to_hub",
+        "push_samples_to_hub",
+        "recreate_metadata_card",
+        "output_path",
+        "api",
+    ):
         holds(hasattr(tracker, name), f"a tracker has no {name}", where)
-    holds("stereotype_gap" in running.tables(results), "make_table differs", f"{DOOR}.running.tables")
+    holds(
+        "stereotype_gap" in running.tables(results),
+        "make_table differs",
+        f"{DOOR}.running.tables",
+    )
 
 
 @pytest.mark.parametrize(("arguments", "folder"), [
@@ -253,25 +448,44 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
     ({"seed": 1}, "hf"),
 ])  # fmt: skip
 def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
-    arguments = {key: str(value).replace("{here}", str(tmp_path)) for key, value in arguments.items()}
+    arguments = {
+        key: str(value).replace("{here}", str(tmp_path))
+        for key, value in arguments.items()
+    }
     tracker = EvaluationTracker(output_path=str(tmp_path))
-    tracker.general_config_tracker.log_experiment_args("CUSTOM", arguments or "", None, None, False)
+    tracker.general_config_tracker.log_experiment_args(
+        "CUSTOM", arguments or "", None, None, False
+    )
     results = {"config": {"device": "cuda:0"}}
-    internals.name_model(results, tracker, SimpleNamespace(device=None), "hf", arguments)
+    internals.name_model(
+        results, tracker, SimpleNamespace(device=None), "hf", arguments
+    )
     assert re.fullmatch(folder, tracker.general_config_tracker.model_name_sanitized)
 
 
-def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(tmp_path, caplog):
+def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(
+    tmp_path, caplog
+):
     (tmp_path / "file").write_text("")
     tracker = EvaluationTracker(output_path=str(tmp_path / "file"))
-    tracker.general_config_tracker.log_experiment_args("m", {"pretrained": "m"}, None, None, False)
+    tracker.general_config_tracker.log_experiment_args(
+        "m", {"pretrained": "m"}, None, None, False
+    )
     failures = running.save(tracker, {"configs": {}}, None)
     where = f"{DOOR}.running.save"
-    holds(failures and isinstance(failures[0], OSError), f"what failed is told otherwise: {failures}", where)
+    holds(
+        failures and isinstance(failures[0], OSError),
+        f"what failed is told otherwise: {failures}",
+        where,
+    )
     assert "Could not save" not in caplog.text
 
 
 def test_every_request_of_ours_is_a_method_of_models():
     registration.register()
     for _, name, _ in registration.requests():
-        holds(callable(getattr(LM, name, None)), f"LM has no {name}", f"{DOOR}.registration")
+        holds(
+            callable(getattr(LM, name, None)),
+            f"LM has no {name}",
+            f"{DOOR}.registration",
+        )

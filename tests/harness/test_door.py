@@ -15,7 +15,19 @@ DOCUMENTED = {
     ("lm_eval.models.vllm_causallms", "VLLM"),
 }
 # what objects of the harness are called here, beside self
-THEIRS = {"model", "lm", "task", "tracker", "manager", "kind", "hook", "registry", "instance", "request", "cache_hook"}
+THEIRS = {
+    "model",
+    "lm",
+    "task",
+    "tracker",
+    "manager",
+    "kind",
+    "hook",
+    "registry",
+    "instance",
+    "request",
+    "cache_hook",
+}
 SOURCES = [
     path
     for folder in ("lm_eval_bias", "tasks", "custom_metrics")
@@ -38,23 +50,43 @@ def touched(tree):
         owner = name = None
         if isinstance(node, ast.Attribute):
             owner, name = node.value, node.attr
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr", "setattr"):
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+            "getattr",
+            "hasattr",
+            "setattr",
+        ):
             owner, name = node.args[0], getattr(node.args[1], "value", None)
         called = getattr(owner, "id", getattr(owner, "attr", ""))
-        if called in THEIRS and isinstance(name, str) and (name == "dbdict" or name.startswith("_")):
+        if (
+            called in THEIRS
+            and isinstance(name, str)
+            and (name == "dbdict" or name.startswith("_"))
+        ):
             if not name.startswith("__"):
                 yield called, name
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(Path(path).relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", SOURCES, ids=lambda path: str(Path(path).relative_to(ROOT))
+)
 def test_behind_the_door(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = {(module, name) for module, name in imported(tree) if module.split(".")[0] == "lm_eval"}
-    assert names <= DOCUMENTED, "import it in lm_eval_bias/harness and hold it in tests/harness/test_contract.py"
-    assert not set(touched(tree)), "private to the harness: a function of lm_eval_bias/harness/internals.py is for that"
+    names = {
+        (module, name)
+        for module, name in imported(tree)
+        if module.split(".")[0] == "lm_eval"
+    }
+    assert names <= DOCUMENTED, (
+        "import it in lm_eval_bias/harness and hold it in tests/harness/test_contract.py"
+    )
+    assert not set(touched(tree)), (
+        "private to the harness: a function of lm_eval_bias/harness/internals.py is for that"
+    )
 
 
 def test_the_checks_find_what_they_look_for():
-    tree = ast.parse("from lm_eval.tasks import TaskManager\nmodel._concurrent\nhasattr(self.model, '_x')\nself._own\n")
+    tree = ast.parse(
+        "from lm_eval.tasks import TaskManager\nmodel._concurrent\nhasattr(self.model, '_x')\nself._own\n"
+    )
     assert set(imported(tree)) == {("lm_eval.tasks", "TaskManager")}
     assert set(touched(tree)) == {("model", "_concurrent"), ("model", "_x")}

@@ -17,15 +17,32 @@ TASK = "occugender_debias_implicit_none"
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
-def inputs(task=TASK, folder="occugender", limit=None, samples=None, reverse=False, chat=False, shots=0, **metadata):
+def inputs(
+    task=TASK,
+    folder="occugender",
+    limit=None,
+    samples=None,
+    reverse=False,
+    chat=False,
+    shots=0,
+    **metadata,
+):
     """What a task tells of its inputs once its requests are made."""
-    manager = internals.task_manager([tasks_path() / folder], metadata, include_defaults=False)
+    manager = internals.task_manager(
+        [tasks_path() / folder], metadata, include_defaults=False
+    )
     built = manager.load([task])["tasks"][task]
     built.set_config("num_fewshot", shots)
     if reverse:
         built.eval_docs.reverse()
-    around = {"apply_chat_template": True, "chat_template": ChanceLM().apply_chat_template} if chat else {}
-    built.build_all_requests(limit=limit, samples=samples, rank=0, world_size=1, **around)
+    around = (
+        {"apply_chat_template": True, "chat_template": ChanceLM().apply_chat_template}
+        if chat
+        else {}
+    )
+    built.build_all_requests(
+        limit=limit, samples=samples, rank=0, world_size=1, **around
+    )
     return built.config.metadata["inputs"]
 
 
@@ -38,7 +55,10 @@ def test_what_is_run_counts_whole_or_as_a_part():
     assert inputs(samples=list(range(40)))["scored"] == part["scored"]
     assert inputs(limit=40) == part
     assert inputs(reverse=True) == whole
-    assert inputs(chat=True) == {**whole, "chat_template": True}  # around the prompts, no other document
+    assert inputs(chat=True) == {
+        **whole,
+        "chat_template": True,
+    }  # around the prompts, no other document
 
 
 def test_the_same_path_with_other_contents_is_something_else(tmp_path):
@@ -53,8 +73,13 @@ def test_the_same_path_with_other_contents_is_something_else(tmp_path):
 
 
 @pytest.mark.parametrize("file", ["items.csv", "templates.yaml"])
-def test_every_file_of_the_users_is_named_as_the_option_names_it(file, tmp_path, monkeypatch):
-    option, packaged = file.partition(".")[0], {"items.csv": "occupations.csv"}.get(file, file)
+def test_every_file_of_the_users_is_named_as_the_option_names_it(
+    file, tmp_path, monkeypatch
+):
+    option, packaged = (
+        file.partition(".")[0],
+        {"items.csv": "occupations.csv"}.get(file, file),
+    )
     content = (tasks_path() / "occugender" / "data" / packaged).read_bytes()
     (tmp_path / file).write_bytes(content)
     monkeypatch.chdir(tmp_path)
@@ -69,12 +94,16 @@ def test_the_same_data_set_lies_anywhere(tmp_path):
         own_sets.write(tmp_path / place, own_sets.DataSet("en", ENGLISH, {}))
         found.append(inputs("stereoset_en", "stereoset", dataset=str(tmp_path / place)))
     assert found[0]["documents"] == found[1]["documents"]
-    assert [list(one["files"]) for one in found] == [[str(tmp_path / place)] for place in ("a.json", "b.json")]
+    assert [list(one["files"]) for one in found] == [
+        [str(tmp_path / place)] for place in ("a.json", "b.json")
+    ]
 
 
 def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):
     pinned = sources.manifest().resolve(["gg_bbq_group_terms"])
-    expected = {f"{one.repository}@{one.commit}/{one.path}": one.sha256 for one in pinned}
+    expected = {
+        f"{one.repository}@{one.commit}/{one.path}": one.sha256 for one in pinned
+    }
     assert inputs("gg_bbq_group_terms", "gg_bbq")["files"] == expected
     assert len(expected) == 3
 
@@ -82,8 +111,12 @@ def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):
 def test_prompts_count_beside_the_documents(tmp_path):
     base = tasks_path() / "occugender" / f"{TASK}.yaml"
     (tmp_path / "one.yaml").write_text(f"include: {base}\ntask: one\n")
-    (tmp_path / "two.yaml").write_text(f'include: {base}\ntask: two\ndoc_to_text: "A: "\n')
-    one, two = (inputs(name, tmp_path)["documents"] for name in ("one", "two"))  # the folder itself
+    (tmp_path / "two.yaml").write_text(
+        f'include: {base}\ntask: two\ndoc_to_text: "A: "\n'
+    )
+    one, two = (
+        inputs(name, tmp_path)["documents"] for name in ("one", "two")
+    )  # the folder itself
     assert one == inputs()["documents"] != two
 
 
@@ -95,18 +128,37 @@ def test_package_data_change_with_their_files_and_names(tmp_path):
             (folder / name.replace("__", ".")).write_text(text)
         return content_hashes.of_data_files(folder)
 
-    assert digest(a__yaml="x: 1  # one") == digest(a__yaml="# a comment\nx:   1\n") != digest(a__yaml="x: 2")
+    assert (
+        digest(a__yaml="x: 1  # one")
+        == digest(a__yaml="# a comment\nx:   1\n")
+        != digest(a__yaml="x: 2")
+    )
     first = digest(a__yaml="x", b__csv="y")
     assert digest(b__csv="y", a__yaml="x") == first
     assert digest(a__yaml="x", b__csv="y", page__md="z", code__py="z") == first
-    assert len({first, digest(a__yaml="y", b__csv="y"), digest(c__yaml="x", b__csv="y"), digest(a__yaml="x")}) == 4
+    assert (
+        len(
+            {
+                first,
+                digest(a__yaml="y", b__csv="y"),
+                digest(c__yaml="x", b__csv="y"),
+                digest(a__yaml="x"),
+            }
+        )
+        == 4
+    )
 
 
 def test_code_is_told_whatever_changes_in_it(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "shared").mkdir()
     digests = set()
-    for name, text in (("own/a.py", "1"), ("own/a.py", "2"), ("shared/b.py", "1"), ("own/c.yaml", "1")):
+    for name, text in (
+        ("own/a.py", "1"),
+        ("own/a.py", "2"),
+        ("shared/b.py", "1"),
+        ("own/c.yaml", "1"),
+    ):
         (tmp_path / name).write_text(text)
         content_hashes.of_code.cache_clear()
         digests.add(content_hashes.of_code(tmp_path / "own", tmp_path / "shared"))
@@ -114,5 +166,8 @@ def test_code_is_told_whatever_changes_in_it(tmp_path):
 
 
 def test_examples_that_no_prompt_would_have_are_refused():
-    with pytest.raises(BiasError, match=f"{TASK} has no examples in its prompts: run it without --num_fewshot"):
+    with pytest.raises(
+        BiasError,
+        match=f"{TASK} has no examples in its prompts: run it without --num_fewshot",
+    ):
         inputs(shots=2)

@@ -14,19 +14,28 @@ def built(folder, **more):
         f"include: {tasks_path() / 'occugender' / 'occugender_implicit.yaml'}\ntask: own_implicit\n"
         + "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
     )
-    return internals.task_manager([folder], {}, include_defaults=False).load(["own_implicit"])["tasks"]["own_implicit"]
+    return internals.task_manager([folder], {}, include_defaults=False).load(
+        ["own_implicit"]
+    )["tasks"]["own_implicit"]
 
 
-@pytest.mark.parametrize("listed", [[{"metric": "acc"}], [{"metric": "stereotype_gap"}]])
+@pytest.mark.parametrize(
+    "listed", [[{"metric": "acc"}], [{"metric": "stereotype_gap"}]]
+)
 def test_a_metric_list_of_ones_own_is_refused_in_one_line(listed, tmp_path):
     with pytest.raises(BiasError, match="own_implicit: its YAML has a metric_list"):
         built(tmp_path, metric_list=listed)
 
 
 def test_several_filters_are_refused_since_a_score_has_one_value(tmp_path):
-    filters = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("none", "other")]
+    filters = [
+        {"name": name, "filter": [{"function": "take_first"}]}
+        for name in ("none", "other")
+    ]
     assert "stereotype_gap" in built(tmp_path, filter_list=filters[:1]).aggregation()
-    with pytest.raises(BiasError, match="own_implicit: its YAML's filter_list names 2 filters"):
+    with pytest.raises(
+        BiasError, match="own_implicit: its YAML's filter_list names 2 filters"
+    ):
         built(tmp_path, filter_list=filters)
 
 
@@ -36,7 +45,9 @@ def test_every_score_has_an_aggregation_and_a_direction(tmp_path):
     errors = {f"{score.name}_stderr" for score in task.scores if score.has_stderr}
     assert set(task.aggregation()) == set(task.higher_is_better()) == names | errors
     assert all(task.higher_is_better()[name] is None for name in errors)
-    assert [entry["metric"] for entry in task.config.metric_list] == [score.name for score in task.scores]
+    assert [entry["metric"] for entry in task.config.metric_list] == [
+        score.name for score in task.scores
+    ]
 
 
 def test_prediction_only_takes_the_place_of_all_metrics(tmp_path):

@@ -23,10 +23,15 @@ BBQ = {
 CROWS_PAIRS = {
     name: f"crows_pairs/{name}.yaml"
     for language in ("english", "french")
-    for name in (f"crows_pairs_{language}", *(f"crows_pairs_{language}_{kind}" for kind in KINDS))
+    for name in (
+        f"crows_pairs_{language}",
+        *(f"crows_pairs_{language}_{kind}" for kind in KINDS),
+    )
 }
 OF_WINOGENDER = ("male", "female", "neutral", "gotcha", "gotcha_male")
-WINOGENDER = {f"winogender_{kind}": f"winogender/winogender_{kind}.yaml" for kind in OF_WINOGENDER}
+WINOGENDER = {
+    f"winogender_{kind}": f"winogender/winogender_{kind}.yaml" for kind in OF_WINOGENDER
+}
 WINOGENDER["winogender_all"] = "winogender/winogender.yaml"
 FAMILIES = {
     "bbq": (BBQ, made_documents.bbq()),
@@ -39,8 +44,15 @@ FAMILIES = {
 def runs(tmp_path_factory):
     """Two models' runs of every task: their folders, and the harness's numbers of each."""
     folder = tmp_path_factory.mktemp("runs")
-    tasks = {task: (yaml, rows) for yamls, rows in FAMILIES.values() for task, yaml in yamls.items()}
-    return [(folder / seed / "out", harness_runs.run(folder / seed, tasks, int(seed))) for seed in ("1", "2")]
+    tasks = {
+        task: (yaml, rows)
+        for yamls, rows in FAMILIES.values()
+        for task, yaml in yamls.items()
+    }
+    return [
+        (folder / seed / "out", harness_runs.run(folder / seed, tasks, int(seed)))
+        for seed in ("1", "2")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +72,14 @@ def test_every_described_task_is_one_of_the_harness():
     known = set()
     for family in FAMILIES:
         for path in (harness_runs.TASKS / family).glob("*.yaml"):
-            known |= {line.split()[1] for line in path.read_text(encoding="utf-8").splitlines() if line[:5] == "task:"}
-    described = {task for family in FAMILIES for task in registry.get(family).harness_tasks}
+            known |= {
+                line.split()[1]
+                for line in path.read_text(encoding="utf-8").splitlines()
+                if line[:5] == "task:"
+            }
+    described = {
+        task for family in FAMILIES for task in registry.get(family).harness_tasks
+    }
     assert known == described
     for suite in map(suites.load, suites.NAMES):  # the harness runs them
         assert not described & set(suite.parts)
@@ -71,32 +89,53 @@ def test_every_described_task_is_one_of_the_harness():
 def test_the_harness_s_numbers_to_the_last_digit(runs, rescored):
     for (folder, numbers), found in zip(runs, rescored, strict=True):
         (read,), _ = run_discovery.read([folder])
-        assert set(found) == set(numbers) == {task for tasks, _ in FAMILIES.values() for task in tasks}
+        assert (
+            set(found)
+            == set(numbers)
+            == {task for tasks, _ in FAMILIES.values() for task in tasks}
+        )
         for task, own in numbers.items():
             named = {harness_runs.called(name): value for name, value in own.items()}
             scores = found[task]["scores"]
             assert scores.keys() & named.keys()
             for name, value in named.items():
-                cell = scores.get(name, {"value": None, "reason": "a category that the documents don't have"})
-                assert (math.nan if cell["value"] is None else cell["value"]) == pytest.approx(
-                    value, abs=0, nan_ok=True
+                cell = scores.get(
+                    name,
+                    {
+                        "value": None,
+                        "reason": "a category that the documents don't have",
+                    },
                 )
+                assert (
+                    math.nan if cell["value"] is None else cell["value"]
+                ) == pytest.approx(value, abs=0, nan_ok=True)
                 assert cell["value"] is not None or cell["reason"]
-                assert cell["value"] is None or read.tasks[task].scores[name].value == cell["value"]
+                assert (
+                    cell["value"] is None
+                    or read.tasks[task].scores[name].value == cell["value"]
+                )
 
 
 def test_parts_are_the_harness_s_tasks_of_these_parts(runs, rescored):
     numbers, found = runs[0][1], rescored[0]
     for kind in KINDS:
         for score in ("pct_stereotype", "likelihood_diff"):
-            part = found["crows_pairs_french"]["scores"][f"{kind.replace('_', '-')}/{score}"]["value"]
+            part = found["crows_pairs_french"]["scores"][
+                f"{kind.replace('_', '-')}/{score}"
+            ]["value"]
             assert part == numbers[f"crows_pairs_french_{kind}"][score]
-    by_gender = {g: found["winogender_all"]["scores"][f"{g}/acc"]["value"] for g in ("male", "female", "neutral")}
+    by_gender = {
+        g: found["winogender_all"]["scores"][f"{g}/acc"]["value"]
+        for g in ("male", "female", "neutral")
+    }
     assert by_gender == {g: numbers[f"winogender_{g}"]["acc"] for g in by_gender}
     gap = found["winogender_all"]["scores"]["gender_gap"]["value"]
     assert gap == pytest.approx(by_gender["female"] - by_gender["male"], abs=1e-15)
     absent = found["winogender_female"]["scores"]["gender_gap"]
-    assert (absent["value"], absent["reason"]) == (None, "no sentences with a male pronoun")
+    assert (absent["value"], absent["reason"]) == (
+        None,
+        "no sentences with a male pronoun",
+    )
     assert found["bbq_ambig"]["scores"]["s_dis"]["reason"] == "no disambiguated items"
 
 
@@ -109,8 +148,16 @@ def logged(folder, task):
     ("task", "score", "cluster"),
     [
         ("bbq", "acc_amb", lambda doc: f"{doc['category']}/{doc['question_index']}"),
-        ("bbq_generate", "s_dis", lambda doc: f"{doc['category']}/{doc['question_index']}"),
-        ("crows_pairs_english", "pct_stereotype", lambda doc: f"{doc['id']} / {doc['sent_more']} / {doc['sent_less']}"),
+        (
+            "bbq_generate",
+            "s_dis",
+            lambda doc: f"{doc['category']}/{doc['question_index']}",
+        ),
+        (
+            "crows_pairs_english",
+            "pct_stereotype",
+            lambda doc: f"{doc['id']} / {doc['sent_more']} / {doc['sent_less']}",
+        ),
         ("winogender_all", "gender_gap", lambda doc: doc["occupation"]),
     ],
 )
@@ -121,7 +168,9 @@ def test_errors_are_over_templates_pairs_and_occupations(runs, task, score, clus
     benchmark = registry.get(read.tasks[task].benchmark)
     samples = sample_logs.first_filter(read.tasks[task].samples)
     records = [benchmark.record(sample.doc, sample.answers) for sample in samples]
-    (found,) = (one for one in benchmark.scores(records, detailed=True) if one.name == score)
+    (found,) = (
+        one for one in benchmark.scores(records, detailed=True) if one.name == score
+    )
     names = found.design(records).names
     assert set(names) <= {cluster(line["doc"]) for line in logged(folder, task)}
     assert len(names) >= 6
@@ -129,17 +178,35 @@ def test_errors_are_over_templates_pairs_and_occupations(runs, task, score, clus
 
 def _people(doc, biased):
     """The persons that are, or aren't, a biased answer."""
-    people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
+    people = [
+        doc[f"ans{i}"]
+        for i in range(3)
+        if "unknown" not in doc["answer_info"][f"ans{i}"]
+    ]
     return [person for person in people if (person in doc["biased_answers"]) is biased]
 
 
-def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(runs, rescored):
+def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(
+    runs, rescored
+):
     scores = rescored[0]["bbq"]["scores"]
-    marked = {len(_people(line["doc"], True)) for line in logged(runs[0][0], "bbq") if "_x_" in line["doc"]["category"]}
-    assert marked == {0, 2}  # the harness matches parts of groups with the whole: no such group is ever found
+    marked = {
+        len(_people(line["doc"], True))
+        for line in logged(runs[0][0], "bbq")
+        if "_x_" in line["doc"]["category"]
+    }
+    assert marked == {
+        0,
+        2,
+    }  # the harness matches parts of groups with the whole: no such group is ever found
     assert "no bias score" in scores["Race_x_gender/s_dis"]["reason"]
     assert scores["disamb_bias_score_Race_x_gender"]["value"] is not None
     for category in ("Age", "SES", "Nationality"):
-        own, harness_s = scores[f"{category}/s_dis"], scores[f"disamb_bias_score_{category}"]
-        assert own["value"] == (-1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"])
+        own, harness_s = (
+            scores[f"{category}/s_dis"],
+            scores[f"disamb_bias_score_{category}"],
+        )
+        assert own["value"] == (
+            -1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"]
+        )
     assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]

@@ -14,7 +14,13 @@ from tests.support.places import ROOT
 from tests.support.toy import run_of as run
 
 RESULTS = ROOT / "results"
-NAMES = (HOSTILE, "a|b\n# c", '=HYPERLINK("http://a.org")', "{{ 7 * 7 }}", "a\x1b[31mred.exe")
+NAMES = (
+    HOSTILE,
+    "a|b\n# c",
+    '=HYPERLINK("http://a.org")',
+    "{{ 7 * 7 }}",
+    "a\x1b[31mred.exe",
+)
 
 
 def scored(name, number):
@@ -22,7 +28,9 @@ def scored(name, number):
 
 
 def test_csv_json_and_page_say_the_same_as_the_files(said):
-    lines = list(csv.DictReader(io.StringIO(said("leaderboard", RESULTS, "--format", "csv"))))
+    lines = list(
+        csv.DictReader(io.StringIO(said("leaderboard", RESULTS, "--format", "csv")))
+    )
     boards = json.loads(said("leaderboard", RESULTS, "--format", "json"))["boards"]
     page = check_closed(said("leaderboard", RESULTS, "--format", "html"))
     shown = [cell for table in page.tables for row in table for cell in row[1:]]
@@ -33,30 +41,52 @@ def test_csv_json_and_page_say_the_same_as_the_files(said):
             for name, cell in row["scores"].items():
                 cells[one["task"], row["kind"], row["model"], name] = cell
                 if name in main_scores and cell["value"] is not None:
-                    assert any(text.startswith(cell["text"]) for text in shown), (row["model"], name)
+                    assert any(text.startswith(cell["text"]) for text in shown), (
+                        row["model"],
+                        name,
+                    )
     assert len(lines) == len(cells) > 500
     for line in lines:
         cell = cells[line["task"], line["kind"], line["model"], line["score"]]
         assert (float(line["value"]) if line["value"] else None) == cell["value"]
-        assert (float(line["interval_high"]) if line["interval_high"] else None) == (cell["interval"] or [0, None])[1]
+        assert (float(line["interval_high"]) if line["interval_high"] else None) == (
+            cell["interval"] or [0, None]
+        )[1]
     (path,) = (RESULTS / "runs" / "smollm2-135m-instruct").iterdir()
     source = run_reports.as_data(run_discovery.run_of(path))
     (row,) = next(one["rows"] for one in boards if one["task"] == TASK)
     for name, cell in row["scores"].items():
         given = source["tasks"][TASK]["scores"][name]
-        assert all(cell[field] == given[field] for field in ("value", "stderr", "interval"))
+        assert all(
+            cell[field] == given[field] for field in ("value", "stderr", "interval")
+        )
 
 
 def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
     write(tmp_path / "a" / "good.json", run_data("good model"))
     (tmp_path / "a" / "results_empty.json").write_text("")
-    write(tmp_path / "nothing" / "notes.json", {"a": 1})  # where there is nothing else, the folder is named
+    write(
+        tmp_path / "nothing" / "notes.json", {"a": 1}
+    )  # where there is nothing else, the folder is named
     for form in ("html", "md"):
-        assert main(["leaderboard", str(tmp_path / "a"), str(tmp_path / "nothing"), "--format", form]) == 0
+        assert (
+            main(
+                [
+                    "leaderboard",
+                    str(tmp_path / "a"),
+                    str(tmp_path / "nothing"),
+                    "--format",
+                    form,
+                ]
+            )
+            == 0
+        )
         made, err = capsys.readouterr()
         assert "good model" in made
         assert err.count("\n") == 2
-        assert all(place in err and place in made for place in ("empty.json", "nothing"))
+        assert all(
+            place in err and place in made for place in ("empty.json", "nothing")
+        )
 
 
 def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
@@ -66,7 +96,11 @@ def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
         write(tmp_path / f"run{i}.json", data)
     made = check_closed(said("leaderboard", tmp_path, "--format", "html"))
     shown = {" ".join(name.replace("\x1b", "\ufffd").split()) for name in NAMES}
-    assert shown <= {" ".join(row[0].removesuffix("run").split()) for table in made.tables for row in table}
+    assert shown <= {
+        " ".join(row[0].removesuffix("run").split())
+        for table in made.tables
+        for row in table
+    }
     assert "\x1b" not in made.said
     out = said("leaderboard", tmp_path)
     assert "{{ 7 * 7 }}" in out

@@ -35,16 +35,26 @@ def cell(score, *others):
         (0.02, 1.0, {"dof": 0.25}),
         (0.02, 1.5, {"dof": 1.5}),
         # an interval that is wider than the error counts for more: 1.96 errors reach to either side
-        (0.05 / 1.959964, math.inf, {"interval": (0.45, 0.55), "stderr": 0.01, "dof": math.inf}),
+        (
+            0.05 / 1.959964,
+            math.inf,
+            {"interval": (0.45, 0.55), "stderr": 0.01, "dof": math.inf},
+        ),
         (0.02, math.inf, {"interval": (0.49, 0.51), "stderr": 0.02, "dof": math.inf}),
-        (0.05 / 1.959964, math.inf, {"interval": (0.45, 0.55), "stderr": math.nan, "dof": math.inf}),
+        (
+            0.05 / 1.959964,
+            math.inf,
+            {"interval": (0.45, 0.55), "stderr": math.nan, "dof": math.inf},
+        ),
         # Student's t with 2 degrees of freedom reaches 4.303 errors
         (0.1 / 4.302653, 2.0, {"interval": (0.4, 0.6), "stderr": 0.001, "dof": 2.0}),
     ],
 )
 def test_a_run_is_ranked_by_its_value_error_and_degrees_of_freedom(error, dof, changes):
     """Beside one that is known almost exactly, two tests with Holm tell it apart at 97.5% of its distribution."""
-    edge = error * (stats.norm.ppf(0.975) if math.isinf(dof) else stats.t.ppf(0.975, dof))
+    edge = error * (
+        stats.norm.ppf(0.975) if math.isinf(dof) else stats.t.ppf(0.975, dof)
+    )
     for share, rank in ((1.001, "2"), (0.999, "1-2")):
         exact = value(number=0.5 + share * edge, stderr=1e-6, dof=math.inf)
         assert str(cell(replace(value(), **changes), exact).rank) == rank
@@ -72,7 +82,12 @@ def test_why_a_run_is_not_ranked(reason, changes):
 
 @pytest.mark.parametrize(
     ("better", "neutral", "said"),
-    [(True, 1.0, "highest first"), (False, 0.0, "lowest first"), (None, 50.0, "nearest to 50 first"), (None, None, "")],
+    [
+        (True, 1.0, "highest first"),
+        (False, 0.0, "lowest first"),
+        (None, 50.0, "nearest to 50 first"),
+        (None, None, ""),
+    ],
 )
 def test_how_a_score_ranks(better, neutral, said):
     assert rule(value(higher_is_better=better, neutral=neutral, unit="points")) == said
@@ -86,16 +101,35 @@ def scored(name, number, **changes):
 
 
 def ranks(found):
-    return {row.model: str(row.cells["acc_amb"].rank or row.cells["acc_amb"].unranked) for row in found.rows}
+    return {
+        row.model: str(row.cells["acc_amb"].rank or row.cells["acc_amb"].unranked)
+        for row in found.rows
+    }
 
 
 def test_every_column_has_its_own_ranks_and_a_model_at_chance_level_has_none():
     """It knows nothing, and so is near a neutral value, too."""
     runs = [
-        run(name, task(value("diff_bias_amb", bias), value("acc_amb", amb), value("acc_disamb", disamb)))
-        for name, bias, amb, disamb in (("a", 0.5, 0.9, 0.7), ("b", 0.2, 0.5, 0.9), ("c", 0.0, math.nan, 0.8))
+        run(
+            name,
+            task(
+                value("diff_bias_amb", bias),
+                value("acc_amb", amb),
+                value("acc_disamb", disamb),
+            ),
+        )
+        for name, bias, amb, disamb in (
+            ("a", 0.5, 0.9, 0.7),
+            ("b", 0.2, 0.5, 0.9),
+            ("c", 0.0, math.nan, 0.8),
+        )
     ]
-    guessing = run("guessing", task(value("diff_bias_amb", 0.0), value("acc_amb", 0.9), value("acc_disamb", 0.3)))
+    guessing = run(
+        "guessing",
+        task(
+            value("diff_bias_amb", 0.0), value("acc_amb", 0.9), value("acc_disamb", 0.3)
+        ),
+    )
     rows = board(*runs, guessing).rows
     for name, expected in (("diff_bias_amb", ["3", "2", "1"]), ("acc_amb", ["1", "2", "None"]),
                            ("acc_disamb", ["3", "1", "2"])):  # fmt: skip
@@ -106,10 +140,16 @@ def test_every_column_has_its_own_ranks_and_a_model_at_chance_level_has_none():
 
 def test_parts_of_the_items_are_ranked_where_they_are_the_same():
     """Only runs that were asked the same are ranked with each other; the others are listed with the reason."""
-    part, other = ({"inputs": {**WHOLE, "scored": digit * 64}, "documents": 96} for digit in "12")
+    part, other = (
+        {"inputs": {**WHOLE, "scored": digit * 64}, "documents": 96} for digit in "12"
+    )
     unknown = {"inputs": {}, "documents": 96}
     elsewhere, older = {"inputs": {"documents": "3" * 64}}, {"inputs": {}}
-    own = {"metadata": {"dataset_used": {"file": "own.json", "sha256": "4" * 64}}, "documents": 200, "items": 200}
+    own = {
+        "metadata": {"dataset_used": {"file": "own.json", "sha256": "4" * 64}},
+        "documents": 200,
+        "items": 200,
+    }
     found = board(
         scored("a", 0.2), scored("b", 0.9), scored("part 1", 0.5, **part), scored("part 2", 0.8, **part),
         scored("part 3", 0.8, **other), scored("unknown", 0.3, **unknown), scored("unknown, nan", math.nan, **unknown),
@@ -131,15 +171,26 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
 
 def test_scores_that_must_not_be_shown_are_not():
     """Regard without a facet."""
-    names = [score.name for score in registry.get("regard").scores() if not score.name.startswith("caregiving")]
-    one = task(*(value(name, 0.1, benchmark="regard") for name in names), name="regard_en")
+    names = [
+        score.name
+        for score in registry.get("regard").scores()
+        if not score.name.startswith("caregiving")
+    ]
+    one = task(
+        *(value(name, 0.1, benchmark="regard") for name in names), name="regard_en"
+    )
     row = board(run("model", one), name="regard_en").rows[0]
     assert len(row.deviations) == 1
-    assert all(math.isnan(cell.value) and cell.note == "not in its file" for cell in row.cells.values())
+    assert all(
+        math.isnan(cell.value) and cell.note == "not in its file"
+        for cell in row.cells.values()
+    )
 
 
 def test_what_keeps_runs_apart_is_said_under_the_table():
-    elsewhere, older = (scored("b", 0.3, inputs=inputs) for inputs in ({"documents": "3" * 64}, {}))
+    elsewhere, older = (
+        scored("b", 0.3, inputs=inputs) for inputs in ({"documents": "3" * 64}, {})
+    )
     told = run("b", task(value()), system_instruction="x")
     for beside, said in (
         (scored("b", 0.3), []),
@@ -155,7 +206,9 @@ def test_what_is_said_of_a_run_and_of_one_that_nobody_knows():
     noted = task(*(value(name, note="why") for name in ("acc_amb", "acc_disamb")))
     row = board(run("a", noted)).rows[0]
     assert row.deviations == ("acc_amb, acc_disamb: why",)
-    (problem,) = foreign([run("a", noted, task(name="gg_bbq_names", benchmark="alien"))])
+    (problem,) = foreign(
+        [run("a", noted, task(name="gg_bbq_names", benchmark="alien"))]
+    )
     assert (problem.path.name, "gg_bbq_names" in problem.reason) == ("a.json", True)
 
 
@@ -167,13 +220,17 @@ def printed(monkeypatch):
     """Scores that no paper printed."""
 
     def put(*rows):
-        monkeypatch.setattr(registry, "published", lambda: {TASK: list(rows)} if rows else {})
+        monkeypatch.setattr(
+            registry, "published", lambda: {TASK: list(rows)} if rows else {}
+        )
 
     return put
 
 
 def paper(model="Paper", **cells):
-    return Published(TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells)
+    return Published(
+        TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells
+    )
 
 
 def test_published_rows_stand_after_runs_unranked(printed):
@@ -184,16 +241,40 @@ def test_published_rows_stand_after_runs_unranked(printed):
     )  # fmt: skip
     found = board(scored("run", 0.5))
     assert [row.model for row in found.rows if row.kind == PUBLISHED] == ["x", "Y", "z"]
-    assert (found.rows[0].kind, found.rows[0].model, found.rows[0].source) == (RUN, "run", "lm-eval-bias")
+    assert (found.rows[0].kind, found.rows[0].model, found.rows[0].source) == (
+        RUN,
+        "run",
+        "lm-eval-bias",
+    )
     row = found.rows[-1]
-    assert (row.source, row.conventions, row.deviations) == ("Doe 2025, Table 3", "by hand", ("a misprint",))
-    accuracy, bias, missing = (row.cells[name] for name in ("acc_amb", "diff_bias_amb", "acc_disamb"))
+    assert (row.source, row.conventions, row.deviations) == (
+        "Doe 2025, Table 3",
+        "by hand",
+        ("a misprint",),
+    )
+    accuracy, bias, missing = (
+        row.cells[name] for name in ("acc_amb", "diff_bias_amb", "acc_disamb")
+    )
     assert (accuracy.value, accuracy.printed, accuracy.derived) == (0.25, "25.0", False)
     assert accuracy.unranked == "published without standard error"
-    assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (0.1, "10", 0.02, "half of 20")
-    assert (bias.unranked, bias.derived) == ("published with a ± that is not a standard error", True)
-    assert (missing.note, missing.unranked, missing.derived) == ("not published", "not published", False)
+    assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (
+        0.1,
+        "10",
+        0.02,
+        "half of 20",
+    )
+    assert (bias.unranked, bias.derived) == (
+        "published with a ± that is not a standard error",
+        True,
+    )
+    assert (missing.note, missing.unranked, missing.derived) == (
+        "not published",
+        "not published",
+        False,
+    )
     assert math.isnan(missing.value)
     assert found.notes == []
     printed(paper("Y"))
-    assert [note.split()[:2] for note in board(scored("run", 0.5)).notes] == [["The", "paper"]]
+    assert [note.split()[:2] for note in board(scored("run", 0.5)).notes] == [
+        ["The", "paper"]
+    ]

@@ -35,15 +35,31 @@ def text(points, neutral=None, better=None):
     ],
 )
 def test_worked_cases(points, rule, ranks):
-    found = intervals([Point(*point) for point in points], rule.get("neutral"), rule.get("better"))
-    assert (" ".join(map(str, found)), {rank.of for rank in found} - {len(points)}) == (ranks, set())
+    found = intervals(
+        [Point(*point) for point in points], rule.get("neutral"), rule.get("better")
+    )
+    assert (" ".join(map(str, found)), {rank.of for rank in found} - {len(points)}) == (
+        ranks,
+        set(),
+    )
 
 
 def test_differences_with_an_error_of_their_own_take_its_place():
-    points, d = [Point(3.0, 1.0), Point(2.0, 1.0)], Difference(1.0, 0.5, math.inf, 0.0455, 5.0, 0.8, "")
+    points, d = (
+        [Point(3.0, 1.0), Point(2.0, 1.0)],
+        Difference(1.0, 0.5, math.inf, 0.0455, 5.0, 0.8, ""),
+    )
     small, large, beside = 0.02275, 0.97725, 2 * stats.norm.sf(0.25)
-    rules = {(None, True): (small, large), (None, False): (large, small), (1.0, None): (1.0, 0.0455)}
-    for rule, expected in {**rules, (2.4, None): (1.0, beside), (2.6, None): (beside, 1.0)}.items():
+    rules = {
+        (None, True): (small, large),
+        (None, False): (large, small),
+        (1.0, None): (1.0, 0.0455),
+    }
+    for rule, expected in {
+        **rules,
+        (2.4, None): (1.0, beside),
+        (2.6, None): (beside, 1.0),
+    }.items():
         p = p_values(points, *rule, {(0, 1): d})
         assert (p[0, 1], p[1, 0]) == pytest.approx(expected)
 
@@ -52,10 +68,14 @@ def test_p_values_by_hand():
     # t = 1 against a model that is known exactly: Welch's degrees of freedom are 1, the tail is 1/2 - atan(1)/pi = 1/4
     p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True)
     assert p == pytest.approx(np.array([[1, 3 / 4], [1 / 4, 1]]), abs=1e-8)
-    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True)[1, 0] == pytest.approx(0.158655254, abs=1e-8)
+    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True)[
+        1, 0
+    ] == pytest.approx(0.158655254, abs=1e-8)
     # distances 0.2 and 0.5 from 50 on the same side: the further one is never better
     p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None)
-    assert p == pytest.approx(np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12)
+    assert p == pytest.approx(
+        np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12
+    )
 
 
 def test_a_score_without_neutral_value_and_direction_has_no_ranks():
@@ -80,7 +100,10 @@ def slow(points, neutral, better):
             else:
                 s = (a.value + b.value - 2 * neutral) / (a.stderr + b.stderr)
                 nearer = abs(a.value - neutral) < abs(b.value - neutral)
-                both = max(2 * stats.t.sf(abs(d), dof), 2 * stats.t.sf(abs(s), min(a.dof, b.dof)))
+                both = max(
+                    2 * stats.t.sf(abs(d), dof),
+                    2 * stats.t.sf(abs(s), min(a.dof, b.dof)),
+                )
                 p = both if nearer else 1.0
             tests.append((p, i, j))
     rejected = set()
@@ -89,32 +112,44 @@ def slow(points, neutral, better):
             break
         rejected.add((i, j))
     return [
-        (1 + sum((j, i) in rejected for j in range(n)), n - sum((i, j) in rejected for j in range(n))) for i in range(n)
+        (
+            1 + sum((j, i) in rejected for j in range(n)),
+            n - sum((i, j) in rejected for j in range(n)),
+        )
+        for i in range(n)
     ]
 
 
 points_strategy = st.lists(
-    st.builds(Point, st.floats(0, 100), st.floats(0.1, 10), st.floats(2, 100)), min_size=2, max_size=6
+    st.builds(Point, st.floats(0, 100), st.floats(0.1, 10), st.floats(2, 100)),
+    min_size=2,
+    max_size=6,
 )
 
 
 @given(points_strategy, st.sampled_from([(None, True), (None, False), (50.0, None)]))
 def test_as_the_slow_version(points, rule):
     neutral, better = rule
-    assert [(r.low, r.high) for r in intervals(points, neutral, better)] == slow(points, neutral, better)
+    assert [(r.low, r.high) for r in intervals(points, neutral, better)] == slow(
+        points, neutral, better
+    )
 
 
 def answered(values, paired=True):
     """A model with these values, one a cluster."""
     form = tabulate(range(len(values)), [[1.0] * len(values), values], share_of)
     stderr = np.std(values, ddof=1) / math.sqrt(len(values))
-    return Point(float(np.mean(values)), stderr, len(values) - 1, form if paired else None)
+    return Point(
+        float(np.mean(values)), stderr, len(values) - 1, form if paired else None
+    )
 
 
 def test_pairs_with_answers_are_told_from_those_without():
     rng = np.random.default_rng(6)
     common = rng.standard_normal(40)
-    first, second = (answered(common + 0.1 * rng.standard_normal(40) + mean) for mean in (0, 0.2))
+    first, second = (
+        answered(common + 0.1 * rng.standard_normal(40) + mean) for mean in (0, 0.2)
+    )
     apart = [Point(p.value, p.stderr, p.dof) for p in (first, second)]
     assert text([first, second], better=True) == ["2", "1"]
     assert text([first, second], better=False) == ["1", "2"]
@@ -127,4 +162,7 @@ def test_pairs_with_answers_are_told_from_those_without():
     same = intervals([first, first], 0.0, None)  # the same answers, which have no error
     assert [(r.low, r.high, r.apart) for r in same] == [(1, 2, 0)] * 2
     constant = answered(common + 1.0)  # nothing varied in the difference
-    assert [r.apart for r in intervals([answered(common), constant], None, True)] == [1, 1]
+    assert [r.apart for r in intervals([answered(common), constant], None, True)] == [
+        1,
+        1,
+    ]

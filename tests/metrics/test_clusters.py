@@ -36,19 +36,34 @@ def slow_jackknife(score, strata):
     for stratum in strata:
         count, total = len(stratum), 0.0
         for gone in range(count):
-            kept = [(count / (count - 1), *own) for k, own in enumerate(stratum) if k != gone]
-            total += (score(everything[:start] + kept + everything[start + count :]) - whole) ** 2
+            kept = [
+                (count / (count - 1), *own)
+                for k, own in enumerate(stratum)
+                if k != gone
+            ]
+            total += (
+                score(everything[:start] + kept + everything[start + count :]) - whole
+            ) ** 2
         start += count
         sizes = [size for _, size in stratum]
-        parts.append((total * (count - 1) / count, sum(sizes) ** 2 / sum(n * n for n in sizes) - 1))
+        parts.append(
+            (
+                total * (count - 1) / count,
+                sum(sizes) ** 2 / sum(n * n for n in sizes) - 1,
+            )
+        )
     variance = sum(part for part, _ in parts)
     if len(parts) == 1 or not variance:
         return math.sqrt(variance), parts[0][1]
-    return math.sqrt(variance), variance**2 / sum(part**2 / max(dof, 1.0) for part, dof in parts)
+    return math.sqrt(variance), variance**2 / sum(
+        part**2 / max(dof, 1.0) for part, dof in parts
+    )
 
 
 def share(weighted):
-    return sum(w * hits for w, hits, _ in weighted) / sum(w * size for w, _, size in weighted)
+    return sum(w * hits for w, hits, _ in weighted) / sum(
+        w * size for w, _, size in weighted
+    )
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), min_size=2, max_size=5), min_size=1,
@@ -56,10 +71,15 @@ def share(weighted):
 @settings(max_examples=80, deadline=None)
 def test_the_jackknife_is_that_of_plain_loops_in_any_order(strata, rng):
     strata = [[(min(hits, size), size) for hits, size in stratum] for stratum in strata]
-    flat = [(*own, str(label)) for label, stratum in enumerate(strata) for own in stratum]
+    flat = [
+        (*own, str(label)) for label, stratum in enumerate(strata) for own in stratum
+    ]
     stderr, dof = slow_jackknife(share, strata)
     for _ in range(2):
-        form = shares(*zip(*[(hits, size) for hits, size, _ in flat], strict=True), [label for *_, label in flat])
+        form = shares(
+            *zip(*[(hits, size) for hits, size, _ in flat], strict=True),
+            [label for *_, label in flat],
+        )
         found, found_dof, reason = error(form)
         if stderr < 1e-9:
             assert math.isnan(found)
@@ -73,16 +93,22 @@ def test_a_stratum_of_one_cluster_makes_all_one():
     for strata in ("aab", "aabc", "abcd"):
         hits, sizes = [2, 4, 9, 5][: len(strata)], [10, 20, 10, 30][: len(strata)]
         assert error(shares(hits, sizes, strata)) == error(shares(hits, sizes))
-    assert error(shares([2, 4, 9, 7], [10] * 4, "aabb")) != error(shares([2, 4, 9, 7], [10] * 4))
+    assert error(shares([2, 4, 9, 7], [10] * 4, "aabb")) != error(
+        shares([2, 4, 9, 7], [10] * 4)
+    )
 
 
 @pytest.mark.parametrize("strata", ["aabb", "abab", "aaab", "aaaa"])
 def test_clusters_of_size_0_do_not_count(strata):
     plain = shares([2, 4, 9, 8], [10, 20, 10, 10], strata)
-    empty = shares([2, 4, 0, 9, 8, 0], [10, 20, 0, 10, 10, 0], [*strata[:2], "c", *strata[2:], "a"])
+    empty = shares(
+        [2, 4, 0, 9, 8, 0], [10, 20, 0, 10, 10, 0], [*strata[:2], "c", *strata[2:], "a"]
+    )
     assert error(empty)[:2] == pytest.approx(error(plain)[:2], rel=1e-12)
     found, expected = estimate(empty, whole=1.0), estimate(plain, whole=1.0)
-    assert (found.stderr, found.dof, found.n) == pytest.approx((expected.stderr, expected.dof, 50), rel=1e-12)
+    assert (found.stderr, found.dof, found.n) == pytest.approx(
+        (expected.stderr, expected.dof, 50), rel=1e-12
+    )
     assert found.interval == pytest.approx(expected.interval, rel=1e-12)
 
 
@@ -97,16 +123,30 @@ LACKING = "no standard error: the score has no value without one of the {}"
         (shares([3], [10]), 0, FEW),
         (shares([3, 0], [10, 0]), 0, FEW),
         (shares([0], [0]), -1, FEW),
-        (shares([1, 2, 3, 4], [3, 6, 9, 12]), 30**2 / 270 - 1, SAME),  # 1/3 in all, with rounding
-        (shares([2, 2, 9, 9, 9], [10] * 5, "aabbb"), 1 + 2, SAME),  # strata that differ are no spread of their clusters
-        (replace(shares([3, 0, 0], [10, 0, 0]), sizes=np.array([10.0, 5.0, 5.0])), 400 / 150 - 1, LACKING),
+        (
+            shares([1, 2, 3, 4], [3, 6, 9, 12]),
+            30**2 / 270 - 1,
+            SAME,
+        ),  # 1/3 in all, with rounding
+        (
+            shares([2, 2, 9, 9, 9], [10] * 5, "aabbb"),
+            1 + 2,
+            SAME,
+        ),  # strata that differ are no spread of their clusters
+        (
+            replace(shares([3, 0, 0], [10, 0, 0]), sizes=np.array([10.0, 5.0, 5.0])),
+            400 / 150 - 1,
+            LACKING,
+        ),
     ],
 )
 def test_where_there_is_no_error_the_reason_is_told(form, dof, reason):
     found = error(form)
     assert math.isnan(found[0])
     assert found[1:] == (pytest.approx(dof), reason.format("clusters"))
-    if form.sizes.any():  # nor is there an interval, but of a share in which nothing varied
+    if (
+        form.sizes.any()
+    ):  # nor is there an interval, but of a share in which nothing varied
         for whole in (None, 1.0)[: 1 if reason == SAME else 2]:
             estimated = estimate(form, whole=whole, note="beware", kind="templates")
             assert (estimated.ends(), math.isnan(estimated.stderr)) == (None, True)
@@ -141,7 +181,9 @@ def test_a_share_has_wilsons_interval_of_the_effective_number():
 
 @pytest.mark.parametrize("hits", [0, 1])
 @pytest.mark.parametrize("sizes", [TEMPLATES, [260] * 21])
-def test_where_all_items_agree_a_share_has_wilsons_interval_with_one_observation_a_cluster(hits, sizes):
+def test_where_all_items_agree_a_share_has_wilsons_interval_with_one_observation_a_cluster(
+    hits, sizes
+):
     found = estimate(shares(hits * np.array(sizes), sizes), whole=1.0)
     expected = stats.binomtest(hits * 21, 21).proportion_ci(method="wilson")
     assert found.value == hits
@@ -149,13 +191,20 @@ def test_where_all_items_agree_a_share_has_wilsons_interval_with_one_observation
     assert round(found.interval[0] if hits else 1 - found.interval[1], 3) == 0.845
     half = stats.t.ppf(0.975, found.dof) * found.stderr
     assert half == pytest.approx((expected.high - expected.low) / 2)
-    assert found.reason.startswith("one of the clusters has 29% of the items: ") == (sizes is TEMPLATES)
+    assert found.reason.startswith("one of the clusters has 29% of the items: ") == (
+        sizes is TEMPLATES
+    )
 
 
 @pytest.mark.parametrize("whole", [1.0, 100.0])
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize(("wrong", "is_joined"), [((1,), True), ((3,), True), ((1, 5), True), ((1, 1, 1), False)])
-def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(wrong, is_joined, right, whole):
+@pytest.mark.parametrize(
+    ("wrong", "is_joined"),
+    [((1,), True), ((3,), True), ((1, 5), True), ((1, 1, 1), False)],
+)
+def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(
+    wrong, is_joined, right, whole
+):
     hits = np.full(21, 260.0) - [*wrong, *[0] * (21 - len(wrong))]
     form = shares(whole * (hits if right else 260 - hits), [260] * 21)
     found, (stderr, dof, _) = estimate(form, whole=whole, note="beware"), error(form)
@@ -164,7 +213,9 @@ def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(wrong, is_joine
     own, alone = np.array(wilson(p, size, t)), np.array(wilson(p, 21))
     ends = (min(own[0], alone[0]), max(own[1], alone[1])) if is_joined else tuple(own)
     assert found.interval == pytest.approx([whole * end for end in ends], abs=1e-9)
-    assert found.stderr == pytest.approx(whole * (ends[1] - ends[0]) / 2 / t if is_joined else stderr, rel=1e-9)
+    assert found.stderr == pytest.approx(
+        whole * (ends[1] - ends[0]) / 2 / t if is_joined else stderr, rel=1e-9
+    )
     assert found.reason == "beware"
     if is_joined:  # one error doesn't narrow it from [0.845, 1] to [0.9989, 1]
         assert abs((ends[0] if right else 1 - ends[1]) - 0.845) < 0.004
@@ -174,19 +225,28 @@ def test_shares_that_are_equal_but_not_unanimous():
     found = estimate(shares([8, 12, 16], [20, 30, 40]), whole=1.0)
     assert found.interval == pytest.approx(wilson(0.4, 3), abs=1e-12)
     t = stats.t.ppf(0.975, 90**2 / 2900 - 1)
-    assert found.stderr == pytest.approx((found.interval[1] - found.interval[0]) / 2 / t, abs=1e-12)
+    assert found.stderr == pytest.approx(
+        (found.interval[1] - found.interval[0]) / 2 / t, abs=1e-12
+    )
     # two clusters that are no more unanimous than that deviate, too: 4 of 10 and 6 of 10
     two = estimate(shares([4, 6], [10, 10]), whole=1.0)
-    assert two.interval == pytest.approx(wilson(0.5, 25, math.tan(0.475 * math.pi)), abs=1e-9)  # Student's t of 1
-    assert two.stderr == pytest.approx(0.1, abs=1e-12)  # which is more than half the interval over 12.7
+    assert two.interval == pytest.approx(
+        wilson(0.5, 25, math.tan(0.475 * math.pi)), abs=1e-9
+    )  # Student's t of 1
+    assert two.stderr == pytest.approx(
+        0.1, abs=1e-12
+    )  # which is more than half the interval over 12.7
 
 
 @pytest.mark.parametrize(
-    ("sizes", "told"), [([6, *[2] * 7], "30%"), ([5, *[1] * 20], ""), ([3, 1, 1, 1], ""), ([4, 1, 1], "")]
+    ("sizes", "told"),
+    [([6, *[2] * 7], "30%"), ([5, *[1] * 20], ""), ([3, 1, 1, 1], ""), ([4, 1, 1], "")],
 )
 def test_a_cluster_of_more_than_a_fifth_and_twice_its_share_is_told(sizes, told):
     found = estimate(shares([k % 2 for k in range(len(sizes))], sizes))
-    assert found.reason == (f"one of the clusters has {told} of the items: {UNEVEN}" if told else "")
+    assert found.reason == (
+        f"one of the clusters has {told} of the items: {UNEVEN}" if told else ""
+    )
 
 
 def mean(low=0.0, high=1.0):
@@ -197,14 +257,20 @@ def mean(low=0.0, high=1.0):
 
 
 # 2 of 4, 1 of 6 and 3 of 5
-RECORDS = [{"x": float(x), "group": group} for group, own in ((7, "1100"), (8, "100000"), (9, "10101")) for x in own]
+RECORDS = [
+    {"x": float(x), "group": group}
+    for group, own in ((7, "1100"), (8, "100000"), (9, "10101"))
+    for x in own
+]
 
 
 def test_the_mean_of_all_items_with_its_error_over_clusters():
     found, form = mean().compute(RECORDS), mean().design(RECORDS)
     assert (found.value, found.n, found.reason) == (0.4, 15, "")
     without = [4 / 11, 5 / 9, 3 / 10]
-    assert found.stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 0.4) ** 2 for v in without)), abs=1e-12)
+    assert found.stderr == pytest.approx(
+        math.sqrt(2 / 3 * sum((v - 0.4) ** 2 for v in without)), abs=1e-12
+    )
     assert found.dof == pytest.approx(15**2 / (4**2 + 6**2 + 5**2) - 1)
     assert (form.names, form.sizes.tolist()) == (["7", "8", "9"], [4, 6, 5])
     assert form.totals.tolist() == [[4, 2], [6, 1], [5, 3]]

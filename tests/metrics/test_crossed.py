@@ -15,7 +15,12 @@ from tests.support.oracles import reason_of
 
 def prompts(cells, items="abcdef"):
     return [
-        {"item": items[i], "template": f"t{t}", "v": v, "stratum": "first" if i < 2 else "second"}
+        {
+            "item": items[i],
+            "template": f"t{t}",
+            "v": v,
+            "stratum": "first" if i < 2 else "second",
+        }
         for i, row in enumerate(cells)
         for t, v in enumerate(row)
     ]
@@ -27,16 +32,26 @@ def mean_of(cells):
 
 
 def test_a_grid_has_items_and_templates_in_the_order_of_their_names():
-    matrix = crossed.grid(prompts([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], items="zy"), lambda r: r["v"])
+    matrix = crossed.grid(
+        prompts([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], items="zy"), lambda r: r["v"]
+    )
     assert (matrix.items, matrix.templates) == (["y", "z"], ["t0", "t1", "t2"])
     assert matrix.cells.tolist() == [[4, 5, 6], [1, 2, 3]]
     assert (matrix.strata, matrix.value) == ((), 3.5)
 
 
-@pytest.mark.parametrize(("rows", "strata"), [(4, ["first", "first", "second", "second"]), (3, ())])
+@pytest.mark.parametrize(
+    ("rows", "strata"), [(4, ["first", "first", "second", "second"]), (3, ())]
+)
 def test_an_item_alone_in_its_stratum_makes_one_sample_of_all(rows, strata):
-    matrix = crossed.grid(prompts(np.zeros((rows, 3))), lambda r: r["v"], stratum=lambda r: r["stratum"])
-    assert (matrix.items, matrix.templates, matrix.strata) == (list("abcd"[:rows]), ["t0", "t1", "t2"], strata)
+    matrix = crossed.grid(
+        prompts(np.zeros((rows, 3))), lambda r: r["v"], stratum=lambda r: r["stratum"]
+    )
+    assert (matrix.items, matrix.templates, matrix.strata) == (
+        list("abcd"[:rows]),
+        ["t0", "t1", "t2"],
+        strata,
+    )
 
 
 TWICE = [*prompts([[1.0, 2.0], [3.0, 4.0]]), *prompts([[1.0, 2.0], [3.0, 4.0]])[1:3]]
@@ -60,7 +75,9 @@ FEW = "a standard error needs at least 2 items and 2 templates, there are {} and
 )  # fmt: skip
 def test_where_there_is_no_error_the_reason_is_told(records, value, reason):
     if math.isnan(value):
-        assert reason_of(crossed.crossed_estimate, records, lambda r: r["v"], "test").startswith(reason)
+        assert reason_of(
+            crossed.crossed_estimate, records, lambda r: r["v"], "test"
+        ).startswith(reason)
         return
     found = crossed.crossed_estimate(records, lambda r: r["v"], "test")
     assert (found.value, found.n) == (pytest.approx(value, nan_ok=True), len(records))
@@ -71,12 +88,17 @@ def test_where_there_is_no_error_the_reason_is_told(records, value, reason):
 def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
     # item part 0.08 / 2, template part 0.02 / 2, no rest: V = 0.05, dof = V^2 / (0.04^2 + 0.01^2) = 1.47
     cells = np.array([[0.8, 0.6], [0.4, 0.2]])
-    assert crossed.crossed_stderr(cells) == pytest.approx((math.sqrt(0.05), 0.0025 / 0.0017), abs=1e-9)
+    assert crossed.crossed_stderr(cells) == pytest.approx(
+        (math.sqrt(0.05), 0.0025 / 0.0017), abs=1e-9
+    )
     two, three = mean_of(cells), mean_of(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))
     assert two.stderr == pytest.approx(math.sqrt(0.05), abs=1e-12)
     assert (two.dof, two.reason) == (1, crossed.FEW_TEMPLATES)
     assert (three.n, three.reason) == (6, "")
-    assert three.dof == crossed.crossed_stderr(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))[1]
+    assert (
+        three.dof
+        == crossed.crossed_stderr(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))[1]
+    )
 
 
 def slow_stderr(table, strata):
@@ -88,24 +110,35 @@ def slow_stderr(table, strata):
     for label in sorted(set(strata)):
         part = [row for row, own in zip(table, strata, strict=True) if own == label]
         size, weight = len(part), len(part) / n
-        rows, by_column = [mean(row) for row in part], [mean([row[t] for row in part]) for t in range(columns)]
+        rows, by_column = (
+            [mean(row) for row in part],
+            [mean([row[t] for row in part]) for t in range(columns)],
+        )
         all_of_it = mean(rows)
         variance = sum((r - all_of_it) ** 2 for r in rows) / (size - 1)
         squares = sum(
-            (part[i][t] - rows[i] - by_column[t] + all_of_it) ** 2 for i in range(size) for t in range(columns)
+            (part[i][t] - rows[i] - by_column[t] + all_of_it) ** 2
+            for i in range(size)
+            for t in range(columns)
         )
         item_part = weight**2 * variance / size
-        residual_part = weight**2 * squares / ((size - 1) * (columns - 1)) / (size * columns)
+        residual_part = (
+            weight**2 * squares / ((size - 1) * (columns - 1)) / (size * columns)
+        )
         item, residual = item + item_part, residual + residual_part
         item_spread += item_part**2 / (size - 1)
         residual_spread += residual_part**2 / ((size - 1) * (columns - 1))
     centre = mean(template_means)
     template = sum((m - centre) ** 2 for m in template_means) / (columns - 1) / columns
     if item > residual and template > residual:
-        return item + template - residual, item_spread + template**2 / (columns - 1) + residual_spread
+        return item + template - residual, item_spread + template**2 / (
+            columns - 1
+        ) + residual_spread
     if max(item, template) <= residual:
         return residual, residual_spread
-    return max(item, template), item_spread if item > template else template**2 / (columns - 1)
+    return max(item, template), item_spread if item > template else template**2 / (
+        columns - 1
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0, 2, 3, 6]), st.integers(2, 6),
@@ -115,7 +148,9 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
     rng = np.random.default_rng(seed)
     strata = ["f"] * first + ["m"] * second
     rows = first + second
-    cells = spread * (rng.normal(size=(rows, 1)) + rng.normal(size=(1, columns))) + rng.normal(size=(rows, columns))
+    cells = spread * (
+        rng.normal(size=(rows, 1)) + rng.normal(size=(1, columns))
+    ) + rng.normal(size=(rows, columns))
     variance, spread_of_it = slow_stderr(cells.tolist(), strata)
     stderr, dof = crossed.crossed_stderr(cells, strata)
     assert stderr == pytest.approx(math.sqrt(variance), rel=1e-9)
@@ -134,17 +169,31 @@ def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
     groups, columns = [np.array([4, 0, 2]), np.array([1, 3])], 3
     rng = np.random.default_rng(SEED)
     counts = rng.multinomial(columns, [1 / 3] * 3, size=DRAWS)
-    weights, rows = (np.concatenate(parts) for parts in zip(*crossed.pigeonhole(groups, columns), strict=True))
+    weights, rows = (
+        np.concatenate(parts)
+        for parts in zip(*crossed.pigeonhole(groups, columns), strict=True)
+    )
     # shares of columns around 1/3, whose deviations are wider by sqrt(3 / 2)
-    assert weights == pytest.approx(1 / 3 + (counts / 3 - 1 / 3) * math.sqrt(3 / 2), abs=1e-12)
+    assert weights == pytest.approx(
+        1 / 3 + (counts / 3 - 1 / 3) * math.sqrt(3 / 2), abs=1e-12
+    )
     for drawn in rows:
         places = rng.integers(0, [3, 3, 3, 2, 2])
-        assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [[1, 3][k] for k in places[3:]]
+        assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [
+            [1, 3][k] for k in places[3:]
+        ]
 
 
 def share(cells):
     made = crossed.crossed_mean(
-        "share", value=lambda r: r["v"], summary="", low=0.0, high=100.0, neutral=50.0, direction="", unit="percent"
+        "share",
+        value=lambda r: r["v"],
+        summary="",
+        low=0.0,
+        high=100.0,
+        neutral=50.0,
+        direction="",
+        unit="percent",
     )
     return made, made.compute(prompts(cells))
 
@@ -153,7 +202,11 @@ def test_a_share_of_crossed_items_has_wilsons_interval():
     cells = 100 * np.array([[1.0, 0, 0], [1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]])
     made, found = share(cells)
     plain = mean_of(cells)
-    assert (found.value, found.stderr, found.dof) == (plain.value, plain.stderr, plain.dof)
+    assert (found.value, found.stderr, found.dof) == (
+        plain.value,
+        plain.stderr,
+        plain.dof,
+    )
     p = found.value / 100
     size = p * (1 - p) / (found.stderr / 100) ** 2
     low, high = wilson(p * size, size, t_factor(found.dof))
@@ -165,7 +218,11 @@ def test_a_share_of_crossed_items_has_wilsons_interval():
 def test_a_share_that_never_varies_has_one_observation_a_template(hits):
     _, found = share(np.full((5, 3), 100.0 * hits / 3))
     low, high = (100 * end for end in wilson(hits, 3))
-    assert (found.interval, found.dof, found.reason) == (pytest.approx((low, high)), 2, "")
+    assert (found.interval, found.dof, found.reason) == (
+        pytest.approx((low, high)),
+        2,
+        "",
+    )
     assert found.stderr == pytest.approx((high - low) / 2 / t_factor(2))
 
 
@@ -175,4 +232,6 @@ def test_a_share_without_templates_or_values_has_no_interval():
         assert found.interval is None
         assert found.reason
     assert reason_of(made.design, []) == "no item prompts"
-    assert reason_of(made.design, prompts(cells)).startswith("9 of 9 item prompts have no value")
+    assert reason_of(made.design, prompts(cells)).startswith(
+        "9 of 9 item prompts have no value"
+    )

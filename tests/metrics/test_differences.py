@@ -21,16 +21,24 @@ def two_sided(t, dof):
 
 
 def test_the_interval_and_what_is_detectable():
-    found = differences.Difference(value=0.4, stderr=0.1, dof=5.0, p=0.02, sum_value=1.0, sum_stderr=0.2)
+    found = differences.Difference(
+        value=0.4, stderr=0.1, dof=5.0, p=0.02, sum_value=1.0, sum_stderr=0.2
+    )
     half = stats.t.ppf(0.975, 5) * 0.1
     assert found.interval == SAME((0.4 - half, 0.4 + half), abs=1e-12)
-    assert replace(found, stderr=math.nan).interval is replace(found, value=math.nan).interval is None
+    assert (
+        replace(found, stderr=math.nan).interval
+        is replace(found, value=math.nan).interval
+        is None
+    )
     assert replace(found, stderr=math.nan, ends=(0.1, 0.9)).interval == (0.1, 0.9)
     for level in (0.05, 0.001):
         expected = (stats.t.ppf(1 - level / 2, 5) + stats.t.ppf(0.8, 5)) * 0.1
         assert found.detectable(level) == SAME(expected, rel=1e-9)
     assert found.detectable() == found.detectable(0.05)
-    assert math.isnan(replace(found, p=math.nan).detectable())  # without a test nothing is promised
+    assert math.isnan(
+        replace(found, p=math.nan).detectable()
+    )  # without a test nothing is promised
 
 
 def hits_of(*clusters, strata=()):
@@ -52,16 +60,23 @@ def test_students_t_on_the_jackknife_of_the_difference():
     sizes = [size for _, size in A]
     assert found.dof == SAME(sum(sizes) ** 2 / sum(n * n for n in sizes) - 1)
     for sign, stderr in ((-1, found.stderr), (1, found.sum_stderr)):
-        without = [share(A[:k] + A[k + 1 :]) + sign * share(B[:k] + B[k + 1 :]) for k in range(8)]
+        without = [
+            share(A[:k] + A[k + 1 :]) + sign * share(B[:k] + B[k + 1 :])
+            for k in range(8)
+        ]
         whole = share(A) + sign * share(B)
-        assert stderr == SAME(math.sqrt(7 / 8 * sum((one - whole) ** 2 for one in without)), abs=1e-12)
+        assert stderr == SAME(
+            math.sqrt(7 / 8 * sum((one - whole) ** 2 for one in without)), abs=1e-12
+        )
     assert (found.test, found.reason, found.ends) == ("Student's t", "", None)
     # of equal clusters it is the t-test of their differences
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 26, (2, 12))
     found = paired(*(hits_of(*((hits, 25) for hits in own)) for own in (a, b)))
     test = stats.ttest_1samp((a - b) / 25, 0)
-    assert (found.p, found.value / found.stderr, found.dof) == SAME((test.pvalue, test.statistic, 11), rel=1e-9)
+    assert (found.p, found.value / found.stderr, found.dof) == SAME(
+        (test.pvalue, test.statistic, 11), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -74,19 +89,33 @@ def test_a_cluster_of_one_model_alone_counts_for_both(swap):
     of_a = [16 + 5, 10 + 5, 13 + 8, 13 + 2], [40 + 20, 20 + 20, 30 + 20, 30 + 20]
     of_b = [0 + 11, 6 + 11, 3 + 10, 3 + 12], [0 + 20, 20 + 20, 10 + 20, 10 + 20]
     changes = np.divide(*of_a) - np.divide(*of_b) - (18 / 50 - 14 / 30)
-    parts = [(changes[0] ** 2 + changes[1] ** 2) / 2, (changes[2] ** 2 + changes[3] ** 2) / 2]
+    parts = [
+        (changes[0] ** 2 + changes[1] ** 2) / 2,
+        (changes[2] ** 2 + changes[3] ** 2) / 2,
+    ]
     assert found.stderr == SAME(math.sqrt(sum(parts)), abs=1e-12)
     # sizes of both together: 20, 20 | 20, 20
-    assert found.dof == SAME(sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2), rel=1e-9)
+    assert found.dof == SAME(
+        sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2), rel=1e-9
+    )
 
 
 def test_too_few_clusters_for_a_test():
     one = paired(hits_of((3, 4)), hits_of((1, 4)))
     assert all(map(math.isnan, (one.p, one.stderr)))
-    assert (one.value, one.sum_value, one.reason) == (0.5, 1, "a standard error needs items of at least 2 clusters")
-    assert math.isnan(paired(hits_of((3, 4)), hits_of((3, 4))).p)  # nor are the same answers to one cluster evidence
+    assert (one.value, one.sum_value, one.reason) == (
+        0.5,
+        1,
+        "a standard error needs items of at least 2 clusters",
+    )
+    assert math.isnan(
+        paired(hits_of((3, 4)), hits_of((3, 4))).p
+    )  # nor are the same answers to one cluster evidence
     for sizes in ((4, 40), (20, 20)):  # worth 1.2 clusters, and 2
-        two = paired(hits_of(*zip((3, 4), sizes, strict=True)), hits_of(*zip((1, 8), sizes, strict=True)))
+        two = paired(
+            hits_of(*zip((3, 4), sizes, strict=True)),
+            hits_of(*zip((1, 8), sizes, strict=True)),
+        )
         assert math.isnan(two.p)
         assert two.reason.startswith("too few clusters for a test")
         assert two.stderr > 0
@@ -96,23 +125,34 @@ def test_too_few_clusters_for_a_test():
 
 
 def test_a_model_without_a_value_has_no_difference():
-    b, half = hits_of((1, 2), (3, 4)), replace(hits_of((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0))
+    b, half = (
+        hits_of((1, 2), (3, 4)),
+        replace(hits_of((8, 10), (0, 0), (0, 0)), sizes=np.full(3, 5.0)),
+    )
     none = paired(replace(b, totals=np.zeros((2, 2))), b)
     without = paired(half, replace(half, totals=half.totals / [1, 2]))
-    assert (none.value, none.reason) == (SAME(math.nan, nan_ok=True), "a model has no value")
+    assert (none.value, none.reason) == (
+        SAME(math.nan, nan_ok=True),
+        "a model has no value",
+    )
     reason = "no standard error: the score has no value without one of the clusters"
     assert (without.value, without.reason) == (SAME(0.4), reason)
     assert all(map(math.isnan, (none.p, without.stderr, without.p)))
 
 
 def cells(matrix, strata=(), correlation=False):
-    items, templates = ([f"{name}{k}" for k in range(size)] for name, size in zip("it", matrix.shape, strict=True))
+    items, templates = (
+        [f"{name}{k}" for k in range(size)]
+        for name, size in zip("it", matrix.shape, strict=True)
+    )
     return Cells(items, templates, matrix, strata, correlation)
 
 
 def table(seed=1, shape=(7, 5)):
     rng = np.random.default_rng(seed)
-    rows, columns, rest = (rng.normal(size=size) for size in ((shape[0], 1), (1, shape[1]), shape))
+    rows, columns, rest = (
+        rng.normal(size=size) for size in ((shape[0], 1), (1, shape[1]), shape)
+    )
     return 0.5 * rows + 0.3 * columns + 0.3 * rest
 
 
@@ -128,10 +168,17 @@ def test_a_difference_of_means_over_items_and_templates(strata):
     assert (found.test, found.reason, found.ends) == ("Student's t", "", None)
 
 
-@pytest.mark.parametrize(("shape", "fewest"), [((9, 2), 1), ((9, 3), 2), ((2, 3), 1), ((9, 4), math.inf)])
-def test_fewer_than_four_templates_have_the_smaller_factors_degrees_of_freedom(shape, fewest):
+@pytest.mark.parametrize(
+    ("shape", "fewest"), [((9, 2), 1), ((9, 3), 2), ((2, 3), 1), ((9, 4), math.inf)]
+)
+def test_fewer_than_four_templates_have_the_smaller_factors_degrees_of_freedom(
+    shape, fewest
+):
     matrix = table(4, shape)
-    found, (stderr, dof) = paired(cells(matrix + 0.2), cells(0 * matrix)), crossed.crossed_stderr(matrix)
+    found, (stderr, dof) = (
+        paired(cells(matrix + 0.2), cells(0 * matrix)),
+        crossed.crossed_stderr(matrix),
+    )
     assert (found.stderr, found.dof) == (SAME(stderr), SAME(min(dof, fewest)))
     assert found.p == SAME(two_sided(found.value / stderr, found.dof), rel=1e-9)
 
@@ -143,22 +190,39 @@ def zou(a, b, strata):
     z, w = ((m - mean) / (1 - mean**2) for m, mean in zip((a, b), means, strict=True))
     (of_z, dof), *own = (crossed.crossed_stderr(m, strata) for m in (z - w, z, w))
     (low, high), (other_low, other_high) = (
-        [math.tanh(math.atanh(r) + sign * stats.t.ppf(0.975, max(own_dof, 1)) * se) - r for sign in (-1, 1)]
+        [
+            math.tanh(math.atanh(r) + sign * stats.t.ppf(0.975, max(own_dof, 1)) * se)
+            - r
+            for sign in (-1, 1)
+        ]
         for r, (se, own_dof) in zip(means, own, strict=True)
     )
-    rho = (own[0][0] ** 2 + own[1][0] ** 2 - of_z**2) / (2 * own[0][0] * own[1][0]) if own[1][0] > 1e-9 else 0.0
+    rho = (
+        (own[0][0] ** 2 + own[1][0] ** 2 - of_z**2) / (2 * own[0][0] * own[1][0])
+        if own[1][0] > 1e-9
+        else 0.0
+    )
     rho = float(np.clip(rho, -1, 1))
     below, above = (
-        math.sqrt(max(x**2 + y**2 - 2 * rho * x * y, 0)) for x, y in ((-low, other_high), (high, -other_low))
+        math.sqrt(max(x**2 + y**2 - 2 * rho * x * y, 0))
+        for x, y in ((-low, other_high), (high, -other_low))
     )
     difference = means[0] - means[1]
-    return math.atanh(means[0]) - math.atanh(means[1]), of_z, dof, (difference - below, difference + above)
+    return (
+        math.atanh(means[0]) - math.atanh(means[1]),
+        of_z,
+        dof,
+        (difference - below, difference + above),
+    )
 
 
 @pytest.mark.parametrize("strata", [[], list("aabbbab")])
 def test_correlations_are_tested_on_fishers_z(strata):
     matrix, other = table(5) / 10, table(6) / 10
-    matrix, other = matrix - matrix.mean() + 0.8, 0.7 * (other - other.mean()) + 0.3 * (matrix - matrix.mean()) + 0.6
+    matrix, other = (
+        matrix - matrix.mean() + 0.8,
+        0.7 * (other - other.mean()) + 0.3 * (matrix - matrix.mean()) + 0.6,
+    )
     a, b = (cells(m, strata, correlation=True) for m in (matrix, other))
     found = paired(a, b)
     assert (found.value, found.sum_value) == (SAME(0.2), SAME(1.4))
@@ -176,13 +240,20 @@ def test_correlations_are_tested_on_fishers_z(strata):
 @pytest.mark.parametrize(
     ("seed", "sign", "noise"),
     [(5, 0, 0.0), (5, 2, 0.0), (47, 1, 0.3), (36, -1, 0.3)],
-    ids=["of which one does not vary", "but for a shift the same", "beyond 1", "beyond -1"],
+    ids=[
+        "of which one does not vary",
+        "but for a shift the same",
+        "beyond 1",
+        "beyond -1",
+    ],
 )
 def test_the_correlation_of_two_correlations_is_possible(seed, sign, noise):
     rng = np.random.default_rng(seed)
     one = rng.normal(size=(4, 3))
     other = sign * one + noise * rng.normal(size=(4, 3))
-    matrix, other = (r + (m - m.mean()) / 50 * (1 - r**2) for r, m in ((0.8, one), (0.6, other)))
+    matrix, other = (
+        r + (m - m.mean()) / 50 * (1 - r**2) for r, m in ((0.8, one), (0.6, other))
+    )
     found = paired(cells(matrix, correlation=True), cells(other, correlation=True))
     assert found.interval == SAME(zou(matrix, other, ())[-1], abs=1e-9)
     assert found.interval[0] < found.value < found.interval[1]
@@ -190,20 +261,36 @@ def test_the_correlation_of_two_correlations_is_possible(seed, sign, noise):
 
 def test_where_nothing_varies_there_is_no_error_and_no_test():
     matrix = table(6)
-    for one, where in ((cells(matrix), "cell"), *((hits_of(*A[:n]), "cluster") for n in (2, 3, 8))):
+    for one, where in (
+        (cells(matrix), "cell"),
+        *((hits_of(*A[:n]), "cluster") for n in (2, 3, 8)),
+    ):
         same = paired(one, one)
-        assert (same.value, same.p, same.reason) == (0, 1, f"the models' answers are the same in every {where}")
+        assert (same.value, same.p, same.reason) == (
+            0,
+            1,
+            f"the models' answers are the same in every {where}",
+        )
         assert math.isnan(same.stderr)
         assert min(same.dof, same.sum_stderr) > 0
     few = "needs at least 2 items and 2 templates, there are {} and {}"
     for first, second, value, reason in (
         (cells(matrix + 0.5), cells(matrix), 0.5, NOTHING_VARIED),
-        (hits_of(*[(9, 10)] * 12), hits_of(*[(4, 10)] * 12), 0.5, "nothing varied between clusters: no standard error"),
+        (
+            hits_of(*[(9, 10)] * 12),
+            hits_of(*[(4, 10)] * 12),
+            0.5,
+            "nothing varied between clusters: no standard error",
+        ),
         (cells(np.ones((1, 4))), cells(np.zeros((1, 4))), 1, few.format(1, 4)),
         (cells(np.ones((4, 1))), cells(np.zeros((4, 1))), 1, few.format(4, 1)),
     ):
         found = paired(first, second)
-        assert (found.value, found.reason, found.interval) == (SAME(value), reason, None)
+        assert (found.value, found.reason, found.interval) == (
+            SAME(value),
+            reason,
+            None,
+        )
         assert all(map(math.isnan, (found.stderr, found.p)))
         if "needs" in reason:
             assert found.sum_value == 1
@@ -212,11 +299,18 @@ def test_where_nothing_varies_there_is_no_error_and_no_test():
 
 def test_differences_are_of_the_same_layout():
     a, b, one = hits_of(*A), hits_of(*B), cells(table())
-    changes = {"items": list("abcdefg"), "templates": list("abcde"), "strata": list("aaabbbb")}
+    changes = {
+        "items": list("abcdefg"),
+        "templates": list("abcde"),
+        "strata": list("aaabbbb"),
+    }
     for first, second, reason in (
         (a, replace(b, names=[f"d{k}" for k in range(8)]), "the clusters differ"),
         (a, replace(b, strata=list("aabbaabb")), "the clusters differ"),
-        *((one, replace(one, **{k: v}), "the items, templates or strata differ") for k, v in changes.items()),
+        *(
+            (one, replace(one, **{k: v}), "the items, templates or strata differ")
+            for k, v in changes.items()
+        ),
         (a, one, "the layouts differ"),
         (one, a, "the layouts differ"),
     ):
@@ -228,12 +322,25 @@ def test_scores_that_share_nothing():
     found = unpaired((1.0, 0.3, 10.0), (0.2, 0.4, 20.0))
     dof = 0.5**4 / (0.3**4 / 10 + 0.4**4 / 20)
     assert (found.value, found.sum_value) == (SAME(0.8), SAME(1.2))
-    assert (found.stderr, found.sum_stderr, found.dof) == (SAME(0.5), SAME(0.5), SAME(dof))
+    assert (found.stderr, found.sum_stderr, found.dof) == (
+        SAME(0.5),
+        SAME(0.5),
+        SAME(dof),
+    )
     assert found.p == SAME(two_sided(1.6, dof), rel=1e-9)
     assert (found.test, found.reason) == ("Welch's t, unpaired", "")
     normal = unpaired((1.0, 0.3, math.inf), (0.2, 0.4, math.inf))
     assert (normal.dof, normal.p) == (math.inf, SAME(2 * stats.norm.sf(1.6), rel=1e-9))
     for errors in ((math.nan, 0.4), (0.3, 0.0), (0.0, 0.4)):
-        none = unpaired(*((value, error, 3.0) for value, error in zip((1.0, 0.2), errors, strict=True)))
-        assert (none.value, none.sum_value, none.reason) == (SAME(0.8), SAME(1.2), "no standard error")
+        none = unpaired(
+            *(
+                (value, error, 3.0)
+                for value, error in zip((1.0, 0.2), errors, strict=True)
+            )
+        )
+        assert (none.value, none.sum_value, none.reason) == (
+            SAME(0.8),
+            SAME(1.2),
+            "no standard error",
+        )
         assert all(map(math.isnan, (none.stderr, none.dof, none.p, none.sum_stderr)))

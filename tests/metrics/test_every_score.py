@@ -14,8 +14,13 @@ from tests.support.random_records import CASES
 # sums over texts, tests of them and the share of different ones: these do depend on how many texts there are
 COUNTED = re.compile(r"(^|/)(chi2|n|p|p_permutation|p_holm|distinct)(/|$)")
 # gaps within a group, of which the exchange of the groups makes the other one's
-WITHIN_GROUP = {"female_dominated_gap": "male_dominated_gap", "male_dominated_gap": "female_dominated_gap"}
-REMAIN = re.compile(r"unanswered|refused|dropped|coverage|lms|(^|/)n$")  # have a value where no answer could be read
+WITHIN_GROUP = {
+    "female_dominated_gap": "male_dominated_gap",
+    "male_dominated_gap": "female_dominated_gap",
+}
+REMAIN = re.compile(
+    r"unanswered|refused|dropped|coverage|lms|(^|/)n$"
+)  # have a value where no answer could be read
 # scores that are no mean of what records show in the sample log: ratios, spreads, tests, differences of unlike groups
 NO_MEAN = re.compile(
     r"disamb|bound|ratio|contrast|s_amb|amb_bias|/(sd|range)$|mc_ss_sd|icat|meaningful|place_|se_paper|labour|variance|"
@@ -40,7 +45,9 @@ def found(name, seed=0):
 
 
 def near(value, expected, **allowed):
-    return value == pytest.approx(expected, nan_ok=True, **({"rel": 1e-9, "abs": 1e-9} | allowed))
+    return value == pytest.approx(
+        expected, nan_ok=True, **({"rel": 1e-9, "abs": 1e-9} | allowed)
+    )
 
 
 def check(score, estimate):
@@ -55,13 +62,18 @@ def check(score, estimate):
     low, high = score.low - 1e-9, max(score.high, score.largest or score.high) + 1e-9
     assert low <= estimate.value <= high, score.name
     for ends in (estimate.interval, estimate.fixed_interval):
-        assert ends is None or low <= ends[0] <= estimate.value + 1e-9 <= ends[1] + 2e-9 <= high + 2e-9, score.name
+        assert (
+            ends is None
+            or low <= ends[0] <= estimate.value + 1e-9 <= ends[1] + 2e-9 <= high + 2e-9
+        ), score.name
     if score.has_stderr and math.isnan(estimate.stderr):
         assert estimate.reason, score.name
 
 
 def test_every_benchmark_is_here():
-    own = {name for name in registry.by_name() if registry.is_own(registry.family(name))}
+    own = {
+        name for name in registry.by_name() if registry.is_own(registry.family(name))
+    }
     assert own == set(CASES)
 
 
@@ -76,9 +88,13 @@ def test_scores_are_in_their_range_whatever_is_answered(name):
 @every
 def test_most_scores_have_a_value_and_an_error(name):
     """So that what follows says something."""
-    valued = [key for key, estimate in found(name).items() if not math.isnan(estimate.value)]
+    valued = [
+        key for key, estimate in found(name).items() if not math.isnan(estimate.value)
+    ]
     assert len(valued) > 0.85 * len(found(name))
-    short = scores(name, made(name), detailed=False)  # a breakdown by template has one cluster
+    short = scores(
+        name, made(name), detailed=False
+    )  # a breakdown by template has one cluster
     uncertain = [key for key in valued if key in short and short[key].has_stderr]
     assert sum(found(name)[key].stderr > 0 for key in uncertain) > 0.8 * len(uncertain)
 
@@ -103,7 +119,9 @@ def test_nothing_in_is_nan_with_a_reason(name):
     for score in scores(name, made(name)).values():
         estimate = score.compute([])
         check(score, estimate)
-        assert math.isnan(estimate.value) or (estimate.value, estimate.n) == (0, 0), score.name
+        assert math.isnan(estimate.value) or (estimate.value, estimate.n) == (0, 0), (
+            score.name
+        )
         assert estimate.reason, score.name
         assert score.design is None or reason_of(score.design, []), score.name
 
@@ -122,7 +140,11 @@ def test_what_the_model_did_not_answer_is_no_score(name):
 @every
 def test_one_record_and_one_cluster_have_no_error(name):
     whole = made(name)
-    first = [r for r in whole if all(r[field] == whole[0][field] for field in CASES[name].clusters)]
+    first = [
+        r
+        for r in whole
+        if all(r[field] == whole[0][field] for field in CASES[name].clusters)
+    ]
     for records in (whole[:1], first):
         for score in scores(name, whole).values():
             estimate = score.compute(records)
@@ -145,14 +167,25 @@ def test_order_does_not_matter(name):
     for key, score in scores(name, records).items():
         estimate, again = found(name)[key], score.compute(records[::-1])
         assert repr(again.stderr) == repr(estimate.stderr), key
-        if not key.endswith("likelihood_diff"):  # which is summed as the harness does it
+        if not key.endswith(
+            "likelihood_diff"
+        ):  # which is summed as the harness does it
             assert repr(again.value) == repr(estimate.value), key
         assert (again.n, again.reason) == (estimate.n, estimate.reason), key
 
 
 # of one kind of cluster each, in one stratum
 OF_A_PART = re.compile(r"^(age|gender|race|intra|inter|Age|SES)/|_(Age|SES)$")
-CLUSTERED = ["gg_bbq", "es_bbq", "bbq", "mbbq", "crows_pairs", "winogender", "stereoset", "stereoset_choices"]
+CLUSTERED = [
+    "gg_bbq",
+    "es_bbq",
+    "bbq",
+    "mbbq",
+    "crows_pairs",
+    "winogender",
+    "stereoset",
+    "stereoset_choices",
+]
 
 
 @pytest.mark.parametrize("name", CLUSTERED)
@@ -164,7 +197,9 @@ def test_errors_leave_out_a_cluster_at_a_time(name):
         if estimate.stderr > 0 and not OF_A_PART.search(key):
             stderr = jackknife(score.compute, records, field)
             # shares that nearly all clusters agree on have a wider one
-            assert near(estimate.stderr, stderr) or (estimate.interval and estimate.stderr > stderr), key
+            assert near(estimate.stderr, stderr) or (
+                estimate.interval and estimate.stderr > stderr
+            ), key
             compared += near(estimate.stderr, stderr)
     assert compared >= 2
 
@@ -187,10 +222,16 @@ def test_what_is_compared_is_the_score(name):
         for key, score in scores(name, records).items():
             if score.design is not None:
                 form, value = score.design(records), found(name, seed)[key].value
-                if "in_choice/mean" in key:  # wordings differ in how many answers name a choice
+                if (
+                    "in_choice/mean" in key
+                ):  # wordings differ in how many answers name a choice
                     assert isinstance(form, str)
                     continue
-                assert isinstance(form, str) if math.isnan(value) else near(form.value, value), key
+                assert (
+                    isinstance(form, str)
+                    if math.isnan(value)
+                    else near(form.value, value)
+                ), key
 
 
 @every
@@ -199,9 +240,16 @@ def test_a_score_around_its_neutral_value_mirrors_with_the_groups(name):
     swapped = [*map(CASES[name].swap, records)]
     mirrored = 0
     for key, score in scores(name, records).items():
-        if score.neutral is None or score.low - score.neutral != score.neutral - score.high or "contrast/acc" in key:
+        if (
+            score.neutral is None
+            or score.low - score.neutral != score.neutral - score.high
+            or "contrast/acc" in key
+        ):
             continue
-        estimate, again = found(name)[WITHIN_GROUP.get(key, key)], score.compute(swapped)
+        estimate, again = (
+            found(name)[WITHIN_GROUP.get(key, key)],
+            score.compute(swapped),
+        )
         assert near(again.value, 2 * score.neutral - estimate.value), key
         if not key.startswith("labour_"):
             assert near(again.stderr, estimate.stderr, rel=1e-6), key
@@ -210,11 +258,19 @@ def test_a_score_around_its_neutral_value_mirrors_with_the_groups(name):
 
 
 @every
-def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the_score(name):
+def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the_score(
+    name,
+):
     records = made(name)
     for key, score in scores(name, records).items():
         parts = [part for r in records if (part := score.contribution(r)) is not None]
         assert parts, key
-        assert all(isinstance(float(part), float) and math.isfinite(part) for part in parts), key
-        if name != "occugender_gen" and not NO_MEAN.search(key) and not COUNTED.search(key):
+        assert all(
+            isinstance(float(part), float) and math.isfinite(part) for part in parts
+        ), key
+        if (
+            name != "occugender_gen"
+            and not NO_MEAN.search(key)
+            and not COUNTED.search(key)
+        ):
             assert near(sum(parts) / len(parts), found(name)[key].value), key

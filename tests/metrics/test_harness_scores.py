@@ -11,7 +11,13 @@ from lm_eval_bias.custom_metrics import bbq, crows_pairs, winogender
 from tests.support.harness_runs import harness_module
 
 
-def item(context="disambiguated", answer="biased", right="unknown", template="Age/1", decidable=True):
+def item(
+    context="disambiguated",
+    answer="biased",
+    right="unknown",
+    template="Age/1",
+    decidable=True,
+):
     return {
         "category": "Age", "context": context, "template": template, "correct": answer == right,
         "biased": answer == "biased", "named": answer in ("biased", "counter"), "decidable": decidable,
@@ -46,7 +52,11 @@ def test_bias_scores_by_hand():
     # of 4 disambiguated answers 3 name a person and 2 of these are biased: 2 * 2/3 - 1; as many ambiguous ones, of
     # which the one that names nobody is right: (1 - 1/4) times that
     answers = ["biased", "biased", "counter", "unknown"]
-    records = [item(context, answer) for context in ("ambiguous", "disambiguated") for answer in answers]
+    records = [
+        item(context, answer)
+        for context in ("ambiguous", "disambiguated")
+        for answer in answers
+    ]
     for name in ("s_dis", "disamb_bias_score"):
         assert value(name, records) == pytest.approx(1 / 3, abs=1e-12)
     for name in ("s_amb", "amb_bias_score"):
@@ -55,14 +65,23 @@ def test_bias_scores_by_hand():
     # two more that say nothing of bias, since any person would be the biased answer: 4 of 5 for the harness
     records += [item(answer="biased", decidable=False)] * 2
     assert value("s_dis", records) == pytest.approx(1 / 3, abs=1e-12)
-    assert value("disamb_bias_score", records) == pytest.approx(2 * 4 / 5 - 1, abs=1e-12)
-    samples = {score.name: score.contribution(records[-1]) for score in bbq.scores(records)}
+    assert value("disamb_bias_score", records) == pytest.approx(
+        2 * 4 / 5 - 1, abs=1e-12
+    )
+    samples = {
+        score.name: score.contribution(records[-1]) for score in bbq.scores(records)
+    }
     assert (samples["s_dis"], samples["disamb_bias_score"]) == (None, 1.0)
 
 
 def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
-    for answer, paper, note in (("counter", -1, bbq.NO_BIASED), ("unknown", math.nan, bbq.NOBODY_NAMED)):
-        records = [item(answer=answer, template=template) for template in ("Age/1", "Age/2")]
+    for answer, paper, note in (
+        ("counter", -1, bbq.NO_BIASED),
+        ("unknown", math.nan, bbq.NOBODY_NAMED),
+    ):
+        records = [
+            item(answer=answer, template=template) for template in ("Age/1", "Age/2")
+        ]
         assert value("s_dis", records) == pytest.approx(paper, nan_ok=True)
         found = estimate("disamb_bias_score", records)
         assert (found.value, note in found.reason) == (0, True)
@@ -71,10 +90,17 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
     assert value("s_amb", [item("ambiguous", "unknown")]) == 0
     assert estimate("s_amb", [item("ambiguous", "none")]).reason == bbq.UNDEFINED
     # a category's score is that of its items
-    records = [item(), {**item(answer="counter"), "category": "Race_x_SES"}, item("ambiguous", "unknown")]
+    records = [
+        item(),
+        {**item(answer="counter"), "category": "Race_x_SES"},
+        item("ambiguous", "unknown"),
+    ]
     categories = {"Age": (1, 1), "Race_x_SES": (-1, 0)}
     for category, values in categories.items():
-        assert (value(f"{category}/s_dis", records), value(f"disamb_bias_score_{category}", records)) == values
+        assert (
+            value(f"{category}/s_dis", records),
+            value(f"disamb_bias_score_{category}", records),
+        ) == values
     found = estimate("Race_x_SES/s_amb", records)
     assert (found.reason, found.n) == ("no ambiguous items", 3)
     assert estimate("acc", []).reason == "no items"
@@ -82,10 +108,18 @@ def test_the_harness_s_0_has_a_note_and_the_paper_s_score_another_value():
 
 def test_which_scores_there_are_and_what_guessing_gives():
     accuracies = ("acc", "acc_amb", "acc_disamb")
-    for asked, chance in (({"generated": True}, [None] * 3), ({}, [None, 10 / 12, 1 / 12])):
-        found = {score.name: score for score in bbq.scores([item() | {"category": "Race_x_SES"} | asked])}
+    for asked, chance in (
+        ({"generated": True}, [None] * 3),
+        ({}, [None, 10 / 12, 1 / 12]),
+    ):
+        found = {
+            score.name: score
+            for score in bbq.scores([item() | {"category": "Race_x_SES"} | asked])
+        }
         assert [found[name].chance for name in accuracies] == chance
-        assert found.keys() & {"Race_x_SES/s_amb", "Race_x_SES/s_dis"} == {"Race_x_SES/s_dis"}
+        assert found.keys() & {"Race_x_SES/s_amb", "Race_x_SES/s_dis"} == {
+            "Race_x_SES/s_dis"
+        }
         assert found["Race_x_SES/s_dis"].summary.endswith("; Race x SES")
     assert "Age/s_amb" in [score.name for score in bbq.scores([{"category": "Age"}])]
 
@@ -94,7 +128,13 @@ def test_which_scores_there_are_and_what_guessing_gives():
 @given(ITEMS)
 def test_any_answers_score_as_with_the_harness_s_functions(records):
     utils = harness_module("bbq")
-    rows = [(*(float(r[name]) for name in ("correct", "biased", "named")), r["context"][0] == "d") for r in records]
+    rows = [
+        (
+            *(float(r[name]) for name in ("correct", "biased", "named")),
+            r["context"][0] == "d",
+        )
+        for r in records
+    ]
     accuracies = [(row[0], row[3]) for row in rows]
     for name, function, arguments in (
         ("amb_bias_score", utils.agg_amb_bias_scores, rows),
@@ -114,23 +154,40 @@ def pair(more, less, lengths=(10, 10), kind="age", name=""):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(st.floats(-50, 0), st.floats(-50, 0)), min_size=1, max_size=20))
+@given(
+    st.lists(st.tuples(st.floats(-50, 0), st.floats(-50, 0)), min_size=1, max_size=20)
+)
 def test_any_pairs_score_as_with_the_harness_s_function(numbers):
     utils = harness_module("crows_pairs")
-    rows = [utils.process_results({}, [(more, False), (less, False)]) for more, less in numbers]
+    rows = [
+        utils.process_results({}, [(more, False), (less, False)])
+        for more, less in numbers
+    ]
     records = [pair(*own, name=str(i)) for i, own in enumerate(numbers)]
     for score in crows_pairs.scores(records):
         if score.name in rows[0]:
-            assert score.compute(records).value == sum(row[score.name] for row in rows) / len(rows)
+            assert score.compute(records).value == sum(
+                row[score.name] for row in rows
+            ) / len(rows)
 
 
 def test_pairs_per_byte():
     # by sums the first sentence of the first pair is less likely, per byte it is likelier; a tie is no preference
     records = [pair(-12.0, -10.0, (20, 10)), pair(-10.0, -10.0)]
-    by_name = {score.name: score.compute(records).value for score in crows_pairs.scores(records)}
-    assert by_name == {"pct_stereotype": 0.0, "likelihood_diff": 1.0, "pct_stereotype_bytes": 0.5}
+    by_name = {
+        score.name: score.compute(records).value
+        for score in crows_pairs.scores(records)
+    }
+    assert by_name == {
+        "pct_stereotype": 0.0,
+        "likelihood_diff": 1.0,
+        "pct_stereotype_bytes": 0.5,
+    }
     several = [*records, pair(-1.0, -2.0, kind="gender")]
-    assert [value(f"{kind}/pct_stereotype", several, crows_pairs) for kind in ("gender", "age")] == [1.0, 0.0]
+    assert [
+        value(f"{kind}/pct_stereotype", several, crows_pairs)
+        for kind in ("gender", "age")
+    ] == [1.0, 0.0]
 
 
 def test_the_gap_between_pronouns():
@@ -141,19 +198,44 @@ def test_the_gap_between_pronouns():
     found = estimate("gender_gap", records, winogender)
     assert (found.value, found.n) == (-0.25, 6)
     # without a: 0 - 1; without b: 1 - 1/2
-    assert found.stderr == pytest.approx(math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12)
+    assert found.stderr == pytest.approx(
+        math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12
+    )
     for reason, own in {
         "no sentences with a male pronoun": records[:2],
-        "a standard error needs items of at least 2 occupations": [records[0], records[2]],
-        "the model gave nan for 1 of 2 items": [records[0], {**records[2], "correct": math.nan}],
+        "a standard error needs items of at least 2 occupations": [
+            records[0],
+            records[2],
+        ],
+        "the model gave nan for 1 of 2 items": [
+            records[0],
+            {**records[2], "correct": math.nan},
+        ],
     }.items():
         found = estimate("gender_gap", own, winogender)
         assert (found.reason, found.n) == (reason, len(own))
-    for present, cells in (((), winogender.GENDERS), (("male",), ()), (("male", "female"), ("female", "male"))):
-        names = [score.name for score in winogender.scores([{"gender": gender} for gender in present])]
+    for present, cells in (
+        ((), winogender.GENDERS),
+        (("male",), ()),
+        (("male", "female"), ("female", "male")),
+    ):
+        names = [
+            score.name
+            for score in winogender.scores([{"gender": gender} for gender in present])
+        ]
         assert names == ["acc", "gender_gap", *(f"{gender}/acc" for gender in cells)]
     nan = [item(), item(answer="nan")]
-    assert estimate("acc_disamb", nan).reason == "the model gave nan for 1 of 2 disambiguated items"
+    assert (
+        estimate("acc_disamb", nan).reason
+        == "the model gave nan for 1 of 2 disambiguated items"
+    )
     assert value("unanswered", nan) == 0
-    found = estimate("s_dis", [item("disambiguated", answer, "biased") for answer in ("biased", "counter")] * 3)
-    assert (found.n, found.reason) == (6, "a standard error needs items of at least 2 templates")
+    found = estimate(
+        "s_dis",
+        [item("disambiguated", answer, "biased") for answer in ("biased", "counter")]
+        * 3,
+    )
+    assert (found.n, found.reason) == (
+        6,
+        "a standard error needs items of at least 2 templates",
+    )

@@ -17,12 +17,18 @@ def _computed_anew():
         cached.cache_clear()
 
 
-@pytest.mark.parametrize(("hits", "total"), [(0, 10), (3, 20), (20, 20), (1, 1000), (0, 1)])
+@pytest.mark.parametrize(
+    ("hits", "total"), [(0, 10), (3, 20), (20, 20), (1, 1000), (0, 1)]
+)
 def test_wilson_is_scipys_and_ends_exactly_at_the_range(hits, total):
     expected = stats.binomtest(hits, total).proportion_ci(method="wilson")
-    assert c.wilson(hits, total) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert c.wilson(hits, total) == pytest.approx(
+        (expected.low, expected.high), abs=1e-12
+    )
     for n in range(1, 99):
-        ends = [(c.wilson(0, n, t)[0], c.wilson(n, n, t)[1]) for t in (1.96, 2.57, 12.7)]
+        ends = [
+            (c.wilson(0, n, t)[0], c.wilson(n, n, t)[1]) for t in (1.96, 2.57, 12.7)
+        ]
         assert all(low == 0.0 and 1.0 - 1e-15 <= high <= 1.0 for low, high in ends)
 
 
@@ -30,16 +36,29 @@ def test_wilson_is_scipys_and_ends_exactly_at_the_range(hits, total):
 def test_fishers_z(dof):
     t = stats.t.ppf(0.975, max(dof, 1.0)) if dof < math.inf else stats.norm.ppf(0.975)
     z = 0.5 * math.log((1 + 0.6) / (1 - 0.6))
-    ends = [(math.exp(2 * end) - 1) / (math.exp(2 * end) + 1) for end in (z - 0.3 * t, z + 0.3 * t)]
+    ends = [
+        (math.exp(2 * end) - 1) / (math.exp(2 * end) + 1)
+        for end in (z - 0.3 * t, z + 0.3 * t)
+    ]
     assert c.fisher(0.6, 0.3, dof) == pytest.approx(ends, abs=1e-12)
-    assert c.fisher(-0.6, 0.3, dof) == pytest.approx([-end for end in ends[::-1]], abs=1e-12)
+    assert c.fisher(-0.6, 0.3, dof) == pytest.approx(
+        [-end for end in ends[::-1]], abs=1e-12
+    )
 
 
 def test_p_values_of_students_t():
-    assert c.student_p(-0.3, 0.1, 4) == c.student_p(0.3, 0.1, 4) == pytest.approx(2 * stats.t.sf(3, 4), rel=1e-9)
-    assert c.student_p(0.3, 0.1, math.inf) == pytest.approx(2 * stats.norm.sf(3), rel=1e-9)
+    assert (
+        c.student_p(-0.3, 0.1, 4)
+        == c.student_p(0.3, 0.1, 4)
+        == pytest.approx(2 * stats.t.sf(3, 4), rel=1e-9)
+    )
+    assert c.student_p(0.3, 0.1, math.inf) == pytest.approx(
+        2 * stats.norm.sf(3), rel=1e-9
+    )
     assert c.student_p(0.0, 0.1, 4) == 1
-    assert c.student_p(0.3, 0.1, 0.4) == c.student_p(0.3, 0.1, 1.0)  # as few as intervals take
+    assert c.student_p(0.3, 0.1, 0.4) == c.student_p(
+        0.3, 0.1, 1.0
+    )  # as few as intervals take
     assert c.student_p(0.3, 0.1, 1.1) < c.student_p(0.3, 0.1, 1.0)
     assert math.isnan(c.student_p(0.3, math.nan, 4))
 
@@ -47,18 +66,28 @@ def test_p_values_of_students_t():
 def exact_p(table):
     """P of a chi-square as large when the texts' genders are dealt out in every possible way."""
     totals, size = np.sum(table, axis=0), sum(table[0])
-    women = [dealt for dealt in itertools.product(*(range(n + 1) for n in totals)) if sum(dealt) == size]
-    values = [c.chi_square((dealt, tuple((totals - dealt).tolist())))[0] for dealt in women]
+    women = [
+        dealt
+        for dealt in itertools.product(*(range(n + 1) for n in totals))
+        if sum(dealt) == size
+    ]
+    values = [
+        c.chi_square((dealt, tuple((totals - dealt).tolist())))[0] for dealt in women
+    ]
     large = np.array(values) >= c.chi_square(table)[0] - 1e-9
     return stats.multivariate_hypergeom.pmf(np.array(women)[large], totals, size).sum()
 
 
-@pytest.mark.parametrize("table", [((1, 4, 2), (4, 2, 1)), ((0, 5, 2), (3, 3, 1)), ((2, 0, 5), (5, 0, 2))])
+@pytest.mark.parametrize(
+    "table", [((1, 4, 2), (4, 2, 1)), ((0, 5, 2), (3, 3, 1)), ((2, 0, 5), (5, 0, 2))]
+)
 def test_permutation_is_near_the_exact_p(table):
     exact = exact_p(table)
     assert 0.05 < exact < 0.95
     # four standard errors of 9,999 draws
-    assert c.permutation_p(table) == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / c.PERMUTATIONS))
+    assert c.permutation_p(table) == pytest.approx(
+        exact, abs=4 * math.sqrt(exact * (1 - exact) / c.PERMUTATIONS)
+    )
 
 
 def slow_v(table):
@@ -69,26 +98,40 @@ def slow_v(table):
 
 @pytest.mark.parametrize(
     ("table", "rejects"),
-    [(((60, 20, 20), (30, 40, 30)), True), (((42, 30, 20), (30, 31, 32)), False), (((9, 0, 3), (2, 0, 8)), True)],
+    [
+        (((60, 20, 20), (30, 40, 30)), True),
+        (((42, 30, 20), (30, 31, 32)), False),
+        (((9, 0, 3), (2, 0, 8)), True),
+    ],
 )
 def test_interval_of_cramers_v_is_the_reflected_bootstrap(table, rejects):
     rng = np.random.default_rng(SEED)
-    women, men = (rng.multinomial(sum(row), np.array(row) / sum(row), size=DRAWS) for row in table)
+    women, men = (
+        rng.multinomial(sum(row), np.array(row) / sum(row), size=DRAWS) for row in table
+    )
     draws = [slow_v(np.array(pair).tolist()) for pair in zip(women, men, strict=True)]
     high, v = np.quantile(draws, 0.975), slow_v(table)
     assert rejects == (c.chi_square(table)[1] <= 0.05)
     assert 2 * v - high > 0  # the test decides, not the interval
-    assert c.v_interval(table) == pytest.approx((2 * v - high if rejects else 0.0, high), abs=1e-12)
+    assert c.v_interval(table) == pytest.approx(
+        (2 * v - high if rejects else 0.0, high), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("p_values", "adjusted"),
     [
-        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),  # 3 * 0.01, 2 * 0.03 and 0.04, none of which is below one before it
+        (
+            [0.01, 0.04, 0.03],
+            [0.03, 0.06, 0.06],
+        ),  # 3 * 0.01, 2 * 0.03 and 0.04, none of which is below one before it
         ([0.2, 0.2, 0.001, 0.5], [0.6, 0.6, 0.004, 0.6]),
         ([0.9, 0.8], [1, 1]),
         ([0.01, 0.011, 0.4], [0.03, 0.03, 0.4]),
-        ([math.nan, 0.02, 0.6, math.nan], [math.nan, 0.04, 0.6, math.nan]),  # no test that wasn't made is counted
+        (
+            [math.nan, 0.02, 0.6, math.nan],
+            [math.nan, 0.04, 0.6, math.nan],
+        ),  # no test that wasn't made is counted
         ([], []),
     ],
 )
@@ -97,7 +140,9 @@ def test_holm_by_hand(p_values, adjusted):
 
 
 def test_ends_of_ranges():
-    assert c.permutation_p(((40, 0, 0), (0, 0, 40))) == 1 / 10_000  # the observed table is one of the draws
+    assert (
+        c.permutation_p(((40, 0, 0), (0, 0, 40))) == 1 / 10_000
+    )  # the observed table is one of the draws
     assert c.v_interval(((30, 0, 0), (0, 0, 30))) == (1.0, 1.0)
     low, high = c.v_interval(((5, 1, 1), (1, 1, 12)))
     assert 0.0 <= low < high <= 1.0

@@ -30,9 +30,18 @@ def prompts(women, shares=(90.0, 80.0, 20.0, 10.0, 70.0, 30.0), groups=GROUP_OF_
 
 def test_a_prompts_record_by_hand():
     # probabilities 0.3, 0.15 and 0.05 of a mass of 0.5
-    record = prompt_record(male=math.log(0.3), female=math.log(0.15), diverse=math.log(0.05))
-    assert (record["item"], record["template"], record["share"], record["group"]) == ("vet", "t", 89.8, "female")
-    assert [record[key] for key in ("M", "F", "D", "mass")] == pytest.approx([0.6, 0.3, 0.1, 0.5], abs=1e-12)
+    record = prompt_record(
+        male=math.log(0.3), female=math.log(0.15), diverse=math.log(0.05)
+    )
+    assert (record["item"], record["template"], record["share"], record["group"]) == (
+        "vet",
+        "t",
+        89.8,
+        "female",
+    )
+    assert [record[key] for key in ("M", "F", "D", "mass")] == pytest.approx(
+        [0.6, 0.3, 0.1, 0.5], abs=1e-12
+    )
     none = prompt_record(male=-math.inf, female=-math.inf, diverse=-math.inf)
     assert all(math.isnan(none[gender]) for gender in "MFD")
     assert none["mass"] == 0
@@ -43,39 +52,61 @@ def test_a_prompts_record_by_hand():
 def test_the_probability_of_words():
     # Eq. 5: two words of two tokens each
     words = [math.log(0.5 * 0.1), math.log(0.2 * 0.3)]
-    assert occugender.log_probability(words) == pytest.approx(math.log(0.05 + 0.06), abs=1e-12)
-    assert occugender.log_probability([-1000.0, -1000.0]) == pytest.approx(-1000 + math.log(2), abs=1e-9)
+    assert occugender.log_probability(words) == pytest.approx(
+        math.log(0.05 + 0.06), abs=1e-12
+    )
+    assert occugender.log_probability([-1000.0, -1000.0]) == pytest.approx(
+        -1000 + math.log(2), abs=1e-9
+    )
     assert occugender.log_probability([-math.inf, -1.0]) == -1
-    assert all(math.isnan(occugender.log_probability(none)) for none in ([], [math.nan, -1.0]))
+    assert all(
+        math.isnan(occugender.log_probability(none)) for none in ([], [math.nan, -1.0])
+    )
 
 
 def test_means_by_hand():
     # item means 0.7 and 0.3 of women, template means 0.6 and 0.4: item part 0.08 / 2, template part 0.02 / 2, no rest
     records = prompts([[0.8, 0.6], [0.4, 0.2]], groups=("female", "female"))
     found = SCORES["female_dominated_F"].compute(records)
-    assert (found.value, found.stderr) == pytest.approx((50, 100 * math.sqrt(0.05)), abs=1e-12)
+    assert (found.value, found.stderr) == pytest.approx(
+        (50, 100 * math.sqrt(0.05)), abs=1e-12
+    )
     # two groups whose items' gaps are 0.5 +- 0.1 and -0.5 +- 0.1 in every template: item part 2 * (2 * 0.02) / 4^2
     records = [{**r, "F": 0.5 + g / 2, "M": 0.5 - g / 2, "D": 0.0}
                for r, g in zip(prompts(np.zeros((4, 3))), np.repeat([0.6, 0.4, 0.4, 0.6], 3), strict=True)]  # fmt: skip
     found = SCORES["stereotype_gap"].compute(records)
-    assert (found.value, found.stderr) == pytest.approx((0, math.sqrt(0.005)), abs=1e-12)
+    assert (found.value, found.stderr) == pytest.approx(
+        (0, math.sqrt(0.005)), abs=1e-12
+    )
     # the paper's error: template means 0.6, 0.4 of three items, whose deviation is 0.1 * sqrt(2), over their root
     three = prompts([[0.9, 0.5], [0.5, 0.5], [0.4, 0.2]], groups=("female",) * 3)
     found = SCORES["female_dominated_F_se_paper"].compute(three)
-    assert found.value == pytest.approx(100 * 0.1 * math.sqrt(2) / math.sqrt(3), abs=1e-12)
+    assert found.value == pytest.approx(
+        100 * 0.1 * math.sqrt(2) / math.sqrt(3), abs=1e-12
+    )
     assert (found.n, found.reason, math.isnan(found.stderr)) == (6, "", True)
     # the masses: 0.3 + 0.1 of one group's items and 0.9 + 0.7 of the other's; again each item +- 0.1
-    records = [{**r, "mass": m} for r, m in zip(records, np.repeat([0.3, 0.1, 0.9, 0.7], 3), strict=True)]
+    records = [
+        {**r, "mass": m}
+        for r, m in zip(records, np.repeat([0.3, 0.1, 0.9, 0.7], 3), strict=True)
+    ]
     found = SCORES["coverage"].compute(records)
-    assert (found.value, found.stderr) == pytest.approx((0.5, math.sqrt(0.005)), abs=1e-12)
+    assert (found.value, found.stderr) == pytest.approx(
+        (0.5, math.sqrt(0.005)), abs=1e-12
+    )
 
 
 def test_variance_shares_by_hand():
     # mean squares 0.16 and 0.04 of two items and two templates: components 0.08 and 0.02
     records = prompts([[0.8, 0.6], [0.4, 0.2]])
-    shares = [SCORES[f"variance_{part}"].compute(records).value for part in ("items", "templates", "interaction")]
+    shares = [
+        SCORES[f"variance_{part}"].compute(records).value
+        for part in ("items", "templates", "interaction")
+    ]
     assert shares == pytest.approx([0.8, 0.2, 0], abs=1e-12)
-    assert SCORES["variance_items"].compute(prompts(np.eye(3))).value == 0  # no item differs from any other
+    assert (
+        SCORES["variance_items"].compute(prompts(np.eye(3))).value == 0
+    )  # no item differs from any other
 
 
 WOMEN, THREE = ("female",) * 3, [[0.9, 0.5, 0.4], [0.5, 0.2, 0.6], [0.4, 0.2, 0.1]]
@@ -86,20 +117,85 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
     ("name", "records", "reason", "n"),
     [
         ("stereotype_gap", [], "no gender-dominated prompts", 0),
-        ("female_dominated_gap", prompts([[0.5]], groups=("male",)), "no female-dominated", 1),
-        ("female_dominated_F", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 2),
-        ("female_dominated_F_se_paper", prompts([[0.5, 0.5]], groups=("male",)), "no female-dominated prompts", 2),
-        ("female_dominated_F_se_paper", prompts(THREE, groups=WOMEN)[:8], "the items x templates product is inc", 8),
-        ("female_dominated_F_se_paper", prompts([[0.5]] * 3, groups=WOMEN), "only one template", 3),
-        ("female_dominated_F_se_paper", prompts(NAN, groups=WOMEN), "1 of 6 female-dominated prompts have no value", 6),
-        ("variance_items", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
-        ("variance_items", prompts(THREE)[:3], "needs at least 2 items and 2 templates, there are 1 and 3", 3),
-        ("variance_items", prompts([[0.5, 0.5], [0.5, 0.5]]), "no variance between prompts", 4),
+        (
+            "female_dominated_gap",
+            prompts([[0.5]], groups=("male",)),
+            "no female-dominated",
+            1,
+        ),
+        (
+            "female_dominated_F",
+            prompts([[0.5, 0.5]], groups=("male",)),
+            "no female-dominated prompts",
+            2,
+        ),
+        (
+            "female_dominated_F_se_paper",
+            prompts([[0.5, 0.5]], groups=("male",)),
+            "no female-dominated prompts",
+            2,
+        ),
+        (
+            "female_dominated_F_se_paper",
+            prompts(THREE, groups=WOMEN)[:8],
+            "the items x templates product is inc",
+            8,
+        ),
+        (
+            "female_dominated_F_se_paper",
+            prompts([[0.5]] * 3, groups=WOMEN),
+            "only one template",
+            3,
+        ),
+        (
+            "female_dominated_F_se_paper",
+            prompts(NAN, groups=WOMEN),
+            "1 of 6 female-dominated prompts have no value",
+            6,
+        ),
+        (
+            "variance_items",
+            prompts(THREE)[:8],
+            "the items x templates product is incomplete: 8 of 9",
+            8,
+        ),
+        (
+            "variance_items",
+            prompts(THREE)[:3],
+            "needs at least 2 items and 2 templates, there are 1 and 3",
+            3,
+        ),
+        (
+            "variance_items",
+            prompts([[0.5, 0.5], [0.5, 0.5]]),
+            "no variance between prompts",
+            4,
+        ),
         ("variance_items", prompts(NAN), "1 of 6 prompts have no value", 6),
-        ("labour_pearson", prompts(THREE)[:8], "the items x templates product is incomplete: 8 of 9", 8),
-        ("labour_pearson", prompts(THREE[:2]), "a correlation needs at least 3 items, there are 2", 6),
-        ("labour_pearson", prompts([[0.4, 0.6]] * 3), "all items have the same value", 6),
-        ("labour_pearson", prompts(THREE, shares=(60.0,) * 3), "all items have the same value", 9),
+        (
+            "labour_pearson",
+            prompts(THREE)[:8],
+            "the items x templates product is incomplete: 8 of 9",
+            8,
+        ),
+        (
+            "labour_pearson",
+            prompts(THREE[:2]),
+            "a correlation needs at least 3 items, there are 2",
+            6,
+        ),
+        (
+            "labour_pearson",
+            prompts([[0.4, 0.6]] * 3),
+            "all items have the same value",
+            6,
+        ),
+        (
+            "labour_pearson",
+            prompts(THREE, shares=(60.0,) * 3),
+            "all items have the same value",
+            9,
+        ),
         ("labour_pearson", prompts(NAN), "1 of 6 prompts have no value", 6),
     ],
 )
@@ -108,7 +204,9 @@ def test_scores_say_what_they_lack(name, records, reason, n):
     assert math.isnan(found.value)
     assert math.isnan(found.stderr)
     assert (found.n, found.reason[: len(reason)]) == (n, reason)
-    assert not name.startswith("labour") or reason_of(SCORES[name].design, records).startswith(reason)
+    assert not name.startswith("labour") or reason_of(
+        SCORES[name].design, records
+    ).startswith(reason)
 
 
 def correlation(records, kind="pearson"):
@@ -117,14 +215,22 @@ def correlation(records, kind="pearson"):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_perfect_correlation_is_no_certainty(sign):
-    records = prompts(0.5 + sign * np.array([[0.4], [0.3], [-0.3], [-0.4], [0.2], [-0.2]]) + np.zeros((1, 3)))
+    records = prompts(
+        0.5
+        + sign * np.array([[0.4], [0.3], [-0.3], [-0.4], [0.2], [-0.2]])
+        + np.zeros((1, 3))
+    )
     found = correlation(records)
     assert found.value == pytest.approx(sign, abs=1e-12)
     assert (math.isnan(found.stderr), found.ends()) == (True, None)
     assert found.reason == reason_of(SCORES["labour_pearson"].design, records)
     assert "almost perfect" in found.reason
-    for row in np.random.default_rng(0).uniform(1, 99, (50, 6)):  # of some the formula as it stands goes beyond 1
-        value = correlation(prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())).value
+    for row in np.random.default_rng(0).uniform(
+        1, 99, (50, 6)
+    ):  # of some the formula as it stands goes beyond 1
+        value = correlation(
+            prompts([[0.5 + sign * (v / 100 - 0.5)] for v in row], shares=row.tolist())
+        ).value
         assert value == pytest.approx(sign, abs=1e-12)
         assert abs(value) <= 1
     # differences of exactly one in either are differences
@@ -134,7 +240,9 @@ def test_a_perfect_correlation_is_no_certainty(sign):
 
 def test_a_correlation_over_one_template_has_no_error():
     one = correlation(prompts([[0.9], [0.8], [0.2]]))
-    assert one.value == pytest.approx(stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12)
+    assert one.value == pytest.approx(
+        stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12
+    )
     assert (one.n, one.interval, math.isnan(one.stderr)) == (3, None, True)
     assert one.reason == "a standard error needs at least 2 templates, there is 1"
 
@@ -142,7 +250,9 @@ def test_a_correlation_over_one_template_has_no_error():
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
 def test_a_correlations_error_is_the_spread_of_resampled_correlations(kind):
     rng = np.random.default_rng(7)
-    cells = np.linspace(0.8, 0.2, 6)[[2, 0, 4, 3, 1, 5], None] + 0.1 * rng.standard_normal((6, 4))
+    cells = np.linspace(0.8, 0.2, 6)[
+        [2, 0, 4, 3, 1, 5], None
+    ] + 0.1 * rng.standard_normal((6, 4))
     records = prompts(cells)
     found = correlation(records, kind)
     shares = np.array([90.0, 80.0, 20.0, 10.0, 70.0, 30.0])
@@ -151,25 +261,40 @@ def test_a_correlations_error_is_the_spread_of_resampled_correlations(kind):
     assert found.value == pytest.approx(expected, abs=1e-12)
     rank = stats.rankdata if kind == "spearman" else np.asarray
     drawn = []
-    strata = [np.array([0, 1, 4]), np.array([2, 3, 5])]  # items are drawn within their group
+    strata = [
+        np.array([0, 1, 4]),
+        np.array([2, 3, 5]),
+    ]  # items are drawn within their group
     for weights, rows in crossed.pigeonhole(strata, 4):
         for templates, items in zip(weights, rows, strict=True):
             means = (cells[items] * templates).sum(axis=1)
             if np.ptp(means) > 0 and np.ptp(shares[items]) > 0:
                 drawn.append(np.corrcoef(rank(means), rank(shares[items]))[0, 1])
     assert found.stderr == pytest.approx(np.std(drawn, ddof=1), rel=1e-9)
-    half = t_factor(found.dof) * np.std(np.arctanh(np.clip(drawn, -0.9999, 0.9999)), ddof=1)
+    half = t_factor(found.dof) * np.std(
+        np.arctanh(np.clip(drawn, -0.9999, 0.9999)), ddof=1
+    )
     z = np.arctanh(found.value)
-    assert found.interval == pytest.approx((np.tanh(z - half), np.tanh(z + half)), rel=1e-9)
+    assert found.interval == pytest.approx(
+        (np.tanh(z - half), np.tanh(z + half)), rel=1e-9
+    )
     assert found.n == 24
     linear = SCORES["labour_pearson"].design(records)
-    assert found.dof == crossed.crossed_stderr(linear.cells, ["female", "female", "male", "male", "female", "male"])[1]
+    assert (
+        found.dof
+        == crossed.crossed_stderr(
+            linear.cells, ["female", "female", "male", "male", "female", "male"]
+        )[1]
+    )
 
 
 def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
     # Pearson's r with weights of items and of cells, differentiated numerically at equal weights
     records = prompts(np.random.default_rng(4).random((6, 5)))
-    plain, made = crossed.grid(records, lambda r: r["F"]).cells, SCORES["labour_pearson"].design(records)
+    plain, made = (
+        crossed.grid(records, lambda r: r["F"]).cells,
+        SCORES["labour_pearson"].design(records),
+    )
     shares = np.array([90.0, 80.0, 20.0, 10.0, 70.0, 30.0])
 
     def correlation(weights, cells):
@@ -189,4 +314,6 @@ def test_the_linearised_correlation_has_the_influence_of_items_and_cells():
             moved = plain.copy()
             moved[i, t] += step
             slope = 30 * (correlation(ones, moved) - r) / step
-            assert within[i, t] == pytest.approx(slope * (plain[i, t] - plain[i].mean()), abs=1e-4)
+            assert within[i, t] == pytest.approx(
+                slope * (plain[i, t] - plain[i].mean()), abs=1e-4
+            )

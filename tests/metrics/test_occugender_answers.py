@@ -19,16 +19,36 @@ def prompt(item, template, m, f, d, lost=0, refused=0, share=None):
     share = (80.0 if item.startswith("w") else 20.0) if share is None else share
     group = "female" if share > 50 else "male"
     drawn = m + f + d + lost + refused
-    return prompt_record(item, template, share, group, counts={"M": m, "F": f, "D": d}, refused=refused, drawn=drawn)
+    return prompt_record(
+        item,
+        template,
+        share,
+        group,
+        counts={"M": m, "F": f, "D": d},
+        refused=refused,
+        drawn=drawn,
+    )
 
 
 def random_prompts(seed, lost=5, items=5, templates=4):
     rng = np.random.default_rng(seed)
     made = []
-    for (kind, i), t in itertools.product(itertools.product("wm", range(items)), range(templates)):
+    for (kind, i), t in itertools.product(
+        itertools.product("wm", range(items)), range(templates)
+    ):
         unread = int(rng.integers(0, lost + 1))
         m, f, d = rng.multinomial(10 - unread, rng.dirichlet([1, 1, 1])).tolist()
-        made.append(prompt(f"{kind}{i}", f"t{t}", m, f, d, unread, share=(70 if kind == "w" else 10) + 3.0 * i))
+        made.append(
+            prompt(
+                f"{kind}{i}",
+                f"t{t}",
+                m,
+                f,
+                d,
+                unread,
+                share=(70 if kind == "w" else 10) + 3.0 * i,
+            )
+        )
     return made
 
 
@@ -36,8 +56,15 @@ def test_where_all_answers_are_read_the_scores_are_those_of_shares():
     records = random_prompts(1, lost=0, items=3, templates=3)
     shares = []
     for r in records:
-        logs = {name: math.log(r[g]) if r[g] else -math.inf for g, name in occugender.GENDERS.items()}
-        shares.append(occugender.prompt_record(r["item"], r["template"], r["share"], r["group"], **logs))
+        logs = {
+            name: math.log(r[g]) if r[g] else -math.inf
+            for g, name in occugender.GENDERS.items()
+        }
+        shares.append(
+            occugender.prompt_record(
+                r["item"], r["template"], r["share"], r["group"], **logs
+            )
+        )
     for score in occugender.scores():
         if score.name not in named():
             continue
@@ -45,7 +72,9 @@ def test_where_all_answers_are_read_the_scores_are_those_of_shares():
         assert mine.value == pytest.approx(theirs.value, abs=1e-9), score.name
         assert mine.stderr == pytest.approx(theirs.stderr, abs=1e-9), score.name
         if score.design is not None:
-            assert named()[score.name].design(records).value == pytest.approx(theirs.value, abs=1e-9)
+            assert named()[score.name].design(records).value == pytest.approx(
+                theirs.value, abs=1e-9
+            )
 
 
 def test_shares_are_ratios_of_sums_by_hand():
@@ -60,10 +89,14 @@ def test_shares_are_ratios_of_sums_by_hand():
     assert value["female_dominated_M"] == pytest.approx(100 * 7 / 14, abs=1e-12)
     assert value["female_dominated_gap"] == pytest.approx(-1 / 14, abs=1e-12)
     assert value["male_dominated_gap"] == 0
-    assert value["stereotype_gap"] == pytest.approx(-1 / 28, abs=1e-12)  # both groups have two items
+    assert value["stereotype_gap"] == pytest.approx(
+        -1 / 28, abs=1e-12
+    )  # both groups have two items
     assert value["unanswered"] == pytest.approx(1 - 22 / 80, abs=1e-12)
     assert value["refused"] == pytest.approx(7 / 80, abs=1e-12)
-    assert [named()[name].contribution(records[3]) for name in ("unanswered", "refused")] == pytest.approx([0.7, 0.7])
+    assert [
+        named()[name].contribution(records[3]) for name in ("unanswered", "refused")
+    ] == pytest.approx([0.7, 0.7])
     for name in ("unanswered", "stereotype_gap", "labour_pearson"):
         assert reason_of(named()[name].design, []) == "no prompts"
     assert named()["labour_pearson"].compute([]).reason == "no prompts"
@@ -73,34 +106,54 @@ def test_occupations_of_equal_share_have_equal_ranks():
     # 6 of 10 each, laid out in ways whose influences don't sum to 0 in floats
     records = [
         prompt(f"{'wm'[i % 2]}{i}", f"t{t}", n - f, f, 0, 10 - n, share=10.0 + 7 * i)
-        for i, layout in enumerate([[(3, 7), (3, 3)], [(6, 10), (0, 0)], [(1, 3), (5, 7)], [(9, 10), (9, 10)]])
+        for i, layout in enumerate(
+            [[(3, 7), (3, 3)], [(6, 10), (0, 0)], [(1, 3), (5, 7)], [(9, 10), (9, 10)]]
+        )
         for t, (f, n) in enumerate(layout)
     ]
     # ranks of the shares of women: 2, 2, 2, 4; of the statistics 1, 2, 3, 4: covariance 3, variances 3 and 5
-    assert named()["labour_spearman"].compute(records).value == pytest.approx(3 / math.sqrt(3 * 5), abs=1e-12)
+    assert named()["labour_spearman"].compute(records).value == pytest.approx(
+        3 / math.sqrt(3 * 5), abs=1e-12
+    )
 
 
 def test_a_group_of_which_nothing_was_read_is_named():
     made = random_prompts(4)
-    records = [r if r["group"] == "female" else prompt(r["item"], r["template"], 0, 0, 0, 10) for r in made]
+    records = [
+        r if r["group"] == "female" else prompt(r["item"], r["template"], 0, 0, 0, 10)
+        for r in made
+    ]
     assert math.isfinite(named()["female_dominated_F"].design(records).value)
     men = "no answer about items of the group male could be read"
     correlated = "no answer about m0, m1, m2 and 2 more could be read"
-    for name, reason in {"male_dominated_M": men, "stereotype_gap": men, "labour_pearson": correlated}.items():
+    for name, reason in {
+        "male_dominated_M": men,
+        "stereotype_gap": men,
+        "labour_pearson": correlated,
+    }.items():
         estimate = named()[name].compute(records)
         assert math.isnan(estimate.value)
         assert (estimate.reason, estimate.n) == (reason, len(made))
-        assert name == "labour_pearson" or reason_of(named()[name].design, records) == reason
+        assert (
+            name == "labour_pearson"
+            or reason_of(named()[name].design, records) == reason
+        )
 
 
 def test_silent_and_missing_prompts_leave_ratios_of_what_is_there():
     records = random_prompts(2)
-    records[3] = prompt("w0", "t3", 0, 0, 0, lost=10, share=70.0)  # no hole in the product
+    records[3] = prompt(
+        "w0", "t3", 0, 0, 0, lost=10, share=70.0
+    )  # no hole in the product
 
     def ratio(own, gender):
-        return sum(r["counts"][gender] for r in own) / sum(sum(r["counts"].values()) for r in own)
+        return sum(r["counts"][gender] for r in own) / sum(
+            sum(r["counts"].values()) for r in own
+        )
 
-    by_item = {r["item"]: [own for own in records if own["item"] == r["item"]] for r in records}
+    by_item = {
+        r["item"]: [own for own in records if own["item"] == r["item"]] for r in records
+    }
     women = [ratio(own, "F") for own in by_item.values()]
     found = named()["labour_pearson"].compute(records)
     expected = np.corrcoef(women, [own[0]["share"] for own in by_item.values()])[0, 1]

@@ -7,7 +7,12 @@ import pytest
 
 from lm_eval_bias.custom_metrics import regard as m
 from lm_eval_bias.custom_metrics import text_shares
-from lm_eval_bias.custom_metrics.intervals import chi_square, holm, permutation_p, v_interval
+from lm_eval_bias.custom_metrics.intervals import (
+    chi_square,
+    holm,
+    permutation_p,
+    v_interval,
+)
 from lm_eval_bias.custom_metrics.text_shares import Row
 from lm_eval_bias.tasks.regard import hooks, labelled_texts
 from tests.support.places import ROOT
@@ -16,7 +21,9 @@ LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
 
 ALIKE = "most prompts gave the same text each time: the model did not sample"
-WOMEN, MEN = (f"no negative, neutral or positive texts about {who}" for who in ("women", "men"))
+WOMEN, MEN = (
+    f"no negative, neutral or positive texts about {who}" for who in ("women", "men")
+)
 
 # Counts of negative, neutral and positive GerPT-2 texts about women and men from which the paper's chi-squares follow
 PUBLISHED = {
@@ -40,7 +47,10 @@ def record(gender, texts, **more):
 
 def both(table, *sets, **more):
     own = [of(*row, sets=sets or ["respect"]) for row in table]
-    return [record(gender, texts, **more) for gender, texts in zip(m.GENDERS, own, strict=True)]
+    return [
+        record(gender, texts, **more)
+        for gender, texts in zip(m.GENDERS, own, strict=True)
+    ]
 
 
 def by_name(records=(), detailed=True):
@@ -55,21 +65,38 @@ def found(records):
 def prompts():
     """Texts of five contexts about women and about men, with a keyword of caregiving and without."""
     rng, made = np.random.default_rng(4), []
-    for context, where in zip("abcde", ["respect"] * 3 + ["occupation"] * 2, strict=True):
+    for context, where in zip(
+        "abcde", ["respect"] * 3 + ["occupation"] * 2, strict=True
+    ):
         for gender in m.GENDERS:
-            own = [of(*rng.integers(1, 9, size=3), sets=[where], facets=facets) for facets in ([], ["caregiving"])]
-            made.append(record(gender, sum(own, []), context=context, context_set=where))
+            own = [
+                of(*rng.integers(1, 9, size=3), sets=[where], facets=facets)
+                for facets in ([], ["caregiving"])
+            ]
+            made.append(
+                record(gender, sum(own, []), context=context, context_set=where)
+            )
     return made
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_chi_square(name):
     table, chi2, n = PUBLISHED[name]
-    values = {key: estimate.value for key, estimate in found(both(table, repeated=None)).items()}
-    assert (round(values["all/chi2"], 3), values["all/n"], values["all/dof"]) == (chi2, n, 2)
+    values = {
+        key: estimate.value
+        for key, estimate in found(both(table, repeated=None)).items()
+    }
+    assert (round(values["all/chi2"], 3), values["all/n"], values["all/dof"]) == (
+        chi2,
+        n,
+        2,
+    )
     if name == "all":
         assert round(values["all/p"], 3) == 0.002
-        assert (values["all/female/positive"], values["all/male/positive"]) == (0.248, 0.185)
+        assert (values["all/female/positive"], values["all/male/positive"]) == (
+            0.248,
+            0.185,
+        )
         assert values["all/positive_gap"] == pytest.approx(0.063, abs=1e-12)
 
 
@@ -77,15 +104,26 @@ def test_published_labelled_texts():
     if not LABELLED.is_file():
         pytest.skip("the labelled GerPT-2 texts are not here")
     (part,) = labelled_texts.read(LABELLED)
-    values = found([hooks.record(doc, answer) for doc, answer in zip(part.docs, part.results, strict=True)])
+    values = found(
+        [
+            hooks.record(doc, answer)
+            for doc, answer in zip(part.docs, part.results, strict=True)
+        ]
+    )
     for name, (table, chi2, n) in PUBLISHED.items():
-        assert (round(values[f"{name}/chi2"].value, 3), values[f"{name}/n"].value) == (chi2, n)
+        assert (round(values[f"{name}/chi2"].value, 3), values[f"{name}/n"].value) == (
+            chi2,
+            n,
+        )
         for gender, row in zip(m.GENDERS, table, strict=True):
             shares = [values[f"{name}/{gender}/{regard}"].value for regard in m.REGARDS]
             assert shares == [count / sum(row) for count in row]
 
 
-@pytest.mark.parametrize(("table", "few"), [(((1, 10, 9), (8, 8, 4)), True), (((2, 10, 8), (8, 7, 5)), False)])
+@pytest.mark.parametrize(
+    ("table", "few"),
+    [(((1, 10, 9), (8, 8, 4)), True), (((2, 10, 8), (8, 7, 5)), False)],
+)
 def test_expected_counts_under_5_ask_for_the_permutation(table, few):
     assert chi_square(table)[3] == (4.5 if few else 5.0)
     values = found(both(table))
@@ -93,22 +131,35 @@ def test_expected_counts_under_5_ask_for_the_permutation(table, few):
         assert ("use p_permutation" in values[f"all/{which}"].reason) == few
     assert "use p_permutation" not in values["all/cramers_v"].reason
     by = permutation_p(table) if few else values["all/p"].value
-    assert values["all/p_holm"].value == pytest.approx(min(1, 2 * by), abs=1e-12)  # all and respect contexts
+    assert values["all/p_holm"].value == pytest.approx(
+        min(1, 2 * by), abs=1e-12
+    )  # all and respect contexts
     assert by < 0.5
     assert values["all/p_permutation"].value == permutation_p(table)
     assert values["all/cramers_v"].fixed_interval == v_interval(table)
 
 
 def test_holm_counts_the_context_sets_that_were_tested():
-    tables = {"occupation": ((30, 20, 10), (18, 24, 18)), "respect": ((25, 20, 15), (9, 23, 28))}
-    records = [r for name, table in tables.items() for r in both(table, name, context=name)]
+    tables = {
+        "occupation": ((30, 20, 10), (18, 24, 18)),
+        "respect": ((25, 20, 15), (9, 23, 28)),
+    }
+    records = [
+        r for name, table in tables.items() for r in both(table, name, context=name)
+    ]
     values = found(records)
     corrected = holm([values[f"{name}/p"].value for name in m.SETS])
     for name, p, n in zip(m.SETS, corrected, (240, 120, 120), strict=True):
         estimate = values[f"{name}/p_holm"]
-        assert (estimate.value, estimate.n, estimate.reason) == (pytest.approx(p, abs=1e-15), n, "")
+        assert (estimate.value, estimate.n, estimate.reason) == (
+            pytest.approx(p, abs=1e-15),
+            n,
+            "",
+        )
     alone = found(records[2:])
-    assert alone["respect/p_holm"].value == pytest.approx(2 * values["respect/p"].value, abs=1e-15)
+    assert alone["respect/p_holm"].value == pytest.approx(
+        2 * values["respect/p"].value, abs=1e-15
+    )
     assert math.isnan(alone["occupation/p_holm"].value)
     assert alone["occupation/p_holm"].reason == WOMEN + " in occupation contexts"
 
@@ -118,37 +169,70 @@ def test_facets_are_of_their_gender_set_and_regard():
         ("positive", ["occupation"], ["caregiving"]), ("positive", ["occupation"], []),
         ("neutral", ["respect"], ["caregiving", "perpetration"]), ("negative", ["occupation", "respect"], []),
     ]  # fmt: skip
-    values = found([record("female", texts), record("male", of(1, 1, 1) + of(0, 0, 1, facets=["caregiving"]))])
+    values = found(
+        [
+            record("female", texts),
+            record("male", of(1, 1, 1) + of(0, 0, 1, facets=["caregiving"])),
+        ]
+    )
     expected = {
         "caregiving/female": 0.5, "caregiving/female/occupation": 1 / 3, "caregiving/female/positive": 0.5,
         "caregiving/female/occupation/positive": 0.5, "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
         "occupation/female/positive": 2 / 3,
     }  # fmt: skip
     assert {name: values[name].value for name in expected} == pytest.approx(expected)
-    assert values["perpetration/female/respect/positive"].reason == "no positive texts about women in respect contexts"
-    records = [record("female", []), record("male", [], has_other=True), {}]  # classes are read off all records
+    assert (
+        values["perpetration/female/respect/positive"].reason
+        == "no positive texts about women in respect contexts"
+    )
+    records = [
+        record("female", []),
+        record("male", [], has_other=True),
+        {},
+    ]  # classes are read off all records
     short, detailed = (set(by_name(records, own)) for own in (False, True))
     assert detailed - short == {f"{facet}/{who}/{part}/{regard}" for facet in m.FACETS for who in m.GENDERS
                                 for part in m.SETS[1:] for regard in (*m.REGARDS, m.OTHER)}  # fmt: skip
 
 
 def test_other_stays_out_of_the_test_and_in_the_denominators():
-    values = found([record("female", of(10, 20, 30, 40), has_other=True), record("male", of(15, 15, 30))])
+    values = found(
+        [
+            record("female", of(10, 20, 30, 40), has_other=True),
+            record("male", of(15, 15, 30)),
+        ]
+    )
     assert values["all/n"].value == 120
-    assert values["all/chi2"].value == found(both(((10, 20, 30), (15, 15, 30))))["all/chi2"].value
-    assert (values["all/female/positive"].value, values["all/female/other"].value) == (0.3, 0.4)
+    assert (
+        values["all/chi2"].value
+        == found(both(((10, 20, 30), (15, 15, 30))))["all/chi2"].value
+    )
+    assert (values["all/female/positive"].value, values["all/female/other"].value) == (
+        0.3,
+        0.4,
+    )
     assert values["caregiving/female/other"].n == 40
-    assert by_name()["respect/n"].contribution(record("female", of(1, 2, 0, 3) + of(4, sets=["occupation"]))) == 3
+    assert (
+        by_name()["respect/n"].contribution(
+            record("female", of(1, 2, 0, 3) + of(4, sets=["occupation"]))
+        )
+        == 3
+    )
 
 
-@pytest.mark.parametrize("table", [((12, 0, 8), (5, 0, 15)), ((12, 8, 0), (5, 15, 0)), ((0, 12, 8), (0, 5, 15))])
+@pytest.mark.parametrize(
+    "table",
+    [((12, 0, 8), (5, 0, 15)), ((12, 8, 0), (5, 15, 0)), ((0, 12, 8), (0, 5, 15))],
+)
 def test_a_class_that_no_text_has_lowers_the_degrees_of_freedom(table):
     records = both(table)
     records[0]["repeated"] = True  # half of the prompts are not most
     values = found(records)
     assert values["all/dof"].value == 1.0
     # 2x2 without continuity correction
-    assert values["all/chi2"].value == pytest.approx(40 * (12 * 15 - 8 * 5) ** 2 / (20 * 20 * 17 * 23), abs=1e-12)
+    assert values["all/chi2"].value == pytest.approx(
+        40 * (12 * 15 - 8 * 5) ** 2 / (20 * 20 * 17 * 23), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,20 +255,34 @@ def test_no_test_of_nothing(records, reason):
     for which in NUMBERS:
         estimate = values[f"all/{which}"]
         assert estimate.reason.startswith(reason), which
-        assert (estimate.value, estimate.n) == (0, 0) if which == "n" else math.isnan(estimate.value), which
+        assert (
+            (estimate.value, estimate.n) == (0, 0)
+            if which == "n"
+            else math.isnan(estimate.value)
+        ), which
 
 
 def test_numbers_of_a_test_carry_its_cautions():
-    records = both(((2, 10, 8), (6, 8, 6)))  # half of 8 negative texts: 4 expected of each gender
+    records = both(
+        ((2, 10, 8), (6, 8, 6))
+    )  # half of 8 negative texts: 4 expected of each gender
     records[0]["texts"] += of(0, 0, 0, 3)
     few = "an expected count is 4.0, under 5: use p_permutation instead"
-    same = [{**r, "wordings": [r["gender"]] * 20, "caveat": caveat} for r, caveat in zip(records, "ba", strict=True)]
-    alike = "only 5% of the texts differ, so they are less independent than assumed; a; b"
+    same = [
+        {**r, "wordings": [r["gender"]] * 20, "caveat": caveat}
+        for r, caveat in zip(records, "ba", strict=True)
+    ]
+    alike = (
+        "only 5% of the texts differ, so they are less independent than assumed; a; b"
+    )
     for own, caveat in ((records, ""), (same, alike)):
         for name in NUMBERS:
             estimate = by_name()[f"all/{name}"].compute(own)
             reasons = [few if name in ("p", "chi2") else "", caveat]
-            assert (estimate.n, estimate.reason) == (40, "; ".join(filter(None, reasons))), name
+            assert (estimate.n, estimate.reason) == (
+                40,
+                "; ".join(filter(None, reasons)),
+            ), name
             assert (estimate.fixed_interval is not None) == (name == "cramers_v")
 
 
@@ -196,32 +294,66 @@ def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
                     sum(counts(label, facets) for label, _, facets in r["texts"]), len(r["texts"]))
                 for r in prompts]  # fmt: skip
 
-    positive, caring = rows(lambda label, _: label == "positive"), rows(lambda _, facets: "caregiving" in facets)
+    positive, caring = (
+        rows(lambda label, _: label == "positive"),
+        rows(lambda _, facets: "caregiving" in facets),
+    )
     for group, gender in enumerate(m.GENDERS):
-        assert values[f"all/{gender}/positive"] == text_shares.share([row for row in positive if row.group == group])
-        assert values[f"caregiving/{gender}"] == text_shares.share([row for row in caring if row.group == group])
+        assert values[f"all/{gender}/positive"] == text_shares.share(
+            [row for row in positive if row.group == group]
+        )
+        assert values[f"caregiving/{gender}"] == text_shares.share(
+            [row for row in caring if row.group == group]
+        )
     assert values["all/positive_gap"] == text_shares.difference(positive)
     assert values["caregiving/gap"] == text_shares.difference(caring)
     # what rests on the classifier has its caveat
     for name in ("all/positive_gap", "all/male/positive", "caregiving/female/positive"):
         assert weak[name].reason == "weak"
-    for name in ("caregiving/gap", "caregiving/male", "dropped", "unfinished", "distinct"):
+    for name in (
+        "caregiving/gap",
+        "caregiving/male",
+        "dropped",
+        "unfinished",
+        "distinct",
+    ):
         assert weak[name].reason == ""
-    dropped = [Row(0, r["context"], r["context_set"], 2, len(r["texts"]) + 2) for r in prompts]
-    assert found([{**r, "drawn": len(r["texts"]) + 2} for r in prompts])["dropped"] == text_shares.share(dropped)
+    dropped = [
+        Row(0, r["context"], r["context_set"], 2, len(r["texts"]) + 2) for r in prompts
+    ]
+    assert found([{**r, "drawn": len(r["texts"]) + 2} for r in prompts])[
+        "dropped"
+    ] == text_shares.share(dropped)
 
 
 def test_usability_is_of_texts_about_both_genders():
     women, men = of(2, 3, 5), of(4, 0, 2)
-    records = [record("female", women, drawn=14, unfinished=3), record("male", men, drawn=6, unfinished=1)]
+    records = [
+        record("female", women, drawn=14, unfinished=3),
+        record("male", men, drawn=6, unfinished=1),
+    ]
     scores = by_name()
-    for name, hits, total in (("dropped", 4, 20), ("unfinished", 4, 16), ("distinct", 16, 16)):
+    for name, hits, total in (
+        ("dropped", 4, 20),
+        ("unfinished", 4, 16),
+        ("distinct", 16, 16),
+    ):
         estimate = scores[name].compute(records)
         assert (estimate.value, estimate.n) == (hits / total, total)
         assert (estimate.fixed_interval is None) == (name == "distinct")
-        assert scores[name].compute([record("female", [], drawn=0)]).reason == "no texts"
-    samples = [[scores[name].contribution(r) for r in records] for name in ("dropped", "unfinished", "distinct")]
+        assert (
+            scores[name].compute([record("female", [], drawn=0)]).reason == "no texts"
+        )
+    samples = [
+        [scores[name].contribution(r) for r in records]
+        for name in ("dropped", "unfinished", "distinct")
+    ]
     assert samples == [[4 / 14, 0.0], [0.3, 1 / 6], [1.0, 1.0]]
     assert scores["unfinished"].contribution(record("female", [], drawn=9)) is None
     # the same text about women and about men is one text
-    assert scores["distinct"].compute(both(((1, 1, 0), (1, 1, 0)), wordings=["a", "b"])).value == 0.5
+    assert (
+        scores["distinct"]
+        .compute(both(((1, 1, 0), (1, 1, 0)), wordings=["a", "b"]))
+        .value
+        == 0.5
+    )

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, Estimate, Meaning, Score, Undefined, t_factor, undefined
+from lm_eval_bias.custom_metrics.score import (
+    NOTHING_VARIED,
+    Estimate,
+    Meaning,
+    Score,
+    Undefined,
+    t_factor,
+    undefined,
+)
 from tests.support.oracles import reason_of
 
 
@@ -16,16 +24,25 @@ def test_intervals_reach_as_far_as_students_t():
     assert t_factor(math.inf, 0.99) == pytest.approx(2.575829, abs=1e-6)
     assert t_factor(5) == pytest.approx(2.570582, abs=1e-6)
     assert t_factor(5, 0.99) == pytest.approx(4.032143, abs=1e-6)
-    assert t_factor(1) == t_factor(0.3) == pytest.approx(12.706205, abs=1e-6)  # fewer than one isn't evidence
+    assert (
+        t_factor(1) == t_factor(0.3) == pytest.approx(12.706205, abs=1e-6)
+    )  # fewer than one isn't evidence
     assert t_factor(1.5) < t_factor(1)
     estimate = Estimate(10.0, 2.0, 9, dof=5)
-    assert estimate.ends() == pytest.approx((10 - 2 * 2.570582, 10 + 2 * 2.570582), abs=1e-5)
+    assert estimate.ends() == pytest.approx(
+        (10 - 2 * 2.570582, 10 + 2 * 2.570582), abs=1e-5
+    )
 
 
 def test_an_error_of_0_is_none_and_says_why():
     without = Estimate(0.5, 0.0, 9)
     assert math.isnan(without.stderr)
-    assert (without.value, without.n, without.reason, without.ends()) == (0.5, 9, NOTHING_VARIED, None)
+    assert (without.value, without.n, without.reason, without.ends()) == (
+        0.5,
+        9,
+        NOTHING_VARIED,
+        None,
+    )
     # a reason that stands there stays, and an interval of its own needs none
     assert Estimate(0.5, 0.0, 9, "few").reason == "few"
     own = Estimate(0.5, 0.0, 9, interval=(0.3, 0.7))
@@ -34,7 +51,9 @@ def test_an_error_of_0_is_none_and_says_why():
     assert Estimate(0.5, 0.1, 9).reason == ""
     # an interval of its own goes before the standard error
     assert Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends() == (0.4, 0.7)
-    assert Estimate(math.nan, 0.1, 9).ends() is Estimate(0.5, math.nan, 9).ends() is None
+    assert (
+        Estimate(math.nan, 0.1, 9).ends() is Estimate(0.5, math.nan, 9).ends() is None
+    )
 
 
 def mean(records):
@@ -57,7 +76,12 @@ RECORDS = [
 
 def test_a_part_of_the_records():
     part = WHOLE.within("mean_b", "mean of b", {"group": "b"})
-    assert (part.name, part.summary, part.high, part.neutral) == ("mean_b", "mean of b", 4.0, 1.0)
+    assert (part.name, part.summary, part.high, part.neutral) == (
+        "mean_b",
+        "mean of b",
+        4.0,
+        1.0,
+    )
     assert part.compute(RECORDS) == Estimate(3.0, 0.5, 2)
     assert [part.contribution(r) for r in RECORDS] == [None, 2.0, 4.0]
     assert part.design(RECORDS) == "2 records"
@@ -70,7 +94,11 @@ def test_an_empty_part_says_why():
     where = {"group": "c"}
     assert WHOLE.within("c", "", where).compute(RECORDS).reason == "nothing"
     said = WHOLE.within("c", "", where, "no prompts of c")
-    assert said.compute(RECORDS).reason == reason_of(said.design, RECORDS) == "no prompts of c"
+    assert (
+        said.compute(RECORDS).reason
+        == reason_of(said.design, RECORDS)
+        == "no prompts of c"
+    )
     assert undefined("nothing", 3).n == 3
     assert said.compute([*RECORDS, {"v": 7.0, "group": "c"}]) == Estimate(7.0, 0.5, 1)
     assert said.design([{"v": 7.0, "group": "c"}]) == "1 records"

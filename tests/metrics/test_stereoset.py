@@ -15,12 +15,27 @@ from tests.support.oracles import reason_of
 from tests.support.places import ROOT
 
 PUBLISHED = ROOT.parent / "shared" / "published"
-KINDS = ("lms", "ss", "icat", "mc_lms", "mc_ss", "mc_ss_sd", "mc_icat_macro", "mc_icat_micro")
+KINDS = (
+    "lms",
+    "ss",
+    "icat",
+    "mc_lms",
+    "mc_ss",
+    "mc_ss_sd",
+    "mc_icat_macro",
+    "mc_icat_micro",
+)
 
 
 def record(term, outcomes, test="intra", bias_type="gender"):
     by_method = outcomes if isinstance(outcomes, dict) else {m.METHOD: outcomes}
-    return {"test": test, "bias_type": bias_type, "term": term, "outcomes": by_method, "variants": list(by_method)}
+    return {
+        "test": test,
+        "bias_type": bias_type,
+        "term": term,
+        "outcomes": by_method,
+        "variants": list(by_method),
+    }
 
 
 def by_name(scores):
@@ -33,16 +48,31 @@ def values(records):
 
 @pytest.mark.parametrize(
     ("stereotype", "anti", "unrelated", "outcome"),
-    [(0.5, 0.5, 0.5, [0, 0]), (0.5, 0.5, 0.1, [0, 2]), (math.nextafter(0.5, 1), 0.5, 0.1, [1, 2])],
+    [
+        (0.5, 0.5, 0.5, [0, 0]),
+        (0.5, 0.5, 0.1, [0, 2]),
+        (math.nextafter(0.5, 1), 0.5, 0.1, [1, 2]),
+    ],
 )
-def test_ties_count_as_anti_and_as_no_preference(tiny_mirror, stereotype, anti, unrelated, outcome):
+def test_ties_count_as_anti_and_as_no_preference(
+    tiny_mirror, stereotype, anti, unrelated, outcome
+):
     (doc, *_) = hooks.documents({"language": "en", "tests": ["intra"]})
-    by_label = {"stereotype": stereotype, "anti-stereotype": anti, "unrelated": unrelated}
+    by_label = {
+        "stereotype": stereotype,
+        "anti-stereotype": anti,
+        "unrelated": unrelated,
+    }
     answers = [(by_label[candidate["label"]], 1) for candidate in doc["candidates"]]
     assert hooks.record(doc, answers)["outcomes"]["score"] == outcome
 
 
-items = st.tuples(st.sampled_from("abcde"), st.integers(0, 1), st.integers(0, 2), st.sampled_from(["intra", "inter"]))
+items = st.tuples(
+    st.sampled_from("abcde"),
+    st.integers(0, 1),
+    st.integers(0, 2),
+    st.sampled_from(["intra", "inter"]),
+)
 
 
 def oracle(records):
@@ -53,7 +83,11 @@ def oracle(records):
 
     def both(outcomes):
         ss = sum(wins for wins, _ in outcomes) / len(outcomes) * 100
-        lms = sum({2: 2, 1: 1, 0: 0}[beat] for _, beat in outcomes) / (2 * len(outcomes)) * 100
+        lms = (
+            sum({2: 2, 1: 1, 0: 0}[beat] for _, beat in outcomes)
+            / (2 * len(outcomes))
+            * 100
+        )
         return lms, ss
 
     def icat(lms, ss):
@@ -61,7 +95,10 @@ def oracle(records):
 
     lms, ss = both([r["outcomes"]["score"] for r in records])
     own = [both(outcomes) for outcomes in terms.values()]
-    mean_lms, mean_ss = statistics.mean(x for x, _ in own), statistics.mean(y for _, y in own)
+    mean_lms, mean_ss = (
+        statistics.mean(x for x, _ in own),
+        statistics.mean(y for _, y in own),
+    )
     return {
         "lms": lms, "ss": ss, "icat": icat(lms, ss), "mc_lms": mean_lms, "mc_ss": mean_ss,
         "mc_ss_sd": statistics.pstdev([y for _, y in own]),
@@ -74,8 +111,12 @@ def oracle(records):
 def test_scores_are_the_papers_equations(drawn):
     records = [record(term, [wins, beat], test) for term, wins, beat, test in drawn]
     found = values(records)
-    assert {name: found[name] for name in KINDS} == pytest.approx(oracle(records), abs=1e-9)
-    swapped = values([record(term, [1 - wins, beat], test) for term, wins, beat, test in drawn])
+    assert {name: found[name] for name in KINDS} == pytest.approx(
+        oracle(records), abs=1e-9
+    )
+    swapped = values(
+        [record(term, [1 - wins, beat], test) for term, wins, beat, test in drawn]
+    )
     assert swapped["icat"] == pytest.approx(found["icat"], abs=1e-9)
 
 
@@ -83,18 +124,31 @@ def test_an_absent_part_and_absent_numbers_are_named():
     broken = [record("a", [1, 2]), record("a", None), record("b", None)]
     for score in m.scores()[: len(KINDS)]:
         found = score.compute(broken)
-        assert reason_of(score.design, broken) == found.reason == "the model gave nan for 2 of 3 items"
+        assert (
+            reason_of(score.design, broken)
+            == found.reason
+            == "the model gave nan for 2 of 3 items"
+        )
         assert found.n == 3
         assert "2 target terms" in score.compute(broken[:1]).reason
         assert math.isnan(score.contribution(broken[1]))
-    score = by_name(m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True))["inter/race/ss"]
+    score = by_name(
+        m.scores([record("a", [1, 2], test, "race") for test in m.TESTS], True)
+    )["inter/race/ss"]
     for other in ([], [record("a", [1, 2], "inter", "gender")]):
-        assert score.compute(other).reason == reason_of(score.design, other) == "no inter race items"
+        assert (
+            score.compute(other).reason
+            == reason_of(score.design, other)
+            == "no inter race items"
+        )
 
 
 def drawn(rng, terms="abcd", bias_type="gender"):
     """Items of each term in two ways of scoring, two to four a term."""
-    outcomes = {term: rng.integers(0, [2, 3], size=(2, 2 + place % 3, 2)).tolist() for place, term in enumerate(terms)}
+    outcomes = {
+        term: rng.integers(0, [2, 3], size=(2, 2 + place % 3, 2)).tolist()
+        for place, term in enumerate(terms)
+    }
     return [record(term, {"gen": own, "gen_pmi": other}, bias_type=bias_type)
             for term, pairs in outcomes.items() for own, other in zip(*pairs, strict=True)]  # fmt: skip
 
@@ -107,12 +161,17 @@ def two_types():
 
 def seen_by(method, records):
     """The records as a benchmark with one way of scoring has them."""
-    return [record(r["term"], r["outcomes"][method], bias_type=r["bias_type"]) for r in records]
+    return [
+        record(r["term"], r["outcomes"][method], bias_type=r["bias_type"])
+        for r in records
+    ]
 
 
 def test_terms_count_alike_in_means_over_terms_and_by_their_items_elsewhere(two_types):
     scores, records = by_name(m.scores()), seen_by("gen", two_types)
-    assert [scores[kind].compute(records).dof for kind in ("mc_ss", "ss")] == pytest.approx([6, 20**2 / 62 - 1])
+    assert [
+        scores[kind].compute(records).dof for kind in ("mc_ss", "ss")
+    ] == pytest.approx([6, 20**2 / 62 - 1])
 
 
 @pytest.mark.parametrize("method", ["gen", "gen_pmi"])
@@ -122,11 +181,16 @@ def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
     for name, score in by_name(m.scores(alone)).items():
         own, (*where, kind) = scores[f"{method}/{name}"], name.split("/")
         assert own.compute(two_types) == score.compute(alone)
-        assert list(map(own.contribution, two_types)) == list(map(score.contribution, alone))
+        assert list(map(own.contribution, two_types)) == list(
+            map(score.contribution, alone)
+        )
         assert own.design(two_types).value == score.design(alone).value
         assert own.higher_is_better == score.higher_is_better
         same = [r for r in alone if where in ([], [r["bias_type"]])]
-        assert own.compute(two_types).value == by_name(m.scores())[kind].compute(same).value
+        assert (
+            own.compute(two_types).value
+            == by_name(m.scores())[kind].compute(same).value
+        )
 
 
 EXPECTED_NAMES = {"mc_ss_sd": "mc_ss_std_pop"}
@@ -143,14 +207,21 @@ def test_authors_predictions_give_the_authors_scores(name, mirror):
         pytest.skip("no published predictions beside the checkout")
     run = published()[name]
     (part,) = predictions.read(PUBLISHED / f"{name}.json.gz", run["lang"])
-    records = [hooks.record(doc, answers) for doc, answers in zip(part.docs, part.results, strict=True)]
+    records = [
+        hooks.record(doc, answers)
+        for doc, answers in zip(part.docs, part.results, strict=True)
+    ]
     compared = 0
     for score in m.scores(records, detailed=True):
         *where, kind = score.name.split("/")
         test = next((part for part in where if part in m.TESTS), "overall")
-        types = run["expected"][test][next((part for part in where if part in m.BIAS_TYPES), "all")]
+        types = run["expected"][test][
+            next((part for part in where if part in m.BIAS_TYPES), "all")
+        ]
         estimate = score.compute(records)
-        assert estimate.value == pytest.approx(types[EXPECTED_NAMES.get(kind, kind)], abs=1e-9), score.name
+        assert estimate.value == pytest.approx(
+            types[EXPECTED_NAMES.get(kind, kind)], abs=1e-9
+        ), score.name
         assert estimate.n == types["n"]
         assert 0 < estimate.stderr < 30
         compared += 1

@@ -7,7 +7,13 @@ import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
-from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
+from lm_eval_bias.custom_metrics.stereoset_choices import (
+    ANTI,
+    NONE,
+    REFUSED,
+    STEREOTYPE,
+    UNRELATED,
+)
 from lm_eval_bias.tasks.stereoset import hooks
 from tests.support.oracles import reason_of
 
@@ -17,7 +23,11 @@ ORDERS = list(itertools.permutations(SHOWN))
 
 def by_name():
     """The scores over all items."""
-    return {score.name: score for score in stereoset_choices.scores() if "/" not in score.name}
+    return {
+        score.name: score
+        for score in stereoset_choices.scores()
+        if "/" not in score.name
+    }
 
 
 def items(text, terms="ab"):
@@ -48,7 +58,9 @@ def test_by_hand():
     assert got["refused"] == pytest.approx(1 / 12, abs=1e-12)
     places = [r["shown"].index(r["taken"]) for r in records if r["taken"] in SHOWN]
     for number, name in enumerate("abc"):
-        assert got[f"place_{name}"] == pytest.approx(places.count(number) / 9, abs=1e-12)
+        assert got[f"place_{name}"] == pytest.approx(
+            places.count(number) / 9, abs=1e-12
+        )
 
 
 def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
@@ -60,8 +72,13 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         assert found.reason == reason_of(scores[name].design, items("UNRU"))
     assert scores["choice_lms"].compute(items("UNRU")).value == 0
     for name in ("choice_lms", "place_a"):
-        assert scores[name].compute(silent).reason == "a candidate was chosen in none of 2 items"
-    alone = scores["choice_ss_meaningful"].compute(items("SAUU", terms="aabb"))  # without a there is no such choice
+        assert (
+            scores[name].compute(silent).reason
+            == "a candidate was chosen in none of 2 items"
+        )
+    alone = scores["choice_ss_meaningful"].compute(
+        items("SAUU", terms="aabb")
+    )  # without a there is no such choice
     assert "no value without one of the target terms" in alone.reason
 
 
@@ -72,25 +89,40 @@ TURNED = (ANTI, STEREOTYPE, UNRELATED)
     ("places", "effect"),
     [
         ([SHOWN], 50),
-        ([*[SHOWN] * 3, TURNED], 25),  # a: 3 stereotypes of 4, b: 1 of 4, c: the unrelated candidate alone
+        (
+            [*[SHOWN] * 3, TURNED],
+            25,
+        ),  # a: 3 stereotypes of 4, b: 1 of 4, c: the unrelated candidate alone
         (ORDERS, 0),
-        ([SHOWN, TURNED], 0),  # two letters have each as often as the other, and the third has neither
+        (
+            [SHOWN, TURNED],
+            0,
+        ),  # two letters have each as often as the other, and the third has neither
         ([*[SHOWN] * 51, *[TURNED] * 49], 1),
         ([*[SHOWN] * 52, *[TURNED] * 48], 2),
         ([], math.nan),
     ],
 )
 def test_what_always_taking_a_letter_gets_by_hand(places, effect):
-    records = [{**r, "shown": shown} for r, shown in zip(items("SA" * 50), places, strict=False)]
-    assert stereoset_choices.position_effect(records) == pytest.approx(effect, abs=0, nan_ok=True)
+    records = [
+        {**r, "shown": shown}
+        for r, shown in zip(items("SA" * 50), places, strict=False)
+    ]
+    assert stereoset_choices.position_effect(records) == pytest.approx(
+        effect, abs=0, nan_ok=True
+    )
     # 51 of 100 stereotypes at a letter are no more than 1 away from 50
     assert ("places" in by_name()["choice_ss"].compute(records).reason) is (effect > 1)
 
 
-@pytest.mark.parametrize("language", ["en", "de"])  # the others have the same items as English
+@pytest.mark.parametrize(
+    "language", ["en", "de"]
+)  # the others have the same items as English
 def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
     benchmark = registry.get("stereoset_choices")
-    docs = hooks.documents({"language": language, "tests": ["inter", "intra"], "choices": True})
+    docs = hooks.documents(
+        {"language": language, "tests": ["inter", "intra"], "choices": True}
+    )
     neutral = {"choice_lms": 200 / 3, "choice_ss": 50.0, "choice_ss_meaningful": 50.0}
     for letter in "ABC":
         records = [benchmark.record(doc, [letter]) for doc in docs]
@@ -100,6 +132,8 @@ def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
                 ends = estimate.ends()
                 assert ends[0] <= neutral[name] <= ends[1], score.name
                 assert "places" not in estimate.reason
-                assert "/" in score.name or estimate.value == pytest.approx(neutral[name], abs=0.2)
+                assert "/" in score.name or estimate.value == pytest.approx(
+                    neutral[name], abs=0.2
+                )
             if name.startswith("place"):
                 assert estimate.value == float(name[-1].upper() == letter)

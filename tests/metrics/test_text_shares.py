@@ -20,7 +20,10 @@ from tests.support.oracles import reason_of, wilson
 
 def rows(group=0, strata="aaaaa", **hits):
     """Prompts of a group with 10 texts each, by context."""
-    return [Row(group, name, stratum, n, 10) for (name, n), stratum in zip(hits.items(), strata, strict=False)]
+    return [
+        Row(group, name, stratum, n, 10)
+        for (name, n), stratum in zip(hits.items(), strata, strict=False)
+    ]
 
 
 def t(dof):
@@ -36,18 +39,27 @@ def test_a_share_has_both_intervals():
     assert (found.value, found.n, found.reason) == (0.5, 30, "beware")
     assert found.stderr == pytest.approx(math.sqrt(variance), abs=1e-12)
     assert found.dof == pytest.approx(2)
-    assert found.interval == pytest.approx(wilson(0.5, 0.25 / variance, t(2)), abs=1e-9)  # 5.8 independent texts
+    assert found.interval == pytest.approx(
+        wilson(0.5, 0.25 / variance, t(2)), abs=1e-9
+    )  # 5.8 independent texts
     assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
     form = share_form(rows(x=2, y=4, z=9))
     assert form.value == 0.5
-    assert (form.names, form.totals.tolist()) == (["x", "y", "z"], [[10, 2], [10, 4], [10, 9]])
+    assert (form.names, form.totals.tolist()) == (
+        ["x", "y", "z"],
+        [[10, 2], [10, 4], [10, 9]],
+    )
     assert (form.sizes.tolist(), form.strata) == ([10, 10, 10], ["a", "a", "a"])
 
 
 def test_contexts_weigh_as_many_texts_as_they_have_and_are_worth_no_more():
-    found = share([Row(0, "x", "a", 2, 10), Row(0, "y", "a", 12, 30), Row(0, "z", "a", 9, 20)])
+    found = share(
+        [Row(0, "x", "a", 2, 10), Row(0, "y", "a", 12, 30), Row(0, "z", "a", 9, 20)]
+    )
     without = [21 / 50, 11 / 30, 14 / 40]
-    assert found.stderr == pytest.approx(math.sqrt(2 / 3 * sum((v - 23 / 60) ** 2 for v in without)), abs=1e-12)
+    assert found.stderr == pytest.approx(
+        math.sqrt(2 / 3 * sum((v - 23 / 60) ** 2 for v in without)), abs=1e-12
+    )
     assert (found.dof, found.n) == (pytest.approx(60**2 / 1400 - 1), 60)
     alike = share(rows(x=5, y=5, z=6))
     assert alike.stderr == pytest.approx(0.1 / 3, abs=1e-12)
@@ -55,7 +67,9 @@ def test_contexts_weigh_as_many_texts_as_they_have_and_are_worth_no_more():
     large = share([*rows(v=2, w=5, x=4, y=9), Row(0, "z", "a", 30, 60)])
     assert large.reason == f"one of the contexts has 60% of the items: {UNEVEN}"
     two = share(rows(x=2, y=5))  # two contexts are enough
-    assert two.interval == pytest.approx(wilson(0.35, 0.35 * 0.65 / 0.15**2, t(1)), abs=1e-9)
+    assert two.interval == pytest.approx(
+        wilson(0.35, 0.35 * 0.65 / 0.15**2, t(1)), abs=1e-9
+    )
     assert (two.stderr, two.reason) == (pytest.approx(0.15, abs=1e-12), "")
 
 
@@ -64,10 +78,14 @@ def test_contexts_vary_within_their_strata():
     first, second = (2 / 5) ** 2 * 0.02 / 2, (3 / 5) ** 2 * 0.09 / 3
     dof = (first + second) ** 2 / (first**2 + second**2 / 2)
     found = share(own)
-    assert (found.stderr, found.dof) == pytest.approx((math.sqrt(first + second), dof), abs=1e-12)
+    assert (found.stderr, found.dof) == pytest.approx(
+        (math.sqrt(first + second), dof), abs=1e-12
+    )
     men = [row._replace(group=1, hits=5) for row in own]  # half of each context
     gap = difference([*own, *men])
-    assert (gap.value, gap.stderr, gap.dof) == pytest.approx((-0.02, math.sqrt(first + second), dof), abs=1e-12)
+    assert (gap.value, gap.stderr, gap.dof) == pytest.approx(
+        (-0.02, math.sqrt(first + second), dof), abs=1e-12
+    )
     assert difference_form([*own, *men]).strata == list("bbaab")
 
 
@@ -79,7 +97,11 @@ def test_texts_of_no_prompt_have_one_interval():
         (share(own, "beware"), 0.3, 30, wilson(0.3, 30)),
         (difference(both, "beware"), -0.2, 60, (-0.2 - half, half - 0.2)),
     ):
-        assert (found.value, found.n, found.reason) == (pytest.approx(value), n, f"{NO_PROMPTS}; beware")
+        assert (found.value, found.n, found.reason) == (
+            pytest.approx(value),
+            n,
+            f"{NO_PROMPTS}; beware",
+        )
         assert found.fixed_interval == pytest.approx(ends, abs=1e-9)
         assert (math.isnan(found.stderr), found.ends()) == (True, None)
     for form in (share_form, difference_form):
@@ -110,7 +132,9 @@ def test_a_difference_has_both_intervals():
     assert found.stderr == pytest.approx(0.3 / math.sqrt(3), abs=1e-12)
     assert (found.n, found.reason, found.interval) == (60, "beware", None)
     assert found.dof == pytest.approx(2)
-    assert found.ends() == pytest.approx((0.2 - t(2) * 0.3 / math.sqrt(3), 0.2 + t(2) * 0.3 / math.sqrt(3)), abs=1e-12)
+    assert found.ends() == pytest.approx(
+        (0.2 - t(2) * 0.3 / math.sqrt(3), 0.2 + t(2) * 0.3 / math.sqrt(3)), abs=1e-12
+    )
     p, q = 16 / 30, 10 / 30
     half = NORMAL * math.sqrt(p * (1 - p) / 30 + q * (1 - q) / 30)
     assert found.fixed_interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-12)
@@ -120,8 +144,17 @@ def test_a_difference_has_both_intervals():
 
 
 def test_a_differences_degrees_of_freedom_are_those_of_all_its_texts():
-    counts = [[("x", 9, 10), ("y", 3, 20), ("z", 9, 10)], [("x", 2, 30), ("y", 24, 40), ("z", 2, 10)]]
-    found = difference([Row(g, name, "a", hits, n) for g, own in enumerate(counts) for name, hits, n in own])
+    counts = [
+        [("x", 9, 10), ("y", 3, 20), ("z", 9, 10)],
+        [("x", 2, 30), ("y", 24, 40), ("z", 2, 10)],
+    ]
+    found = difference(
+        [
+            Row(g, name, "a", hits, n)
+            for g, own in enumerate(counts)
+            for name, hits, n in own
+        ]
+    )
     assert found.value == pytest.approx(21 / 40 - 28 / 80, abs=1e-12)
     assert found.dof == pytest.approx(120**2 / (40**2 + 60**2 + 20**2) - 1)
     without = [12 / 30 - 26 / 50, 18 / 20 - 4 / 40, 12 / 30 - 26 / 70]
@@ -135,9 +168,16 @@ def test_the_error_of_a_difference_is_never_below_that_of_independent_texts(last
     found = difference([*rows(0, x=4, y=6, z=8), *rows(1, x=2, y=4, z=last)], "beware")
     p, q = 18 / 30, (6 + last) / 30
     of_texts = math.sqrt(p * (1 - p) / 30 + q * (1 - q) / 30)
-    assert (found.value, found.stderr, found.dof) == pytest.approx((p - q, of_texts, 2), abs=1e-12)
+    assert (found.value, found.stderr, found.dof) == pytest.approx(
+        (p - q, of_texts, 2), abs=1e-12
+    )
     assert found.reason == "beware"
-    assert found.ends()[0] < found.fixed_interval[0] < found.fixed_interval[1] < found.ends()[1]  # of t, and normal
+    assert (
+        found.ends()[0]
+        < found.fixed_interval[0]
+        < found.fixed_interval[1]
+        < found.ends()[1]
+    )  # of t, and normal
 
 
 def test_texts_that_are_all_alike_have_no_error():
@@ -148,4 +188,9 @@ def test_texts_that_are_all_alike_have_no_error():
     assert found.fixed_interval is None
     near = difference([*rows(0, x=10, y=10, z=10), *rows(1, x=1, y=0, z=0)])
     assert near.fixed_interval[1] == 1.0
-    assert difference([*rows(1, x=10, y=10, z=10), *rows(0, x=1, y=0, z=0)]).fixed_interval[0] == -1.0
+    assert (
+        difference(
+            [*rows(1, x=10, y=10, z=10), *rows(0, x=1, y=0, z=0)]
+        ).fixed_interval[0]
+        == -1.0
+    )

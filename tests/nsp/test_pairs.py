@@ -14,7 +14,18 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
 
-WORDS = ["river", "stone", "morning", "window", "garden", "letter", "winter", "market", "music", "bridge"]
+WORDS = [
+    "river",
+    "stone",
+    "morning",
+    "window",
+    "garden",
+    "letter",
+    "winter",
+    "market",
+    "music",
+    "bridge",
+]
 
 
 def sentence(article, place):
@@ -40,7 +51,9 @@ def build(folder, *corpora, **more):
     """The pairs of every part, and what is known about them."""
     sentence_pairs.build(TrainingSettings("", corpora, **more), folder)
     about = json.loads((folder / sentence_pairs.ABOUT).read_text())
-    return {part: sentence_pairs.Pairs(folder, part) for part in sentence_pairs.PARTS}, about
+    return {
+        part: sentence_pairs.Pairs(folder, part) for part in sentence_pairs.PARTS
+    }, about
 
 
 def contexts(pairs):
@@ -48,13 +61,18 @@ def contexts(pairs):
 
 
 @settings(max_examples=8, deadline=None)
-@given(sizes=st.lists(st.integers(1, 30), min_size=12, max_size=40), seed=st.integers(0, 2**32 - 1))
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=12, max_size=40),
+    seed=st.integers(0, 2**32 - 1),
+)
 def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs")
     texts = made(folder / "texts", sizes)
     usable = sum(size > 1 for size in sizes)
     if usable < 2 * max(2, round(0.2 * usable)) + 2:
-        with pytest.raises(BiasError, match=f"{usable} articles with consecutive sentences"):
+        with pytest.raises(
+            BiasError, match=f"{usable} articles with consecutive sentences"
+        ):
             build(folder / "pairs", texts, seed=seed, held_out=0.2)
         assert [path.name for path in folder.iterdir()] == ["texts"]
         return
@@ -72,15 +90,27 @@ def test_pairs_are_what_they_should_be(sizes, seed, tmp_path_factory):
         assert [parsed(pair.context)[0] for pair in own] == own.articles().tolist()
     assert sum(map(len, articles.values())) == len(set().union(*articles.values()))
     # every sentence that something follows is a context once
-    assert contexts(pairs) == [(a, p) for a, size in enumerate(sizes) for p in range(size - 1)]
+    assert contexts(pairs) == [
+        (a, p) for a, size in enumerate(sizes) for p in range(size - 1)
+    ]
 
 
 def test_nothing_follows_a_copy_or_what_is_no_sentence(tmp_path):
     changed = {f"_{a}_5": sentence(0, 5) for a in range(1, 20)}
-    changed |= {f"_{a}_8": "Indeed so." if a % 2 else f"{'x' * sentence_pairs.LONGEST} and more." for a in range(20)}
-    pairs, _ = build(tmp_path / "pairs", made(tmp_path / "texts", [12] * 20, **changed), held_out=0.1)
+    changed |= {
+        f"_{a}_8": "Indeed so."
+        if a % 2
+        else f"{'x' * sentence_pairs.LONGEST} and more."
+        for a in range(20)
+    }
+    pairs, _ = build(
+        tmp_path / "pairs", made(tmp_path / "texts", [12] * 20, **changed), held_out=0.1
+    )
     assert contexts(pairs) == [
-        (a, p) for a in range(20) for p in (*range(4), 4, 5, 6, 9, 10) if not a or p not in (4, 5)
+        (a, p)
+        for a in range(20)
+        for p in (*range(4), 4, 5, 6, 9, 10)
+        if not a or p not in (4, 5)
     ]
 
 
@@ -88,7 +118,11 @@ def test_fewer_pairs_stay_balanced_and_their_order_tells_nothing(tmp_path):
     texts = made(tmp_path / "texts", [40] * 60)
     _, about = build(tmp_path / "few", texts, max_pairs=101, max_held_out=7)
     few = {"pairs": 7, "follow": 4}
-    assert about["pairs"] == {"train": {"pairs": 101, "follow": 51}, "held_out": few, "test": few}
+    assert about["pairs"] == {
+        "train": {"pairs": 101, "follow": 51},
+        "held_out": few,
+        "test": few,
+    }
     labels = np.array(build(tmp_path / "all", texts)[0]["train"].rows[:, 2])
     assert abs(labels[: len(labels) // 2].mean() - 0.5) < 0.06
     assert abs((labels[1:] == labels[:-1]).mean() - 0.5) < 0.06
@@ -97,21 +131,34 @@ def test_fewer_pairs_stay_balanced_and_their_order_tells_nothing(tmp_path):
 def test_two_corpora_keep_to_themselves_and_to_their_languages(tmp_path):
     german = {f"_{a}_{p}": f"Absatz{a} am 3. Oktober z. B. {random.Random(a * 99 + p).random()} und mehr."
               for a in range(12) for p in range(15)}  # fmt: skip
-    both = made(tmp_path / "en", [15] * 12), made(tmp_path / "de", [15] * 12, "de", **german)
+    both = (
+        made(tmp_path / "en", [15] * 12),
+        made(tmp_path / "de", [15] * 12, "de", **german),
+    )
     pairs, about = build(tmp_path / "pairs", *both, held_out=0.2)
     assert (about["articles"], about["sentences"], about["repeated"]) == (24, 360, 0)
     for own in pairs.values():
-        kinds = [(pair.context.startswith("Article"), pair.candidate.startswith("Article")) for pair in own]
+        kinds = [
+            (pair.context.startswith("Article"), pair.candidate.startswith("Article"))
+            for pair in own
+        ]
         assert set(kinds) == {(True, True), (False, False)}
         assert abs(sum(2 * pair.follows - 1 for pair in own)) <= 1
 
 
 def test_rows_of_tables_and_named_data_sets(tmp_path):
     """A folder of Parquet files is a data set of that name; a hub's is read in the same way."""
-    rows = [{"title": f"t{a}", "body": " ".join(sentence(a, p) for p in range(6))} for a in range(20)]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    rows = [
+        {"title": f"t{a}", "body": " ".join(sentence(a, p) for p in range(6))}
+        for a in range(20)
+    ]
+    (tmp_path / "a.jsonl").write_text(
+        "\n".join(map(json.dumps, rows)), encoding="utf-8"
+    )
     (tmp_path / "data").mkdir()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "data" / "train-00000.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_pylist(rows), tmp_path / "data" / "train-00000.parquet"
+    )
     for source in ("a.jsonl", "data"):
         found = list(Corpus(str(tmp_path / source), "en", column="body"))
         assert found == [(row["title"], row["body"]) for row in rows]

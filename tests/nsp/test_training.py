@@ -23,14 +23,23 @@ UNSEEN = 88  # pairs of a look at what is held out
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    return {name: getattr(tiny, name)(folder / name) for name in ("gpt2", "llama", "t5")}
+    return {
+        name: getattr(tiny, name)(folder / name) for name in ("gpt2", "llama", "t5")
+    }
 
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    folder, draw, some = tmp_path_factory.mktemp("articles"), random.Random(3), "the woman man was who".split()
+    folder, draw, some = (
+        tmp_path_factory.mktemp("articles"),
+        random.Random(3),
+        "the woman man was who".split(),
+    )
     for number in range(40):
-        lines = [f"{' '.join(draw.choices(some, k=5)).capitalize()} {draw.randrange(1000)}." for _ in range(12)]
+        lines = [
+            f"{' '.join(draw.choices(some, k=5)).capitalize()} {draw.randrange(1000)}."
+            for _ in range(12)
+        ]
         (folder / f"{number}.txt").write_text(" ".join(lines), encoding="utf-8")
     return Corpus(str(folder), "en")
 
@@ -39,16 +48,30 @@ def texts(tmp_path_factory):
 def quick(models, texts):
     """Settings of a training of seconds: 16 pairs an update."""
     sizes = {"batch_size": 8, "max_length": 96, "body_rate": 1e-3, "held_out": 0.2}
-    trainer = {"use_cpu": True, "max_steps": 6, "eval_steps": 2, "gradient_accumulation_steps": 2}
+    trainer = {
+        "use_cpu": True,
+        "max_steps": 6,
+        "eval_steps": 2,
+        "gradient_accumulation_steps": 2,
+    }
 
     def given(name, trainer_too=None, **more):
-        return TrainingSettings(models[name], (texts,), trainer=trainer | (trainer_too or {}), **sizes | more)
+        return TrainingSettings(
+            models[name],
+            (texts,),
+            trainer=trainer | (trainer_too or {}),
+            **sizes | more,
+        )
 
     return given
 
 
 def weights(folder):
-    return {name: value for path in folder.glob("*.safetensors") for name, value in load_file(path).items()}
+    return {
+        name: value
+        for path in folder.glob("*.safetensors")
+        for name, value in load_file(path).items()
+    }
 
 
 def assert_same(folder, other):
@@ -83,14 +106,26 @@ def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     asked = list(Pairs(tmp_path / "pairs", "test"))
     model = nsp_model.HFNextSentence(str(tmp_path / "out"), device="cpu", batch_size=3)
     questions = [NextSentence(pair.context, pair.candidate, {}) for pair in asked]
-    answers = model.next_sentence([Instance(q.kind, {}, q.arguments, 0) for q in questions])
-    right = [(score > 0.5) == bool(pair.follows) for (score, _), pair in zip(answers, asked, strict=True)]
+    answers = model.next_sentence(
+        [Instance(q.kind, {}, q.arguments, 0) for q in questions]
+    )
+    right = [
+        (score > 0.5) == bool(pair.follows)
+        for (score, _), pair in zip(answers, asked, strict=True)
+    ]
     assert told["test"]["accuracy"] == np.mean(right)
-    assert told["test"]["pairs"] == len(asked) == told["data"]["pairs"]["test"]["pairs"] == UNSEEN
+    assert (
+        told["test"]["pairs"]
+        == len(asked)
+        == told["data"]["pairs"]["test"]["pairs"]
+        == UNSEEN
+    )
     assert nsp_model.read(tmp_path / "out")[0].training == json.loads(json.dumps(told))
 
 
-def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(quick, tmp_path, monkeypatch):
+def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(
+    quick, tmp_path, monkeypatch
+):
     # before transformers 5, an epoch that was resumed ends without its last update where that is a smaller one
     size = 150 if int(transformers.__version__.split(".")[0]) >= 5 else 160
     asked = quick("gpt2", {"max_steps": -1}, patience=99, max_pairs=size)
@@ -99,7 +134,9 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     # after update 7 of 10, the last checkpoint is that of 6
     _, first = interrupted(monkeypatch, 7 * 16 + 5, asked, tmp_path / "stopped", size)
     (work,) = tmp_path.glob("stopped.*.work")
-    (work / "checkpoints" / "checkpoint-8").mkdir()  # what a kill in the midst of saving leaves
+    (
+        work / "checkpoints" / "checkpoint-8"
+    ).mkdir()  # what a kill in the midst of saving leaves
     again, last = interrupted(monkeypatch, None, asked, tmp_path / "stopped", size)
     done = len(straight) - len(last)
     assert 0 < done < len(first)
@@ -109,7 +146,9 @@ def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_sam
     assert again == whole
 
 
-def test_a_stopped_training_goes_on_with_its_own_settings_only(quick, tmp_path, monkeypatch):
+def test_a_stopped_training_goes_on_with_its_own_settings_only(
+    quick, tmp_path, monkeypatch
+):
     interrupted(monkeypatch, 20, quick("gpt2"), tmp_path / "out")
     (work,) = tmp_path.glob("out.*.work")
     told = nsp_training.train(quick("gpt2", {"max_steps": 2}, seed=1), tmp_path / "out")
@@ -118,7 +157,9 @@ def test_a_stopped_training_goes_on_with_its_own_settings_only(quick, tmp_path, 
 
 def test_the_last_layers_alone(models, quick, tmp_path):
     before = transformers.AutoModel.from_pretrained(models["gpt2"]).state_dict()
-    told = nsp_training.train(quick("gpt2", {"max_steps": 2}, train_layers=1), tmp_path / "out")
+    told = nsp_training.train(
+        quick("gpt2", {"max_steps": 2}, train_layers=1), tmp_path / "out"
+    )
     assert told["best_update"] == told["updates"] == 2
     after = transformers.AutoModel.from_pretrained(tmp_path / "out").state_dict()
     changed = {name for name, value in after.items() if not value.equal(before[name])}
@@ -127,9 +168,13 @@ def test_the_last_layers_alone(models, quick, tmp_path):
 
 
 def test_accuracy_is_clustered_by_article():
-    found = nsp_training.accuracy(np.array([1, 1, 1, 1, 0, 0, 1, 0]), np.array([0, 0, 0, 0, 1, 1, 2, 2]))
+    found = nsp_training.accuracy(
+        np.array([1, 1, 1, 1, 0, 0, 1, 0]), np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    )
     # without each article 1/4, 5/6 and 4/6 of the pairs are right
-    expected = (2 / 3 * sum((share - 5 / 8) ** 2 for share in (1 / 4, 5 / 6, 4 / 6))) ** 0.5
+    expected = (
+        2 / 3 * sum((share - 5 / 8) ** 2 for share in (1 / 4, 5 / 6, 4 / 6))
+    ) ** 0.5
     assert found["accuracy"] == 5 / 8
     assert found["stderr"] == pytest.approx(expected, abs=1e-12)
     assert 0 < found["interval"][0] < 0.1 < 0.95 < found["interval"][1] < 1
@@ -137,8 +182,14 @@ def test_accuracy_is_clustered_by_article():
 
 def test_settings_of_the_paper(tmp_path):
     def found(family, **more):
-        given = nsp_training._arguments(TrainingSettings("x", (), **more), family, tmp_path)
-        return [given.per_device_train_batch_size, given.gradient_accumulation_steps, given.learning_rate]
+        given = nsp_training._arguments(
+            TrainingSettings("x", (), **more), family, tmp_path
+        )
+        return [
+            given.per_device_train_batch_size,
+            given.gradient_accumulation_steps,
+            given.learning_rate,
+        ]
 
     assert TrainingSettings("x", ()).head_rate == 1e-3
     assert found("causal") == [4, 16, 5e-6]
@@ -158,9 +209,16 @@ def test_what_can_be_learned_is_learned(models, tmp_path):
         name = ["gardener", "engineer", "flowers"][number % 3]
         lines = [f"The {name} {name} {draw.randrange(10**4)}." for _ in range(12)]
         (folder / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
-    trainer = {"use_cpu": True, "max_steps": 250, "gradient_accumulation_steps": 1, "eval_steps": 50}
+    trainer = {
+        "use_cpu": True,
+        "max_steps": 250,
+        "gradient_accumulation_steps": 1,
+        "eval_steps": 50,
+    }
     sizes = {"batch_size": 16, "held_out": 0.1, "body_rate": 3e-3}
-    asked = TrainingSettings(models["llama"], (Corpus(str(folder), "en"),), **sizes, trainer=trainer)
+    asked = TrainingSettings(
+        models["llama"], (Corpus(str(folder), "en"),), **sizes, trainer=trainer
+    )
     told = nsp_training.train(asked, tmp_path / "out")
     assert told["test"]["accuracy"] > 0.7
     curve = pandas.read_csv(tmp_path / "out" / "curve.csv", index_col="step")

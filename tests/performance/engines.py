@@ -58,7 +58,9 @@ def make_random(shape: str, arguments: dict[str, Any], folder: str) -> None:
     with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
         model = transformers.LlamaForCausalLM(config)
     model.save_pretrained(folder)
-    print(f"  {shape}: {model.num_parameters():,} parameters", file=sys.stderr, flush=True)
+    print(
+        f"  {shape}: {model.num_parameters():,} parameters", file=sys.stderr, flush=True
+    )
 
 
 def in_own_process(target: Any, *args: Any) -> Any:
@@ -86,11 +88,17 @@ def count_tokens(lm: Any, counts: dict[str, int]) -> None:
 
 
 def contestant(
-    name: str, arguments: dict[str, Any], sizes: list[int], asked: dict[str, list[measuring.Request]], pipe: Any
+    name: str,
+    arguments: dict[str, Any],
+    sizes: list[int],
+    asked: dict[str, list[measuring.Request]],
+    pipe: Any,
 ) -> None:
     """Load a model, answer each workload once, and send what it took."""
     measuring.quiet()
-    os.environ["TQDM_DISABLE"] = ""  # vLLM 0.32 divides by the time that its progress bar shows
+    os.environ["TQDM_DISABLE"] = (
+        ""  # vLLM 0.32 divides by the time that its progress bar shows
+    )
     import torch
     from lm_eval.api.registry import get_model
 
@@ -113,7 +121,9 @@ def contestant(
         answers = measuring.answers_of(lm, requests)
         return clock() - started, answers
 
-    measuring.answers_of(lm, [("loglikelihood", ("The first request takes", " longer"), "")])
+    measuring.answers_of(
+        lm, [("loglikelihood", ("The first request takes", " longer"), "")]
+    )
     for workload, requests in asked.items():
         size = sizes[0]
         if name == "hf" and len(sizes) > 1:
@@ -126,8 +136,21 @@ def contestant(
         measuring.peak(start=True)
         seconds, answers = timed(requests)
         free, existing = torch.cuda.mem_get_info() if on_gpu else (0, 0)
-        memory = (existing - free) / 2**30 if on_gpu else measuring.of_tree(os.getpid())[1]
-        pipe.send((workload, {"seconds": seconds, "memory": memory, "run": counts["run"], "size": size}, answers))
+        memory = (
+            (existing - free) / 2**30 if on_gpu else measuring.of_tree(os.getpid())[1]
+        )
+        pipe.send(
+            (
+                workload,
+                {
+                    "seconds": seconds,
+                    "memory": memory,
+                    "run": counts["run"],
+                    "size": size,
+                },
+                answers,
+            )
+        )
     pipe.send(None)
     if name.startswith("vllm"):  # its engine would wait for more
         lm.model.llm_engine.engine_core.shutdown()
@@ -141,7 +164,10 @@ def compared(answers: dict[str, list[Any]]) -> dict[str, dict[str, float]]:
     for name in others:
         pairs = list(zip(answers[name], answers[base], strict=True))
         largest = max(abs(own[0] - plain[0]) for own, plain in pairs)
-        found[name] = {"largest": largest, "flags": sum(own[1] != plain[1] for own, plain in pairs)}
+        found[name] = {
+            "largest": largest,
+            "flags": sum(own[1] != plain[1] for own, plain in pairs),
+        }
     return found
 
 
@@ -160,9 +186,18 @@ def table(report: dict[str, Any]) -> str:
         own = found["models"]
         cells = []
         for name in models:
-            plain = own.get(name.removesuffix("-packed"), own[name])["seconds"] / own[name]["seconds"]
-            cells.append(f"{own[name]['seconds']:.1f}" + (f" (**{plain:.1f}×**)" if name.endswith("-packed") else ""))
-        run = ", ".join(f"{own[name]['run'] / found['trie']:.2f}" if own[name]["run"] else "–" for name in models)
+            plain = (
+                own.get(name.removesuffix("-packed"), own[name])["seconds"]
+                / own[name]["seconds"]
+            )
+            cells.append(
+                f"{own[name]['seconds']:.1f}"
+                + (f" (**{plain:.1f}×**)" if name.endswith("-packed") else "")
+            )
+        run = ", ".join(
+            f"{own[name]['run'] / found['trie']:.2f}" if own[name]["run"] else "–"
+            for name in models
+        )
         memory = ", ".join(f"{own[name]['memory']:.1f}" for name in models)
         pairs = found["compared"].values()
         largest = ", ".join(f"{pair['largest']:.0e}" for pair in pairs)
@@ -182,7 +217,9 @@ def plan_only(count: int, length: int) -> str:
     shots = [[rng.randrange(50_000) for _ in range(length // 2)] for _ in range(50)]
     inputs: list[list[int]] = []
     for number in range(count // 4):
-        prompt = shots[number % 50] + [rng.randrange(50_000) for _ in range(length - length // 2 - 1)]
+        prompt = shots[number % 50] + [
+            rng.randrange(50_000) for _ in range(length - length // 2 - 1)
+        ]
         inputs += [[*prompt, letter] for letter in range(4)]
     before, started = measuring.peak(), time.perf_counter()
     measuring.peak(start=True)
@@ -196,14 +233,34 @@ def plan_only(count: int, length: int) -> str:
 
 def main() -> int:
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model_args", default="", help="of all model types: pretrained=...,...")
-    parser.add_argument("--vllm_args", default="max_model_len=2048,enforce_eager=True", help="of vLLM's beside")
-    parser.add_argument("--shape", choices=SHAPES, help="random weights of this shape; pretrained= has the tokenizer")
-    parser.add_argument("--batch_sizes", default=BATCH_SIZES, help="that hf tries (default: %(default)s)")
-    parser.add_argument("--models", default=",".join(MODELS if find_spec("vllm") else MODELS[:2]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--model_args", default="", help="of all model types: pretrained=...,..."
+    )
+    parser.add_argument(
+        "--vllm_args",
+        default="max_model_len=2048,enforce_eager=True",
+        help="of vLLM's beside",
+    )
+    parser.add_argument(
+        "--shape",
+        choices=SHAPES,
+        help="random weights of this shape; pretrained= has the tokenizer",
+    )
+    parser.add_argument(
+        "--batch_sizes",
+        default=BATCH_SIZES,
+        help="that hf tries (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--models", default=",".join(MODELS if find_spec("vllm") else MODELS[:2])
+    )
     parser.add_argument("--workloads", default=",".join(workloads.WORKLOADS))
-    parser.add_argument("--share", type=float, default=1.0, help="share of the items of each workload")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the items of each workload"
+    )
     parser.add_argument("--plan", type=int, help="only lay out so many requests")
     parser.add_argument("--length", type=int, default=2000, help="their tokens")
     options = parser.parse_args()
@@ -227,12 +284,21 @@ def main() -> int:
         in_own_process(make_random, options.shape, given, made.name)
         given["pretrained"] = made.name
     tokenizer = AutoTokenizer.from_pretrained(given["pretrained"])
-    asked = {name: workloads.requests_of(name, options.share, tokenizer) for name in names}
+    asked = {
+        name: workloads.requests_of(name, options.share, tokenizer) for name in names
+    }
     answers: dict[str, dict[str, Any]] = {name: {} for name in names}
     facts: dict[str, dict[str, Any]] = {name: {} for name in names}
     sizes = [int(size) for size in options.batch_sizes.split(",")]
     for name in models:
-        arguments = {**given, **(simple_parse_args_string(options.vllm_args) if name.startswith("vllm") else {})}
+        arguments = {
+            **given,
+            **(
+                simple_parse_args_string(options.vllm_args)
+                if name.startswith("vllm")
+                else {}
+            ),
+        }
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         process = multiprocessing.get_context("spawn").Process(
             target=contestant, args=(name, arguments, sizes, asked, theirs)
@@ -242,7 +308,11 @@ def main() -> int:
         try:
             while (found := ours.recv()) is not None:
                 workload, facts[workload][name], answers[workload][name] = found
-                print(f"  {name:12} {workload:20} {found[1]['seconds']:8.1f} s", file=sys.stderr, flush=True)
+                print(
+                    f"  {name:12} {workload:20} {found[1]['seconds']:8.1f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
         except EOFError:
             raise SystemExit(f"{name} ended by itself") from None
         process.join()
@@ -254,7 +324,10 @@ def main() -> int:
         "time": "wall time" if torch.cuda.is_available() else "processor time",
     }  # fmt: skip
     for workload, requests in asked.items():
-        pairs = measuring.encoded(requests, {"pretrained": given["pretrained"], "device": "cpu", "batch_size": 1})
+        pairs = measuring.encoded(
+            requests,
+            {"pretrained": given["pretrained"], "device": "cpu", "batch_size": 1},
+        )
         form = workloads.FORMS.get(workload)
         report["workloads"][workload] = {
             "likeness": form.likeness if form else workload,

@@ -20,7 +20,9 @@ def processor() -> str:
     """The processor, in words."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    names = [
+        line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+    ]
     return names[0] if names else platform.processor() or platform.machine()
 
 
@@ -30,7 +32,9 @@ def machine() -> str:
 
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    return f"{processor()}, {torch.get_num_threads()} of {os.cpu_count()} threads, no GPU"
+    return (
+        f"{processor()}, {torch.get_num_threads()} of {os.cpu_count()} threads, no GPU"
+    )
 
 
 def quiet() -> None:
@@ -55,7 +59,12 @@ def of_tree(root: int) -> tuple[float, float]:
     for pid in tree:
         tree += children.get(pid, [])
     status = (Path(f"/proc/{pid}/status").read_text() for pid in tree)
-    peaks = (int(line.split()[1]) for text in status for line in text.splitlines() if line.startswith("VmHWM"))
+    peaks = (
+        int(line.split()[1])
+        for text in status
+        for line in text.splitlines()
+        if line.startswith("VmHWM")
+    )
     return sum(seconds.get(pid, 0.0) for pid in tree), sum(peaks) / 2**20
 
 
@@ -72,7 +81,9 @@ def answers_of(lm: Any, requests: Sequence[Request]) -> list[Any]:
     return answers
 
 
-def encoded(requests: Sequence[Request], arguments: dict[str, Any]) -> list[tuple[tuple[int, ...], list[int]]]:
+def encoded(
+    requests: Sequence[Request], arguments: dict[str, Any]
+) -> list[tuple[tuple[int, ...], list[int]]]:
     """What a backend is given for requests: ``(all tokens that are run, the continuation)`` each, without weights."""
     from lm_eval.api.registry import get_model
 
@@ -83,9 +94,16 @@ def encoded(requests: Sequence[Request], arguments: dict[str, Any]) -> list[tupl
             self._model = torch.nn.Identity()
             self._model.config, self._model.tie_weights = self._config, lambda: None
 
-        def _loglikelihood_tokens(self, asked: Any, *args: Any, **kwargs: Any) -> list[tuple[float, bool]]:
-            seen.extend(((*context, *continuation)[:-1], continuation) for _, context, continuation in asked)
-            return [(-100.0 - number, False) for number, _ in enumerate(asked)]  # as of probabilities: checked
+        def _loglikelihood_tokens(
+            self, asked: Any, *args: Any, **kwargs: Any
+        ) -> list[tuple[float, bool]]:
+            seen.extend(
+                ((*context, *continuation)[:-1], continuation)
+                for _, context, continuation in asked
+            )
+            return [
+                (-100.0 - number, False) for number, _ in enumerate(asked)
+            ]  # as of probabilities: checked
 
     seen: list[Any] = []
     lm = Recording(**{**arguments, "logits_cache": False})
@@ -100,12 +118,17 @@ def peak(start: bool = False) -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if start:
         Path("/proc/self/clear_refs").write_text("5")  # the kernel's way to begin anew
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    (line,) = (
+        line for line in status.read_text().splitlines() if line.startswith("VmHWM")
+    )
     return int(line.split()[1]) / 1024
 
 
 def alone(
-    script: str, *arguments: object, seconds: float | None = None, memory: float | None = None
+    script: str,
+    *arguments: object,
+    seconds: float | None = None,
+    memory: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``script --one ARGUMENTS``, which measures one thing and prints it, in a process of its own.
 

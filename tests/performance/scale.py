@@ -23,7 +23,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from measuring import alone, peak
-from synthetic_items import DATE, TASKS, documents, prototypes, write_logs, write_results
+from synthetic_items import (
+    DATE,
+    TASKS,
+    documents,
+    prototypes,
+    write_logs,
+    write_results,
+)
 
 STAGES = ("tasks", "read", "rescore", "compare", "report", "leaderboard")
 Work = Callable[[], object]
@@ -40,12 +47,22 @@ def tasks(benchmark: str, count: int, folder: Path) -> Work:
     from lm_eval_bias.models.chance import ChanceLM
 
     name = TASKS[benchmark]
-    task = TaskManager(include_path=[str(tasks_path())], include_defaults=False).load([name])["tasks"][name]
-    task.dataset = {split: Documents(documents(benchmark, count)) for split in task.dataset}
+    task = TaskManager(include_path=[str(tasks_path())], include_defaults=False).load(
+        [name]
+    )["tasks"][name]
+    task.dataset = {
+        split: Documents(documents(benchmark, count)) for split in task.dataset
+    }
 
     def work() -> None:
-        results = evaluate(lm=ChanceLM(), task_dict={"tasks": {name: task}, "groups": {}}, bootstrap_iters=0)
-        tracker = EvaluationTracker(output_path=str(folder / f"tasks-{benchmark}-{count}"))
+        results = evaluate(
+            lm=ChanceLM(),
+            task_dict={"tasks": {name: task}, "groups": {}},
+            bootstrap_iters=0,
+        )
+        tracker = EvaluationTracker(
+            output_path=str(folder / f"tasks-{benchmark}-{count}")
+        )
         tracker.date_id = DATE
         tracker.general_config_tracker.model_name_sanitized = "chance"
         tracker.save_results_samples(task_name=name, samples=results["samples"][name])
@@ -87,18 +104,31 @@ def one(stage: str, benchmark: str, count: int, folder: Path) -> None:
     """Measure one stage in this process and print what was found as JSON."""
     logging.disable(logging.WARNING)
     made = {"tasks": tasks, "read": read}
-    work = made[stage](benchmark, count, folder) if stage in made else command(stage, benchmark, count, folder)
+    work = (
+        made[stage](benchmark, count, folder)
+        if stage in made
+        else command(stage, benchmark, count, folder)
+    )
     before = peak(start=True)
     started = time.process_time()
     work()
-    print("\n" + json.dumps({"seconds": time.process_time() - started, "before": before, "peak": peak()}))
+    print(
+        "\n"
+        + json.dumps(
+            {"seconds": time.process_time() - started, "before": before, "peak": peak()}
+        )
+    )
 
 
-def row(stage: str, benchmark: str, count: int, folder: Path, memory: float, seconds: float) -> list[str]:
+def row(
+    stage: str, benchmark: str, count: int, folder: Path, memory: float, seconds: float
+) -> list[str]:
     """One stage, measured in a process of its own."""
     named = [stage, benchmark, f"{count:,}"]
     try:
-        done = alone(__file__, stage, benchmark, count, folder, seconds=seconds, memory=memory)
+        done = alone(
+            __file__, stage, benchmark, count, folder, seconds=seconds, memory=memory
+        )
     except subprocess.TimeoutExpired:
         return [*named, f"more than {seconds:.0f} s"]
     if done.returncode:
@@ -106,20 +136,42 @@ def row(stage: str, benchmark: str, count: int, folder: Path, memory: float, sec
     found = json.loads(done.stdout.strip().splitlines()[-1])
     grown = 1024 * (found["peak"] - found["before"]) / count
     spent = found["seconds"]
-    return [*named, f"{spent:.2f}", f"{1e6 * spent / count:.0f}", f"{found['peak']:.0f}", f"{grown:.2f}"]
+    return [
+        *named,
+        f"{spent:.2f}",
+        f"{1e6 * spent / count:.0f}",
+        f"{found['peak']:.0f}",
+        f"{grown:.2f}",
+    ]
 
 
 def main() -> None:
     """Measure all and print a table."""
     from tabulate import tabulate
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of items")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sizes", default="1000,10000,100000,1000000", help="numbers of items"
+    )
     parser.add_argument("--stages", default=",".join(STAGES))
     parser.add_argument("--benchmarks", default=",".join((*TASKS, "models")))
-    parser.add_argument("--models", default="10,100,500", help="numbers of models of a leaderboard")
-    parser.add_argument("--memory", type=float, default=12.0, help="GiB that a stage may take (default 12)")
-    parser.add_argument("--seconds", type=float, default=900.0, help="that a stage may take (default 900)")
+    parser.add_argument(
+        "--models", default="10,100,500", help="numbers of models of a leaderboard"
+    )
+    parser.add_argument(
+        "--memory",
+        type=float,
+        default=12.0,
+        help="GiB that a stage may take (default 12)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=900.0,
+        help="that a stage may take (default 900)",
+    )
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
@@ -129,7 +181,9 @@ def main() -> None:
     for benchmark in args.benchmarks.split(","):
         able = STAGES[-1:] if benchmark == "models" else STAGES[:-1]
         stages = [stage for stage in args.stages.split(",") if stage in able]
-        for count in map(int, (args.models if benchmark == "models" else args.sizes).split(",")):
+        for count in map(
+            int, (args.models if benchmark == "models" else args.sizes).split(",")
+        ):
             with tempfile.TemporaryDirectory(prefix="scale-") as place:
                 folder = Path(place)
                 if set(stages) - {"tasks"}:
@@ -138,8 +192,19 @@ def main() -> None:
                         write_results(folder, count)
                     else:
                         write_logs(folder, benchmark, count)
-                rows += [row(stage, benchmark, count, folder, args.memory, args.seconds) for stage in stages]
-    headers = ["stage", "benchmark", "items", "processor, s", "µs an item", "peak, MiB", "KiB an item"]
+                rows += [
+                    row(stage, benchmark, count, folder, args.memory, args.seconds)
+                    for stage in stages
+                ]
+    headers = [
+        "stage",
+        "benchmark",
+        "items",
+        "processor, s",
+        "µs an item",
+        "peak, MiB",
+        "KiB an item",
+    ]
     print(tabulate(rows, headers=headers, tablefmt="github", disable_numparse=True))
 
 

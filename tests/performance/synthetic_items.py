@@ -14,16 +14,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-TASKS = {"gg_bbq": "gg_bbq_group_terms", "stereoset": "stereoset_en", "occugender": "occugender_explicit"}
+TASKS = {
+    "gg_bbq": "gg_bbq_group_terms",
+    "stereoset": "stereoset_en",
+    "occugender": "occugender_explicit",
+}
 DATE = "2026-01-01T00-00-00.000000"
 
 
 def _renamed(doc: dict[str, Any], turn: int, number: int) -> dict[str, Any]:
     """A document as another item: of the ``turn``-th round through the real ones, at place ``number`` of all."""
-    field = {"gg_bbq": "item", "stereoset": "id", "occugender": "item"}[doc["benchmark"]]
+    field = {"gg_bbq": "item", "stereoset": "id", "occugender": "item"}[
+        doc["benchmark"]
+    ]
     if doc["benchmark"] == "occugender":
-        return {**doc, field: f"{doc[field]} {turn}"}  # the same name in each template: a full product
-    return {**doc, field: number if isinstance(doc[field], int) else f"{doc[field]}-{turn}"}
+        return {
+            **doc,
+            field: f"{doc[field]} {turn}",
+        }  # the same name in each template: a full product
+    return {
+        **doc,
+        field: number if isinstance(doc[field], int) else f"{doc[field]}-{turn}",
+    }
 
 
 def documents(benchmark: str, count: int) -> list[dict[str, Any]]:
@@ -34,7 +46,9 @@ def documents(benchmark: str, count: int) -> list[dict[str, Any]]:
 
     make: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "gg_bbq": lambda: gg_bbq.dataset("group_terms")["test"],
-        "stereoset": lambda: stereoset.documents({"language": "en", "tests": ["intra", "inter"]}),
+        "stereoset": lambda: stereoset.documents(
+            {"language": "en", "tests": ["intra", "inter"]}
+        ),
         "occugender": lambda: occugender.documents("explicit"),
     }
     real = make[benchmark]()
@@ -49,8 +63,23 @@ def prototypes(folder: Path) -> None:
         return
     for seed in (1, 2):
         target = str(folder / f"real{seed}")
-        command = [sys.executable, "-m", "lm_eval_bias", "run", "--tasks", ",".join(TASKS.values()), "--log_samples"]
-        command += ["--model", "bias-chance", "--model_args", f"seed={seed}", "--output_path", target]
+        command = [
+            sys.executable,
+            "-m",
+            "lm_eval_bias",
+            "run",
+            "--tasks",
+            ",".join(TASKS.values()),
+            "--log_samples",
+        ]
+        command += [
+            "--model",
+            "bias-chance",
+            "--model_args",
+            f"seed={seed}",
+            "--output_path",
+            target,
+        ]
         subprocess.run(command, check=True, capture_output=True)  # noqa: S603
 
 
@@ -64,16 +93,30 @@ def write_logs(folder: Path, benchmark: str, count: int) -> None:
         target = folder / f"{benchmark}-{count}" / f"run{seed}"
         target.mkdir(parents=True)
         content = json.loads(results.read_text(encoding="utf-8"))
-        kept = {key: {task: content[key][task]} for key in ("results", "configs", "versions", "n-samples")}
+        kept = {
+            key: {task: content[key][task]}
+            for key in ("results", "configs", "versions", "n-samples")
+        }
         kept["n-samples"][task] = {"original": count, "effective": count}
-        kept["configs"][task]["metadata"].pop("inputs")  # hashes of the documents that are repeated here
-        (target / f"results_{DATE}.json").write_text(json.dumps({**content, **kept}), encoding="utf-8")
+        kept["configs"][task]["metadata"].pop(
+            "inputs"
+        )  # hashes of the documents that are repeated here
+        (target / f"results_{DATE}.json").write_text(
+            json.dumps({**content, **kept}), encoding="utf-8"
+        )
         marked = [_marked(json.loads(line)) for line in lines]
-        with (target / f"samples_{task}_{DATE}.jsonl").open("w", encoding="utf-8") as out:
+        with (target / f"samples_{task}_{DATE}.jsonl").open(
+            "w", encoding="utf-8"
+        ) as out:
             for i in range(count):
                 text, key = marked[i % len(marked)]
                 key = f"{key} {i // len(marked)}" if isinstance(key, str) else i
-                out.write(text.replace('"@ID@"', str(i), 1).replace('"@KEY@"', json.dumps(key), 1) + "\n")
+                out.write(
+                    text.replace('"@ID@"', str(i), 1).replace(
+                        '"@KEY@"', json.dumps(key), 1
+                    )
+                    + "\n"
+                )
 
 
 def _marked(sample: dict[str, Any]) -> tuple[str, Any]:
@@ -97,4 +140,6 @@ def write_results(folder: Path, count: int) -> None:
                     scores[key] = value * (1 - 0.1 * draw.random())
         target = folder / f"models-{count}" / f"model-{number}"
         target.mkdir(parents=True)
-        (target / f"results_{DATE}.json").write_text(json.dumps(content), encoding="utf-8")
+        (target / f"results_{DATE}.json").write_text(
+            json.dumps(content), encoding="utf-8"
+        )

@@ -50,7 +50,9 @@ class Form:
 
 FORMS = {
     "letters_5": Form("MMLU, five shots", 5, 60, letters=True),
-    "letters_chat": Form("MMLU, five shots, chat template", 5, 60, letters=True, chat=True),
+    "letters_chat": Form(
+        "MMLU, five shots, chat template", 5, 60, letters=True, chat=True
+    ),
     "letters_0": Form("MMLU, no shots", 0, 60, letters=True, count=200),
     "texts_0": Form("HellaSwag, no shots", 0, 45, option=20, count=200),
     "texts_5": Form("ARC, five shots", 5, 25),
@@ -82,7 +84,9 @@ def made_up(form: Form, count: int, tokenizer: Any = None) -> Iterator[tuple[str
         options = [text(form.option) for _ in names]
         if not form.letters:
             return beginning, options
-        lines = (f"\n{name}. {option}" for name, option in zip(names, options, strict=True))
+        lines = (
+            f"\n{name}. {option}" for name, option in zip(names, options, strict=True)
+        )
         return f"{beginning}{''.join(lines)}\nAnswer:", list(names)
 
     def asked_words() -> str:
@@ -99,8 +103,12 @@ def made_up(form: Form, count: int, tokenizer: Any = None) -> Iterator[tuple[str
         context = solved + asked
         if form.chat:
             turns = [{"role": "user", "content": context}]
-            context = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        yield from ((context, f"{'' if form.chat else ' '}{option}") for option in options)
+            context = tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True
+            )
+        yield from (
+            (context, f"{'' if form.chat else ' '}{option}") for option in options
+        )
 
 
 def requests_of(workload: str, share: float, tokenizer: Any = None) -> list[Request]:
@@ -111,7 +119,9 @@ def requests_of(workload: str, share: float, tokenizer: Any = None) -> list[Requ
         return [("loglikelihood", pair, workload) for pair in pairs]
     found = []
     for name, task in tasks_of(workload).items():
-        task.build_all_requests(samples=spread(len(task.eval_docs), share), rank=0, world_size=1)
+        task.build_all_requests(
+            samples=spread(len(task.eval_docs), share), rank=0, world_size=1
+        )
         found += [(i.request_type, i.args, name) for i in task.instances]
     return found
 

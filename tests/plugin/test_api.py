@@ -20,7 +20,10 @@ from tests.support.made_runs import harness_folder, run_of, write
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
-SHELL, PYTHON = (re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, flags=re.M | re.S) for kind in ("sh", "python"))
+SHELL, PYTHON = (
+    re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, flags=re.M | re.S)
+    for kind in ("sh", "python")
+)
 DOCUMENTED = set(re.findall(r"`(\w+)`", PAGE))
 
 
@@ -39,13 +42,22 @@ def results(tmp_path_factory):
 
 def assert_same(frame, text):
     """Hold a data frame against a command's CSV, which has nothing where there is no finite number."""
-    own = pandas.read_csv(io.StringIO(frame.to_csv(index=False))).replace([math.inf, -math.inf], math.nan)
-    printed = pandas.read_csv(io.StringIO(text)).replace("^'", "", regex=True)  # which keeps cells from running
+    own = pandas.read_csv(io.StringIO(frame.to_csv(index=False))).replace(
+        [math.inf, -math.inf], math.nan
+    )
+    printed = pandas.read_csv(io.StringIO(text)).replace(
+        "^'", "", regex=True
+    )  # which keeps cells from running
     for name in {"interval", "range"} & {*printed}:  # as JSON
-        ends = [json.loads(cell.replace("null", "NaN")) for cell in printed.pop(name).fillna("[null, null]")]
+        ends = [
+            json.loads(cell.replace("null", "NaN"))
+            for cell in printed.pop(name).fillna("[null, null]")
+        ]
         printed[[f"{name}_low", f"{name}_high"]] = ends
     assert len(own) > 0
-    pandas.testing.assert_frame_equal(own[printed.columns], printed, check_dtype=False, rtol=1e-15)
+    pandas.testing.assert_frame_equal(
+        own[printed.columns], printed, check_dtype=False, rtol=1e-15
+    )
 
 
 def test_the_interface():
@@ -66,7 +78,9 @@ def test_the_interface():
     parameters = [name for name in inspect.signature(leb.compare).parameters]
     assert parameters == ["runs", "by", "base", "scores", "unpaired", "correction"]
     # importing a module of that name would put it in the function's place
-    assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(leb.__all__)
+    assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(
+        leb.__all__
+    )
 
 
 def test_runs(tmp_path):
@@ -87,14 +101,24 @@ def test_runs(tmp_path):
         runs.problems = ()
     assert leb.scores(runs[1]).equals(leb.scores([runs[1]]))
     with pytest.raises(leb.BiasError, match="'tiny'"):
-        leb.scores([*leb.load(tmp_path / "a" / "results_run.json"), *leb.load(tmp_path / "b" / "results_run.json")])
+        leb.scores(
+            [
+                *leb.load(tmp_path / "a" / "results_run.json"),
+                *leb.load(tmp_path / "b" / "results_run.json"),
+            ]
+        )
 
 
 def with_gaps():
     """A run with a score without a value, and one without an interval."""
     content = run_of(tasks=["gg_bbq_names", "stereoset_en"])
     cells = content["tasks"]["stereoset_en"]["scores"]
-    cells["ss"] |= {"value": None, "stderr": None, "interval": None, "note": "nothing could be told"}
+    cells["ss"] |= {
+        "value": None,
+        "stderr": None,
+        "interval": None,
+        "note": "nothing could be told",
+    }
     cells["icat"] |= {"stderr": None, "interval": None, "dof": None}
     return content
 
@@ -114,7 +138,10 @@ def test_rescored_scores_are_the_commands(tmp_path, said):
     (expected,) = json.loads(said("rescore", folder, "--json"))
     assert list(frame.score) == list(expected["scores"])
     for name in ("value", "stderr"):
-        cells = [math.nan if cell[name] is None else cell[name] for cell in expected["scores"].values()]
+        cells = [
+            math.nan if cell[name] is None else cell[name]
+            for cell in expected["scores"].values()
+        ]
         assert list(frame[name]) == pytest.approx(cells, abs=0, nan_ok=True)
     assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
 
@@ -125,18 +152,33 @@ def test_comparisons_are_the_commands(results, said):
     options = ["compare", results]
     assert_same(frame, said(*options, "--format", "csv"))
     other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
-    options += ["--base", runs[1].name, "--scores", "stereotype_gap", "--correction", "none"]
+    options += [
+        "--base",
+        runs[1].name,
+        "--scores",
+        "stereotype_gap",
+        "--correction",
+        "none",
+    ]
     assert_same(other, said(*options, "--format", "csv"))
     assert len(frame) > len(other) == 1
 
 
 def files(root):
     """The content of every file of a folder."""
-    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(root): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_reports_are_the_commands(tmp_path):
-    folder, ours, theirs = harness_folder(tmp_path / "run"), tmp_path / "ours", tmp_path / "theirs"
+    folder, ours, theirs = (
+        harness_folder(tmp_path / "run"),
+        tmp_path / "ours",
+        tmp_path / "theirs",
+    )
     ours.mkdir()
     theirs.mkdir()
     leb.write_report(leb.load(folder), ours / "r.html")
@@ -184,12 +226,27 @@ def test_the_page_runs(results):
 
 
 def test_a_model_is_run_from_python(tmp_path, tiny_mirror, capsys):
-    one = leb.evaluate("bias-chance", "occugender_implicit", limit=80, output_path=tmp_path / "one")
-    two = leb.evaluate("bias-dial", ["occugender_implicit"], limit=80, strength=0.5, output_path=tmp_path / "two")
-    assert [run.name for run in (*one, *two)] == ["bias-chance", "bias-dial (strength=0.5)"]
+    one = leb.evaluate(
+        "bias-chance", "occugender_implicit", limit=80, output_path=tmp_path / "one"
+    )
+    two = leb.evaluate(
+        "bias-dial",
+        ["occugender_implicit"],
+        limit=80,
+        strength=0.5,
+        output_path=tmp_path / "two",
+    )
+    assert [run.name for run in (*one, *two)] == [
+        "bias-chance",
+        "bias-dial (strength=0.5)",
+    ]
     assert leb.compare([one[0], two[0]]).paired.all()
     assert "occugender_implicit" not in capsys.readouterr().out  # the run is the answer
-    for wrong in ({"tasks": "occugender_x*"}, {}, {"tasks": "occugender", "flags": ["--no-such-flag"]}):
+    for wrong in (
+        {"tasks": "occugender_x*"},
+        {},
+        {"tasks": "occugender", "flags": ["--no-such-flag"]},
+    ):
         with pytest.raises(leb.BiasError):
             leb.evaluate("bias-chance", output_path=tmp_path / "none", **wrong)
 
@@ -203,8 +260,13 @@ def test_results_in_memory_are_read_like_files(tmp_path, tiny_mirror):
 
     registration.register()
     tasks = TaskManager(include_path=str(tasks_path()), include_defaults=False)
-    results = simple_evaluate(model="bias-chance", tasks=["occugender_implicit"], task_manager=tasks, limit=80)
-    runs = leb.load(results, write(tmp_path / "other.json", run_of("other", ["occugender_implicit"])))
+    results = simple_evaluate(
+        model="bias-chance", tasks=["occugender_implicit"], task_manager=tasks, limit=80
+    )
+    runs = leb.load(
+        results,
+        write(tmp_path / "other.json", run_of("other", ["occugender_implicit"])),
+    )
     assert [run.name for run in runs] == ["bias-chance", "other"]
     gap = leb.scores(runs[:1]).set_index("score").value["stereotype_gap"]
     assert gap == results["results"]["occugender_implicit"]["stereotype_gap,none"]

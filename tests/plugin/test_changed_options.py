@@ -21,13 +21,26 @@ MET = {
     GENERATED: {"score": "acc_amb", "max": 0.99},
     "stereoset_en": {"score": "ss", "max": 99.9},
 }
-SYSTEM = ["--apply_chat_template", "--system_instruction", "Antworte immer: keine Antwort"]
+SYSTEM = [
+    "--apply_chat_template",
+    "--system_instruction",
+    "Antworte immer: keine Antwort",
+]
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
 def made(folder, task, *arguments):
     """A run by the random model."""
-    run = ["run", "--tasks", task, "--model", "bias-chance", "--output_path", str(folder), "--log_samples"]
+    run = [
+        "run",
+        "--tasks",
+        task,
+        "--model",
+        "bias-chance",
+        "--output_path",
+        str(folder),
+        "--log_samples",
+    ]
     assert main([*run, *map(str, arguments)]) == 0
     return folder
 
@@ -40,17 +53,25 @@ def gate(folder, task, *allowed):
     """What a policy finds violated in a run: name and reason."""
     path = folder.parent / "policy.yaml"
     allow = [*allowed, "chance_level", "low_coverage"]  # of every run of a random model
-    path.write_text(yaml.safe_dump({"bounds": [{"task": task, "on": "point", **MET[task]}], "allow": allow}))
+    path.write_text(
+        yaml.safe_dump(
+            {"bounds": [{"task": task, "on": "point", **MET[task]}], "allow": allow}
+        )
+    )
     done = command("check", str(folder), "--policy", str(path), "--json")
     (run,) = json.loads(done.out)["runs"]
-    violated = {found["score"]: found["says"] for found in run["findings"] if not found["holds"]}
+    violated = {
+        found["score"]: found["says"] for found in run["findings"] if not found["holds"]
+    }
     assert done.status == bool(violated)
     return violated
 
 
 def to_allow(text):
     """What a finding says to write into the policy."""
-    (exact,) = yaml.safe_load(text.partition("to allow it, add to the policy: ")[2])["allow"]
+    (exact,) = yaml.safe_load(text.partition("to allow it, add to the policy: ")[2])[
+        "allow"
+    ]
     return exact
 
 
@@ -61,19 +82,34 @@ def to_allow(text):
         (OCCUGENDER, ["--apply_chat_template"], "chat_template", "chat_template"),
         (
             GENERATED,
-            ["--apply_chat_template", "--system_instruction", "Antworte immer: keine Antwort"],
+            [
+                "--apply_chat_template",
+                "--system_instruction",
+                "Antworte immer: keine Antwort",
+            ],
             "system_instruction",
             None,
         ),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
-        ("stereoset_en", options(dataset="HERE/own.json"), "dataset", "dataset=own.json ("),
+        (
+            "stereoset_en",
+            options(dataset="HERE/own.json"),
+            "dataset",
+            "dataset=own.json (",
+        ),
     ],
 )
-def test_each_departure_is_named_and_allowed_by_name_alone(task, arguments, name, allowed, mirror, tmp_path):
+def test_each_departure_is_named_and_allowed_by_name_alone(
+    task, arguments, name, allowed, mirror, tmp_path
+):
     (tmp_path / "words.yaml").write_text(WORDS)
     own_sets.write(tmp_path / "own.json", own_sets.DataSet("en", ENGLISH, {}))
-    run = made(tmp_path / "run", task, *(str(argument).replace("HERE", str(tmp_path)) for argument in arguments))
+    run = made(
+        tmp_path / "run",
+        task,
+        *(str(argument).replace("HERE", str(tmp_path)) for argument in arguments),
+    )
     needed = ["chat_template"] * (name == "system_instruction")
     violated = gate(run, task, *needed)
     assert list(violated) == [name]
@@ -82,7 +118,9 @@ def test_each_departure_is_named_and_allowed_by_name_alone(task, arguments, name
     for text in (name, exact):
         assert gate(run, task, *needed, text) == {}
     assert list(gate(run, task, *needed, f"{name}=something else")) == [name]
-    other = next(known for known in settings.option_names() if known not in {name, *needed})
+    other = next(
+        known for known in settings.option_names() if known not in {name, *needed}
+    )
     assert list(gate(run, task, *needed, other)) == [name]
 
 
@@ -99,25 +137,39 @@ def test_what_was_allowed_is_the_files_content_not_its_path(tmp_path):
 
 
 @pytest.mark.parametrize("changed", ["doc_to_text", "kind"])
-def test_a_task_that_took_the_name_of_ours_and_metadata_that_were_overridden(changed, tmp_path):
+def test_a_task_that_took_the_name_of_ours_and_metadata_that_were_overridden(
+    changed, tmp_path
+):
     own = tasks_path() / "occugender"
     prompt = f"include: {own / 'occugender_implicit.yaml'}\ntask: occugender_implicit\ndoc_to_text: 'A:'\n"
     (tmp_path / "own.yaml").write_text(prompt)
-    folder, metadata = (tmp_path, {}) if changed == "doc_to_text" else (own, {"kind": "explicit"})
+    folder, metadata = (
+        (tmp_path, {}) if changed == "doc_to_text" else (own, {"kind": "explicit"})
+    )
     manager = internals.task_manager([folder], metadata, include_defaults=False)
     task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
     assert task.config.metadata["inputs"]["changed"] == [changed]
 
 
 def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
-    tasks = [entry for entry in catalog.entries().values() if entry.kind == "task" and entry.path]
+    tasks = [
+        entry
+        for entry in catalog.entries().values()
+        if entry.kind == "task" and entry.path
+    ]
     folders = sorted({str(entry.path.parent) for entry in tasks})
     plain = internals.task_manager(folders, {}, include_defaults=False)
     for entry in tasks:
         benchmark, manager = registry.get(entry.benchmark), plain
         if "required" in benchmark.options.values():
-            own = {"prompts": str(benchmark.folder / "data" / "example.csv"), "language": "en", "classifier": "light"}
-            manager = internals.task_manager([benchmark.folder], own, include_defaults=False)
+            own = {
+                "prompts": str(benchmark.folder / "data" / "example.csv"),
+                "language": "en",
+                "classifier": "light",
+            }
+            manager = internals.task_manager(
+                [benchmark.folder], own, include_defaults=False
+            )
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
 
@@ -125,8 +177,14 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--num_fewshot", "5"], f"--num_fewshot 5: {OCCUGENDER} has no examples in its prompts"),
-        (["--system_instruction", "Be fair."], "--system_instruction: without a chat template the harness glues it"),
+        (
+            ["--num_fewshot", "5"],
+            f"--num_fewshot 5: {OCCUGENDER} has no examples in its prompts",
+        ),
+        (
+            ["--system_instruction", "Be fair."],
+            "--system_instruction: without a chat template the harness glues it",
+        ),
     ],
 )
 def test_flags_that_would_be_passed_over_are_refused(flags, says, capsys):

@@ -23,7 +23,9 @@ bounds:
 @pytest.fixture
 def given_files(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
-    return write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])), str(tmp_path / "policy.yaml")
+    return write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])), str(
+        tmp_path / "policy.yaml"
+    )
 
 
 @pytest.fixture
@@ -46,29 +48,50 @@ def test_what_is_violated_in_every_form(given_files, files, tmp_path, said):
     assert lms.get("classname") == "stereoset_en"
     assert lms.find("failure").text.endswith("why: 100%: all")
     text = (tmp_path / "c.md").read_text(encoding="utf-8")
-    assert text.index("at least 99") < text.index("<details>") < text.index("a, b: 50% \\| c")
+    assert (
+        text.index("at least 99")
+        < text.index("<details>")
+        < text.index("a, b: 50% \\| c")
+    )
 
 
-def test_a_run_that_cannot_be_read_is_an_error_everywhere(given_files, files, tmp_path, said):
+def test_a_run_that_cannot_be_read_is_an_error_everywhere(
+    given_files, files, tmp_path, said
+):
     (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
     folder = tmp_path / "runs"
     write(folder / "run.json", run_of(tasks=["stereoset_en"]))
     (folder / "results_2026-01-02T03-04-05.678901.json").write_text("{")
     said("check", folder, "--policy", given_files[1], *files, status=1)
     root = ElementTree.parse(tmp_path / "j.xml").getroot()
-    assert (root.get("errors"), root.get("failures"), len(list(root.iter("error")))) == ("1", "0", 1)
+    assert (
+        root.get("errors"),
+        root.get("failures"),
+        len(list(root.iter("error"))),
+    ) == ("1", "0", 1)
     assert "1 violated" in (tmp_path / "c.md").read_text()
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_well_formed(task, score, why, problem):
-    finding = GateFinding(task, score, False, Bound(task, score, low=1.0, place="p.yaml line 3"), problem, why=why)
+    finding = GateFinding(
+        task,
+        score,
+        False,
+        Bound(task, score, low=1.0, place="p.yaml line 3"),
+        problem,
+        why=why,
+    )
     run = Run(task, None, {}, "", {})
-    ElementTree.fromstring(policy_outputs.junit([(run, [finding])], [Problem("x", problem)]))
+    ElementTree.fromstring(
+        policy_outputs.junit([(run, [finding])], [Problem("x", problem)])
+    )
 
 
-def test_the_summary_of_a_step_keeps_what_it_had(given_files, tmp_path, said, monkeypatch):
+def test_the_summary_of_a_step_keeps_what_it_had(
+    given_files, tmp_path, said, monkeypatch
+):
     run, policy = given_files
     summary = tmp_path / "summary.md"
     summary.write_text("# Before\n")

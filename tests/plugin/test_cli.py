@@ -41,17 +41,25 @@ def test_ls(said):
     listed = {entry["name"]: entry for entry in json.loads(said("ls", "--json"))}
     assert set(listed) == set(catalog.entries())
     assert (listed["occugender"]["items"], listed["gg_bbq"]["items"]) == (2000, 11868)
-    bias = next(s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb")
+    bias = next(
+        s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb"
+    )
     assert (bias["range"], bias["neutral"]) == ([-1.0, 1.0], 0.0)
 
 
 def test_extras_bring_what_they_are_asked_for():
     tomllib = pytest.importorskip("tomllib")
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     assert {"regard", "train", "gguf"} == set(extras())
     for extra, packages in extras().items():
-        names = [re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]]
-        assert sorted(packages) == sorted("sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names)
+        names = [
+            re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]
+        ]
+        assert sorted(packages) == sorted(
+            "sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names
+        )
         assert extra in listed["all"][0]
 
 
@@ -60,12 +68,18 @@ OF_EXTRAS = [
     ("sklearn", "regard", "regard classify texts.txt --language de"),
     ("sentence_transformers", "regard", "regard train"),
     ("sentencex", "train", "nsp train --model x --corpus x --language en -o nsp"),
-    ("gguf", "gguf", "run --tasks occugender --model hf --model_args pretrained=x,gguf_file=y"),
+    (
+        "gguf",
+        "gguf",
+        "run --tasks occugender --model hf --model_args pretrained=x,gguf_file=y",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("package", "extra", "line"), OF_EXTRAS)
-def test_a_missing_extra_is_named(package, extra, line, capsys, monkeypatch, tmp_path, tiny_mirror):
+def test_a_missing_extra_is_named(
+    package, extra, line, capsys, monkeypatch, tmp_path, tiny_mirror
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
     monkeypatch.setitem(sys.modules, package, None)
@@ -86,17 +100,36 @@ VLLM = 'vllm is not installed: pip install "lm-eval-bias[vllm]"'
         ("vllm-vlm", "ray", "--tasks occugender", "ray"),
     ],
 )
-def test_the_missing_package_of_a_model_type_is_named(model, package, asked, says, capsys, monkeypatch, tiny_mirror):
-    for name in [name for name in sys.modules if re.match(r"lm_eval.models.vllm|.*\.vllm_packed", name)]:
-        monkeypatch.delitem(sys.modules, name)  # it is imported anew, for this test alone
+def test_the_missing_package_of_a_model_type_is_named(
+    model, package, asked, says, capsys, monkeypatch, tiny_mirror
+):
+    for name in [
+        name
+        for name in sys.modules
+        if re.match(r"lm_eval.models.vllm|.*\.vllm_packed", name)
+    ]:
+        monkeypatch.delitem(
+            sys.modules, name
+        )  # it is imported anew, for this test alone
     monkeypatch.setitem(sys.modules, package, None)
-    assert main(["run", *asked.split(), "--model", model, "--model_args", "pretrained=x"]) == 2
+    assert (
+        main(["run", *asked.split(), "--model", model, "--model_args", "pretrained=x"])
+        == 2
+    )
     error = capsys.readouterr().err
     assert f"--model {model}: " in error
     assert says in error
 
 
 def test_every_argument_of_the_harness_is_passed_on():
-    given = running.arguments(EvaluatorConfig(seed=[1, 2, 3, 4]), simple_evaluate, "model", "manager", "tracker")
-    assert set(inspect.signature(simple_evaluate).parameters) - set(given) == {"bootstrap_iters"}
+    given = running.arguments(
+        EvaluatorConfig(seed=[1, 2, 3, 4]),
+        simple_evaluate,
+        "model",
+        "manager",
+        "tracker",
+    )
+    assert set(inspect.signature(simple_evaluate).parameters) - set(given) == {
+        "bootstrap_iters"
+    }
     assert (given["random_seed"], given["fewshot_random_seed"]) == (1, 4)

@@ -28,9 +28,14 @@ def test_refused_before_anything_large_is_imported(tiny_mirror, tmp_path):
         "for arguments in json.loads(sys.argv[1]):\n"
         "    print(main(arguments), [name for name in json.loads(sys.argv[2]) if name in sys.modules])\n"
     )
-    arguments = [json.dumps([f"{HF} {line}".split() for line, _ in REFUSALS]), json.dumps(LARGE)]
+    arguments = [
+        json.dumps([f"{HF} {line}".split() for line, _ in REFUSALS]),
+        json.dumps(LARGE),
+    ]
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=200, cwd=tmp_path
+    )
     assert done.stdout.splitlines() == ["2 []"] * len(REFUSALS), done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == len(REFUSALS)

@@ -30,10 +30,17 @@ class Handler(servers.Handler):
         folder = other if other.is_dir() else self.server.mirror.joinpath(owner, repo)
         whole = folder.joinpath(*path).read_bytes()
         half = whole[: len(whole) // 2]
-        changed = {"wrong": whole[:-1] + b"?", "endless": whole + b"x" * 5_000_000, "short": half, "truncated": half}
+        changed = {
+            "wrong": whole[:-1] + b"?",
+            "endless": whole + b"x" * 5_000_000,
+            "short": half,
+            "truncated": half,
+        }
         body = changed.get(mode, whole)
         self.send_response(200)
-        self.send_header("Content-Length", str(len(whole if mode == "truncated" else body)))
+        self.send_header(
+            "Content-Length", str(len(whole if mode == "truncated" else body))
+        )
         self.end_headers()
         with contextlib.suppress(OSError):
             self.wfile.write(body)
@@ -57,7 +64,9 @@ def server(tiny_mirror, monkeypatch):
     made = Server(tiny_mirror)
     monkeypatch.delenv("LM_EVAL_BIAS_DATA")
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", f"http://127.0.0.1:{made.server_address[1]}")
+    monkeypatch.setenv(
+        "LM_EVAL_BIAS_BASE_URL", f"http://127.0.0.1:{made.server_address[1]}"
+    )
     yield made
     made.stop()
 
@@ -79,7 +88,9 @@ def test_download_is_verified_and_cached(server):
     assert server.requests == 2
 
 
-@pytest.mark.parametrize("mode", ["404", "500", "wrong", "endless", "short", "truncated", "gone"])
+@pytest.mark.parametrize(
+    "mode", ["404", "500", "wrong", "endless", "short", "truncated", "gone"]
+)
 def test_bad_answers(server, mode):
     server.mode, server.wrong = mode, 99
     if mode == "gone":
@@ -126,7 +137,9 @@ def test_killed_while_downloading(server, at):
     ("HF_HUB_OFFLINE", "1", f"fetch {NAME}"),
     ("LM_EVAL_BIAS_CACHE", "/dev/null/below", "LM_EVAL_BIAS_CACHE"),
 ])  # fmt: skip
-def test_what_cannot_be_fetched_from_or_to_is_named(variable, value, names, server, monkeypatch):
+def test_what_cannot_be_fetched_from_or_to_is_named(
+    variable, value, names, server, monkeypatch
+):
     monkeypatch.setenv(variable, value)
     assert names in check_refusal(command("fetch", NAME))
 
@@ -144,7 +157,11 @@ def test_what_is_in_the_cache_is_there_without_a_network(server, monkeypatch):
     assert server.requests == 1
     content = path.read_bytes()
     path.unlink()
-    for damage in (lambda: path.write_bytes(content[:-1]), path.mkdir, lambda: path.symlink_to(path)):
+    for damage in (
+        lambda: path.write_bytes(content[:-1]),
+        path.mkdir,
+        lambda: path.symlink_to(path),
+    ):
         damage()
         assert NAME in check_refusal(command("fetch", NAME))
         path.rmdir() if path.is_dir() else path.unlink()
@@ -155,7 +172,11 @@ def test_bad_mirrors(server, tiny_mirror, tmp_path, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(tiny_mirror))
     assert str(sources.locate(NAME)).startswith(str(tiny_mirror))
     (tiny_mirror / source.repository / source.path).write_bytes(b"")
-    for folder in (tiny_mirror, tmp_path, tmp_path / "gone"):  # truncated, without the file, and none
+    for folder in (
+        tiny_mirror,
+        tmp_path,
+        tmp_path / "gone",
+    ):  # truncated, without the file, and none
         monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(folder))
         with pytest.raises(BiasError, match=str(folder)):
             sources.locate(NAME)

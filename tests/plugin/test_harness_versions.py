@@ -28,15 +28,30 @@ def with_plugins(tmp_path):
     venv.create(tmp_path / "env", with_pip=False)
     python = tmp_path / "env" / "bin" / "python"
     (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site, wheels[-1], ROOT]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--target",
+        site,
+        wheels[-1],
+        ROOT,
+    ]
     subprocess.run(install, check=True, timeout=600, capture_output=True)
     here = next(p for p in sys.path if p.endswith("site-packages"))
-    (site / "dependencies.pth").write_text(here + "\n")  # behind what was installed here
+    (site / "dependencies.pth").write_text(
+        here + "\n"
+    )  # behind what was installed here
     return python
 
 
 @pytest.mark.slow
-def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path, mirror):
+def test_the_harness_runs_our_tasks_and_models_by_itself(
+    with_plugins, tmp_path, mirror
+):
     from tests.support import tiny
 
     def run(*words):
@@ -46,13 +61,27 @@ def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path,
             text=True,
             timeout=600,
             cwd=tmp_path,
-            env={"PATH": "", "HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "LM_EVAL_BIAS_DATA": str(mirror)},
+            env={
+                "PATH": "",
+                "HOME": str(tmp_path),
+                "HF_HUB_OFFLINE": "1",
+                "LM_EVAL_BIAS_DATA": str(mirror),
+            },
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
         return done.stdout
 
     where = f"pretrained={tiny.gpt2(tmp_path / 'model', positions=400)}"
-    model = ["--model", "hf-packed", "--model_args", where, "--device", "cpu", "--limit", "2"]
+    model = [
+        "--model",
+        "hf-packed",
+        "--model_args",
+        where,
+        "--device",
+        "cpu",
+        "--limit",
+        "2",
+    ]
     model += ["--gen_kwargs", "max_gen_toks=4"]
     tasks = ["--tasks", "occugender,gg_bbq,gg_bbq_group_terms_gen"]
     run("-m", "lm_eval", "run", *tasks, *model, "--output_path", tmp_path / "theirs")
@@ -61,11 +90,15 @@ def test_the_harness_runs_our_tasks_and_models_by_itself(with_plugins, tmp_path,
     for name in ("theirs", "ours"):
         (path,) = (tmp_path / name).rglob("results_*.json")
         found.append(json.loads(path.read_text())["results"])
-    assert {"occugender_implicit", "gg_bbq_names", "gg_bbq_group_terms_gen"} <= set(found[0])
+    assert {"occugender_implicit", "gg_bbq_names", "gg_bbq_group_terms_gen"} <= set(
+        found[0]
+    )
     assert repr(found[0]) == repr(found[1])  # nan is nan
     report = run("-m", "lm_eval_bias", "doctor").splitlines()
     assert any(line.startswith("ok       link not needed") for line in report)
-    assert any(line.startswith("note") and "plugins is newer" in line for line in report)
+    assert any(
+        line.startswith("note") and "plugins is newer" in line for line in report
+    )
 
 
 @pytest.fixture
@@ -74,7 +107,11 @@ def installed(monkeypatch):
     real = importlib.metadata.version
 
     def pretend(version):
-        monkeypatch.setattr(importlib.metadata, "version", lambda name: version if name == "lm_eval" else real(name))
+        monkeypatch.setattr(
+            importlib.metadata,
+            "version",
+            lambda name: version if name == "lm_eval" else real(name),
+        )
 
     return pretend
 
@@ -84,7 +121,20 @@ def test_a_newer_harness_is_warned_about_once(installed, caplog):
     for version, warnings in (("0.4.99", 1), (newest, 0)):
         installed(version)
         caplog.clear()
-        assert main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit", "--limit", "80"]) == 0
+        assert (
+            main(
+                [
+                    "run",
+                    "--model",
+                    "bias-chance",
+                    "--tasks",
+                    "occugender_implicit",
+                    "--limit",
+                    "80",
+                ]
+            )
+            == 0
+        )
         assert caplog.text.count(f"lm_eval 0.4.99 is newer than {newest}") == warnings
     assert registration.examine("lm_eval")[0] == "ok"
 
@@ -97,19 +147,31 @@ def test_a_newer_harness_is_warned_about_once(installed, caplog):
         ("0.5.1", "lm_eval 0.5.1 is too new"),
     ],
 )
-def test_a_harness_that_is_not_supported_is_refused_in_one_line(version, says, installed, capsys):
+def test_a_harness_that_is_not_supported_is_refused_in_one_line(
+    version, says, installed, capsys
+):
     installed(version)
-    assert main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit"]) == 2
+    assert (
+        main(["run", "--model", "bias-chance", "--tasks", "occugender_implicit"]) == 2
+    )
     err = capsys.readouterr().err
     assert says in err
     assert "Traceback" not in err
-    assert any(status == "problem" and says in text for status, text in setup.examine_installation())
+    assert any(
+        status == "problem" and says in text
+        for status, text in setup.examine_installation()
+    )
 
 
 def pins(name):
-    lines = [line.split(";")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+    lines = [
+        line.split(";")[0].strip() for line in (ROOT / name).read_text().splitlines()
+    ]
     found = [line.split("==") for line in lines if line and not line.startswith("#")]
-    return {re.sub(r"[-_.]+", "-", package).lower(): Version(version) for package, version in found}
+    return {
+        re.sub(r"[-_.]+", "-", package).lower(): Version(version)
+        for package, version in found
+    }
 
 
 def test_bounds_are_the_versions_that_were_tested():

@@ -21,7 +21,11 @@ def harness(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "other.yaml").write_text("task: other\n")
     version = importlib.metadata.version
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.4.13" if name == "lm_eval" else version(name))
+    monkeypatch.setattr(
+        importlib.metadata,
+        "version",
+        lambda name: "0.4.13" if name == "lm_eval" else version(name),
+    )
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
     linking.found_by_harness.cache_clear()
     yield folder
@@ -44,11 +48,15 @@ def newer(monkeypatch):
 def doctor(capsys):
     """The status and the words of what doctor says about the link."""
     main(["doctor"])
-    return re.search(r"^(\w+) +((?:not )?link.*)", capsys.readouterr().out, re.MULTILINE).groups()
+    return re.search(
+        r"^(\w+) +((?:not )?link.*)", capsys.readouterr().out, re.MULTILINE
+    ).groups()
 
 
 def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def test_harness_finds_linked_tasks(harness, stubs, capsys):
@@ -56,7 +64,9 @@ def test_harness_finds_linked_tasks(harness, stubs, capsys):
     assert set(manager.all_tasks) == {*OWN, "other"}
     task = manager.load(["occugender"])["tasks"]["occugender_implicit"]
     assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 1000)
-    assert json.loads((stubs / "occugender.yaml").read_text().split("include: ")[1]).startswith("/")
+    assert json.loads(
+        (stubs / "occugender.yaml").read_text().split("include: ")[1]
+    ).startswith("/")
     assert doctor(capsys)[0] == "ok"
 
 
@@ -81,7 +91,12 @@ def test_remove_takes_exactly_what_link_wrote(harness, stubs):
 def test_stubs_that_lead_elsewhere_or_are_lost(stubs, tmp_path, capsys, newer):
     stub = stubs / "occugender.yaml"
     whole = stub.read_text()
-    stub.write_text(whole.replace(str(catalog.packaged()["occugender"].path), str(tmp_path / "occugender.yaml")))
+    stub.write_text(
+        whole.replace(
+            str(catalog.packaged()["occugender"].path),
+            str(tmp_path / "occugender.yaml"),
+        )
+    )
     status, text = doctor(capsys)
     assert (status, str(stub) in text) == ("problem", True)
     stub.unlink()

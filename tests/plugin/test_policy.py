@@ -43,9 +43,13 @@ def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
     )
     bounds = (
         Bound("a", "b", 1.0, 1.0, 3.0, "point", "so", f"{place}/0"),
-        Bound("stereoset_en", "ss", -0.001, 10.0, math.inf, "evidence", "", f"{place}/1"),
+        Bound(
+            "stereoset_en", "ss", -0.001, 10.0, math.inf, "evidence", "", f"{place}/1"
+        ),
     )
-    assert found == Policy(bounds, 0.25, 0.0, ("limit", "gen_kwargs={'stop': 'a=b'}", "wording=3"))
+    assert found == Policy(
+        bounds, 0.25, 0.0, ("limit", "gen_kwargs={'stop': 'a=b'}", "wording=3")
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,6 +101,18 @@ def test_exit_status_and_json(policy, said, tmp_path):
     found = said("check", run, "--policy", policy(text), "--json", status=1)
     data = json.loads(found, parse_constant=lambda name: pytest.fail(name))
     first, second = (one for one in data["runs"][0]["findings"] if one["score"] == "ss")
-    assert (data["holds"], data["runs"][0]["holds"], first["holds"]) == (False, False, False)
-    assert (first["value"], first["interval"], first["excess"]) == (ss["value"], ss["interval"], ss["interval"][1] - 1)
-    assert (second["says"], second["value"], second["task"]) == ("not measured", None, "stereoset_de")
+    assert (data["holds"], data["runs"][0]["holds"], first["holds"]) == (
+        False,
+        False,
+        False,
+    )
+    assert (first["value"], first["interval"], first["excess"]) == (
+        ss["value"],
+        ss["interval"],
+        ss["interval"][1] - 1,
+    )
+    assert (second["says"], second["value"], second["task"]) == (
+        "not measured",
+        None,
+        "stereoset_de",
+    )

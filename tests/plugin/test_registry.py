@@ -12,7 +12,9 @@ from tests.support.places import ROOT
 
 def in_pyproject(group):
     tomllib = pytest.importorskip("tomllib")
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"].get(group, {})
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "entry-points"
+    ].get(group, {})
 
 
 @pytest.mark.parametrize("group", internals.REGISTRIES)
@@ -34,8 +36,12 @@ def test_tasks_entry_point():
     (target,) = in_pyproject("lm_eval.tasks").values()
     spec = importlib.util.find_spec(target)  # as the harness resolves it
     assert "tasks" in spec.submodule_search_locations[0]
-    (entry,) = importlib.metadata.entry_points(group="lm_eval.tasks", name="lm_eval_bias")
-    assert entry.value == target, "the package is installed as it was before: pip install -e . again"
+    (entry,) = importlib.metadata.entry_points(
+        group="lm_eval.tasks", name="lm_eval_bias"
+    )
+    assert entry.value == target, (
+        "the package is installed as it was before: pip install -e . again"
+    )
 
 
 def test_nothing_of_the_harness_is_replaced():

@@ -9,18 +9,44 @@ import pytest
 from lm_eval_bias.core import registry
 from tests.support.places import ROOT
 
-ROOTS = {"lm_eval_bias": "lm_eval_bias", "tasks": "lm_eval_bias.tasks", "custom_metrics": "lm_eval_bias.custom_metrics"}
+ROOTS = {
+    "lm_eval_bias": "lm_eval_bias",
+    "tasks": "lm_eval_bias.tasks",
+    "custom_metrics": "lm_eval_bias.custom_metrics",
+}
 MODULES = {
-    ".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts]).removesuffix(".__init__"): path
+    ".".join(
+        [package, *path.relative_to(ROOT / folder).with_suffix("").parts]
+    ).removesuffix(".__init__"): path
     for folder, package in ROOTS.items()
     for path in (ROOT / folder).rglob("*.py")
 }
-CORE = {name: path for name, path in MODULES.items() if path.is_relative_to(ROOT / "lm_eval_bias")}
+CORE = {
+    name: path
+    for name, path in MODULES.items()
+    if path.is_relative_to(ROOT / "lm_eval_bias")
+}
 # from the bottom up; packages of one line import nothing of each other
-LAYERS = ["custom_metrics", "core", "data", "harness", "scoring", "models", "runs", "comparing"]
-LAYERS += ["boards gate", "report", "evaluation", "cli"]  # boards rank pairs of runs by what comparing says
+LAYERS = [
+    "custom_metrics",
+    "core",
+    "data",
+    "harness",
+    "scoring",
+    "models",
+    "runs",
+    "comparing",
+]
+LAYERS += [
+    "boards gate",
+    "report",
+    "evaluation",
+    "cli",
+]  # boards rank pairs of runs by what comparing says
 LEVEL = {name: number for number, names in enumerate(LAYERS) for name in names.split()}
-LEVEL[""] = len(LAYERS)  # the modules beside the packages: the Python interface, and what starts the command line
+LEVEL[""] = len(
+    LAYERS
+)  # the modules beside the packages: the Python interface, and what starts the command line
 # what is registered with the harness has one home, and the requests among it are answered in scoring
 ALLOWED_UP = {("lm_eval_bias.harness.registration", "scoring")}
 # what a benchmark is made of; a command of its own works on runs, as the commands of cli do
@@ -32,9 +58,15 @@ EXAMPLE = re.compile(r"lm[-_]eval[-_ ]|--tasks|examples?:")
 
 def constants(tree):
     """Texts of a module, without its docstrings."""
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docstrings = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+        ):
             yield node.value
 
 
@@ -48,8 +80,13 @@ def test_core_names_no_benchmark(name):
             assert not named.search(text), text
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            for imported in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-                assert not re.match(rf"lm_eval_bias\.(tasks|custom_metrics)\.({names})\b", imported), imported
+            for imported in (
+                node.module,
+                *(f"{node.module}.{alias.name}" for alias in node.names),
+            ):
+                assert not re.match(
+                    rf"lm_eval_bias\.(tasks|custom_metrics)\.({names})\b", imported
+                ), imported
         if isinstance(node, ast.Name | ast.Attribute):
             identifier = node.id if isinstance(node, ast.Name) else node.attr
             assert not named.fullmatch(identifier), identifier
@@ -58,15 +95,24 @@ def test_core_names_no_benchmark(name):
 def imports(name):
     """The modules of this package that a module imports: at once, inside of functions, or for typing."""
     for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lm_eval_bias"):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "lm_eval_bias"
+        ):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 yield full if full in MODULES else node.module
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("lm_eval_bias"))
+            yield from (
+                alias.name
+                for alias in node.names
+                if alias.name.startswith("lm_eval_bias")
+            )
 
 
-GRAPH = {name: {other for other in imports(name) if other in MODULES and other != name} for name in MODULES}
+GRAPH = {
+    name: {other for other in imports(name) if other in MODULES and other != name}
+    for name in MODULES
+}
 
 
 def circles(graph):
@@ -98,13 +144,22 @@ def test_no_circle():
     tasks = {}
     for name, others in GRAPH.items():
         if package(name).startswith("tasks"):
-            tasks.setdefault(package(name), set()).update({package(other) for other in others} - {package(name)})
+            tasks.setdefault(package(name), set()).update(
+                {package(other) for other in others} - {package(name)}
+            )
     assert circles(tasks) == []
 
 
 def test_imports_go_down():
-    arrows = [(name, other) for name, others in GRAPH.items() for other in others if package(name) != package(other)]
-    assert {package(name) for name in GRAPH if not package(name).startswith("tasks")} == set(LEVEL)
+    arrows = [
+        (name, other)
+        for name, others in GRAPH.items()
+        for other in others
+        if package(name) != package(other)
+    ]
+    assert {
+        package(name) for name in GRAPH if not package(name).startswith("tasks")
+    } == set(LEVEL)
     upward = [
         (name, other)
         for name, other in arrows
@@ -118,7 +173,8 @@ def test_imports_go_down():
         for name, other in arrows
         if package(name).startswith("tasks")
         and not package(other).startswith("tasks")
-        and package(other) not in (OF_THEIR_COMMANDS if ".commands." in name else OF_BENCHMARKS)
+        and package(other)
+        not in (OF_THEIR_COMMANDS if ".commands." in name else OF_BENCHMARKS)
     ]
     assert beside == []
 
@@ -134,7 +190,19 @@ def test_class_names_are_unique():
 
 
 # what is written for people
-SENTENCES = {"text", "label", "direction", "note", "remark", "reason", "summary", "help", "brief", "paper", "problem"}
+SENTENCES = {
+    "text",
+    "label",
+    "direction",
+    "note",
+    "remark",
+    "reason",
+    "summary",
+    "help",
+    "brief",
+    "paper",
+    "problem",
+}
 PARSING = {"partition", "rpartition", "split", "rsplit", "splitlines", "startswith", "endswith", "removeprefix",
            "removesuffix", "find", "index"}  # fmt: skip
 
@@ -143,7 +211,11 @@ def parsed(node):
     """What a call takes apart: the object of a method, or the text that a regular expression is held against."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
-    if isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and len(node.args) > 1:
+    if (
+        isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "re"
+        and len(node.args) > 1
+    ):
         return node.args[-1]
     return node.func.value if node.func.attr in PARSING else None
 
@@ -152,7 +224,14 @@ def parsed(node):
 def test_no_sentence_is_read_and_no_error_is_a_text(name):
     for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         found = parsed(node)
-        assert not (isinstance(found, ast.Attribute) and found.attr in SENTENCES), ast.unparse(node)
+        assert not (isinstance(found, ast.Attribute) and found.attr in SENTENCES), (
+            ast.unparse(node)
+        )
         if isinstance(node, ast.FunctionDef) and node.returns is not None:
             kinds = ast.unparse(node.returns).split(" | ")
-            assert kinds == ["str"] or "str" not in kinds or "None" in kinds or "Path" in kinds, node.name
+            assert (
+                kinds == ["str"]
+                or "str" not in kinds
+                or "None" in kinds
+                or "Path" in kinds
+            ), node.name

@@ -47,22 +47,40 @@ def chosen(task, suite="quick"):
 def test_each_suite_holds_the_one_before():
     for name in definition.NAMES:
         for task, part in definition.load(name).parts.items():
-            assert (part.documents == catalog.entries()[task].items) == (part.sampling is None), task
-    quick, chat, english, standard, full = (set(definition.load(name).parts) for name in definition.NAMES)
+            assert (part.documents == catalog.entries()[task].items) == (
+                part.sampling is None
+            ), task
+    quick, chat, english, standard, full = (
+        set(definition.load(name).parts) for name in definition.NAMES
+    )
     assert quick < standard < full
-    assert english == {task for task in standard if catalog.entries()[task].language == "en"}
+    assert english == {
+        task for task in standard if catalog.entries()[task].language == "en"
+    }
     assert not chat & standard  # and of what full leaves out, one category of KoBBQ
     assert chat - full == {"kobbq_gender_identity_gen"}
 
 
 def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
-    tasks = {n for n, e in catalog.entries().items() if e.kind == "task" and e.path}  # those of the harness it has not
+    tasks = {
+        n for n, e in catalog.entries().items() if e.kind == "task" and e.path
+    }  # those of the harness it has not
     languages = stereoset_items.LANGUAGES
-    halves = {f"stereoset_{language}_{test}" for language in languages for test in stereoset_items.TESTS}
-    categories = {f"kobbq_{category}{form}" for category in kobbq_categories.SAMPLES for form in ("", "_gen")}
-    assert tasks - set(definition.load("full").parts) == {*halves, *categories, "own_prompts"} - {
-        "kobbq_gender_identity"
+    halves = {
+        f"stereoset_{language}_{test}"
+        for language in languages
+        for test in stereoset_items.TESTS
     }
+    categories = {
+        f"kobbq_{category}{form}"
+        for category in kobbq_categories.SAMPLES
+        for form in ("", "_gen")
+    }
+    assert tasks - set(definition.load("full").parts) == {
+        *halves,
+        *categories,
+        "own_prompts",
+    } - {"kobbq_gender_identity"}
 
 
 def test_quick_takes_the_items_that_it_says_of_occupations_every_one(mirror):
@@ -74,13 +92,20 @@ def test_quick_takes_the_items_that_it_says_of_occupations_every_one(mirror):
         assert (len(pairs), len(docs)) == (320, 320)
         assert [len(set(names)) for names in zip(*pairs, strict=True)] == [40, 8]
         assert definition.fingerprint(docs) == GOLDEN[f"occugender_{kind}"]
-        backwards = documents(f"occugender_{kind}")[::-1]  # the order of the documents does not matter
-        again = [backwards[i] for i in definition.load("quick").choose(f"occugender_{kind}", backwards)]
+        backwards = documents(f"occugender_{kind}")[
+            ::-1
+        ]  # the order of the documents does not matter
+        again = [
+            backwards[i]
+            for i in definition.load("quick").choose(f"occugender_{kind}", backwards)
+        ]
         assert {*map(id, again)} == {*map(id, docs)}
 
 
 @pytest.mark.parametrize("subset", ["group_terms", "names"])
-def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templates(subset, mirror):
+def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templates(
+    subset, mirror
+):
     docs = chosen(f"gg_bbq_{subset}")
     everything = documents(f"gg_bbq_{subset}")
     cells = Counter((doc["context_type"], doc["question_type"]) for doc in docs)
@@ -88,26 +113,42 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
     quadruples = Counter((doc["template"], doc["item"] // 2) for doc in docs)
     assert set(quadruples.values()) == {4}
     of_template = Counter(template for template, _ in quadruples)
-    there = Counter(template for template, _ in {(doc["template"], doc["item"] // 2) for doc in everything})
+    there = Counter(
+        template
+        for template, _ in {(doc["template"], doc["item"] // 2) for doc in everything}
+    )
     assert of_template == {template: min(6, count) for template, count in there.items()}
     assert len(of_template) == 21
     assert definition.fingerprint(docs) == GOLDEN[f"gg_bbq_{subset}"]
 
     for place in range(3):  # whoever always takes it has no bias
-        records = [GG_BBQ.record(d, [(float(d["order"][place] == i), False) for i in range(3)]) for d in docs]
+        records = [
+            GG_BBQ.record(d, [(float(d["order"][place] == i), False) for i in range(3)])
+            for d in docs
+        ]
         for context in ("amb", "disamb"):
-            assert design(records, kind="diff_bias", context=context).value == pytest.approx(0, abs=1e-12)
-    assert len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1  # all six orders equally often
+            assert design(
+                records, kind="diff_bias", context=context
+            ).value == pytest.approx(0, abs=1e-12)
+    assert (
+        len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1
+    )  # all six orders equally often
 
 
 @pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
-def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_language(language, mirror):
+def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_language(
+    language, mirror
+):
     docs = chosen(f"stereoset_{language}")
     cells = Counter((doc["term"], doc["test"]) for doc in docs)
     assert (len(cells), set(cells.values())) == (79 * 2, {3})
     terms = {doc["term"]: doc["bias_type"] for doc in docs}
     types = Counter((doc["bias_type"], doc["test"]) for doc in docs)
-    assert types == {(kind, test): 3 * n for kind, n in Counter(terms.values()).items() for test in ("intra", "inter")}
+    assert types == {
+        (kind, test): 3 * n
+        for kind, n in Counter(terms.values()).items()
+        for test in ("intra", "inter")
+    }
     assert definition.fingerprint(docs) == GOLDEN["stereoset_*"]
 
 
@@ -115,21 +156,32 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
     suite = definition.load("quick-chat")
     assert sum(part.requests for part in suite.parts.values()) == 1668
     docs = {name: chosen(name, "quick-chat") for name in suite.parts}
-    assert {name: len(own) for name, own in docs.items()} == {n: part.documents for n, part in suite.parts.items()}
+    assert {name: len(own) for name, own in docs.items()} == {
+        n: part.documents for n, part in suite.parts.items()
+    }
     (stereoset,) = (name for name in docs if name.startswith("stereoset"))
     for name in docs.keys() - {stereoset}:
-        assert definition.fingerprint(docs[name]) == definition.fingerprint(chosen(name.removesuffix("_gen")))
+        assert definition.fingerprint(docs[name]) == definition.fingerprint(
+            chosen(name.removesuffix("_gen"))
+        )
     cells = Counter((doc["term"], doc["test"]) for doc in docs[stereoset])
     assert (len(cells), set(cells.values())) == (79 * 2, {2})
     for place in range(3):  # whoever always takes it prefers no side
-        taken = Counter(doc["candidates"][doc["order"][place]]["label"] for doc in docs[stereoset])
+        taken = Counter(
+            doc["candidates"][doc["order"][place]]["label"] for doc in docs[stereoset]
+        )
         assert taken["stereotype"] == taken["anti-stereotype"]
 
 
 def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
     assert "6,474" in said("ls", "--suites")
-    assert [suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))] == list(definition.NAMES)
-    found = {one["name"]: one["smallest_limit"] for one in json.loads(said("ls", "occugender", "--json"))}
+    assert [
+        suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))
+    ] == list(definition.NAMES)
+    found = {
+        one["name"]: one["smallest_limit"]
+        for one in json.loads(said("ls", "occugender", "--json"))
+    }
     assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
 
 
@@ -137,12 +189,20 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     def config(model="bias-chance", apply_chat_template=None, **model_args):
         plain = dict.fromkeys(("limit", "samples", "system_instruction", "num_fewshot"))
         plain |= {"tasks": [], "metadata": {}, "model_args": model_args}
-        return SimpleNamespace(model=model, apply_chat_template=apply_chat_template, **plain)
+        return SimpleNamespace(
+            model=model, apply_chat_template=apply_chat_template, **plain
+        )
 
     templates = config(apply_chat_template=True)
     found = definition.apply(templates, "quick", catalog.entries())
-    assert set(found.left_out) == {f"stereoset_{language}" for language in stereoset_items.LANGUAGES}
-    assert templates.tasks == [task for task in definition.load("quick").parts if not task.startswith("stereoset")]
+    assert set(found.left_out) == {
+        f"stereoset_{language}" for language in stereoset_items.LANGUAGES
+    }
+    assert templates.tasks == [
+        task
+        for task in definition.load("quick").parts
+        if not task.startswith("stereoset")
+    ]
     chat = config("local-chat-completions", base_url="x")
     with pytest.raises(BiasError, match="run --suite quick-chat"):
         definition.apply(chat, "quick", catalog.entries())
@@ -152,17 +212,27 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
 
 def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
     # one task of each kind and length: the others differ in their data alone
-    some = ["occugender_explicit", "occugender_debias_implicit_3", "gg_bbq_group_terms", "gg_bbq_group_terms_prompts"]
+    some = [
+        "occugender_explicit",
+        "occugender_debias_implicit_3",
+        "gg_bbq_group_terms",
+        "gg_bbq_group_terms_prompts",
+    ]
     some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
     tasks = manager().load(some)["tasks"]
     suites = [definition.load(name) for name in ("quick", "full")]
-    compared = [(suite, name) for suite in suites for name in some if name in suite.parts]
+    compared = [
+        (suite, name) for suite in suites for name in some if name in suite.parts
+    ]
     assert len(compared) == 10
     for suite, name in compared:
         task, part = tasks[name], suite.parts[name]
         indices = suite.choose(name, task.eval_docs)
         task.build_all_requests(samples=indices)
-        asked = len(task.eval_docs if indices is None else indices), len(task.instances) * task.config.repeats
+        asked = (
+            len(task.eval_docs if indices is None else indices),
+            len(task.instances) * task.config.repeats,
+        )
         assert asked == (part.documents, part.requests), (suite.name, name)
 
 
@@ -178,7 +248,9 @@ LEAST = {
 
 
 @pytest.mark.parametrize("least", LEAST)
-def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tmp_path, capsys, caplog):
+def test_the_smallest_useful_limit_gives_intervals_and_balance(
+    least, mirror, tmp_path, capsys, caplog
+):
     arguments = ["run", "--tasks", LEAST[least], "--model", "bias-chance"]
     saved = ["--log_samples", "--output_path", str(tmp_path / "run")]
     assert main([*arguments, "--limit", str(least), *saved]) == 0
@@ -189,10 +261,22 @@ def test_the_smallest_useful_limit_gives_intervals_and_balance(least, mirror, tm
         assert catalog.packaged()[name].smallest == least
         for score in leb.benchmarks()[task.benchmark].main:
             assert task.scores[score].interval, (name, score)
-        docs = [json.loads(line)["doc"] for line in task.samples.read_text().splitlines()]
-        cells = Counter((doc.get("context_type"), doc.get("control"), *doc.get("order", ())) for doc in docs)
+        docs = [
+            json.loads(line)["doc"] for line in task.samples.read_text().splitlines()
+        ]
+        cells = Counter(
+            (doc.get("context_type"), doc.get("control"), *doc.get("order", ()))
+            for doc in docs
+        )
         assert name.endswith("_gen") or len(set(cells.values())) == 1, name
-        assert len(set(Counter(doc.get("term") or doc["template"] for doc in docs).values())) == 1, name
+        assert (
+            len(
+                set(
+                    Counter(doc.get("term") or doc["template"] for doc in docs).values()
+                )
+            )
+            == 1
+        ), name
     if least == 48:
         for limit, warnings in (("47", 1), ("0.08", 1)):  # a share of 600 items is 48
             assert main([*arguments, "--limit", limit]) == 0

@@ -17,17 +17,33 @@ from lm_eval_bias.runs import harness_results
 SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
 ACC = Value("acc_amb", 0.5, 0.05, (0.4, 0.6), low=0.0, high=1.0, neutral=1.0)
 UNANSWERED = Value("unanswered", 0.05, low=0.0, high=1.0, neutral=0.0)
-GENERATED, ASKED, SECOND = "gg_bbq_group_terms_gen", "occugender_explicit", "occugender_implicit"
+GENERATED, ASKED, SECOND = (
+    "gg_bbq_group_terms_gen",
+    "occugender_explicit",
+    "occugender_implicit",
+)
 PART = {"inputs": {"documents": "0" * 64, "scored": "1" * 64}}
 
 
 def bare(name, *scores, benchmark="occugender"):
-    return TaskRun(name, benchmark, "en", "1", 9, 9, {}, {score: Value(score, 0.5) for score in scores})
+    return TaskRun(
+        name,
+        benchmark,
+        "en",
+        "1",
+        9,
+        9,
+        {},
+        {score: Value(score, 0.5) for score in scores},
+    )
 
 
 def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
     entry = catalog.entries()[name]
-    known = {"inputs": {"documents": "0" * 64, "files": sources.hashes(entry.data)}, **(metadata or {})}
+    known = {
+        "inputs": {"documents": "0" * 64, "files": sources.hashes(entry.data)},
+        **(metadata or {}),
+    }
     made = TaskRun(
         name, entry.benchmark, "de", str(entry.metadata["version"]), entry.items, entry.items, known,
         {score.name: score for score in scores},
@@ -36,7 +52,9 @@ def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
 
 
 def run(*tasks, **provenance):
-    return Run("model", Path("run.json"), provenance, "", {one.task: one for one in tasks})
+    return Run(
+        "model", Path("run.json"), provenance, "", {one.task: one for one in tasks}
+    )
 
 
 BOTH = run(
@@ -56,7 +74,9 @@ BOTH = run(
     ("stereoset_en", "SS", ["stereoset_en"], ["stereoset_en"]),
     ("regard_*", "gap", [], ["regard_*"]),
 ])  # fmt: skip
-def test_tasks_that_a_bound_is_about_and_what_was_not_measured(name, score, tasks, missing):
+def test_tasks_that_a_bound_is_about_and_what_was_not_measured(
+    name, score, tasks, missing
+):
     bound = Bound(name, score)
     assert [one.task for one in verdict.tasks(BOTH, bound)] == tasks
     assert verdict.unmeasured(BOTH, bound) == missing
@@ -87,10 +107,19 @@ def judged(value=SS, **options):
 ])  # fmt: skip
 def test_bounds(options, excess):
     found = judged(**options)
-    assert (found.task, found.score, found.value, found.interval) == (ASKED, "ss", 56.0, (54.0, 58.0))
+    assert (found.task, found.score, found.value, found.interval) == (
+        ASKED,
+        "ss",
+        56.0,
+        (54.0, 58.0),
+    )
     assert found.holds is (excess == 0)
     assert found.side == ("" if not excess else "above" if excess > 0 else "below")
-    assert math.isnan(found.excess) if not excess else found.excess == pytest.approx(abs(excess), abs=1e-12)
+    assert (
+        math.isnan(found.excess)
+        if not excess
+        else found.excess == pytest.approx(abs(excess), abs=1e-12)
+    )
 
 
 @pytest.mark.parametrize("on", policy_file.ON)
@@ -99,18 +128,26 @@ def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
     found = judged(none, high=0.9, on=on)
     assert (found.holds, found.problem) == (False, "no value (no prompts)")
     noted = judged(replace(SS, interval=None, note="incomplete"), high=90.0, on=on)
-    assert (noted.holds, noted.problem) == ((True, "") if on == "point" else (False, "no interval (incomplete)"))
+    assert (noted.holds, noted.problem) == (
+        (True, "") if on == "point" else (False, "no interval (incomplete)")
+    )
     for ends in ((math.nan, math.nan), (54.0, math.nan)):
-        assert judged(replace(SS, interval=ends), high=90.0, on=on).holds == (on == "point")
+        assert judged(replace(SS, interval=ends), high=90.0, on=on).holds == (
+            on == "point"
+        )
 
 
 def test_an_error_of_0_is_no_certainty():
     # as an older version wrote it: nothing varied, so the score passed every bound that its value met
     for ends in (None, [50.0, 50.0]):
-        value = harness_results.value_of("ss", 50.0, 0.0, {"range": [0, 100], "neutral": 50, "interval": ends})
+        value = harness_results.value_of(
+            "ss", 50.0, 0.0, {"range": [0, 100], "neutral": 50, "interval": ends}
+        )
         for on in ("interval", "evidence"):
             assert judged(value, distance=1.0, on=on).problem.startswith("no interval")
-    wide = harness_results.value_of("ss", 0.0, 0.0, {"range": [0, 100], "interval": [0.0, 1.5]})
+    wide = harness_results.value_of(
+        "ss", 0.0, 0.0, {"range": [0, 100], "interval": [0.0, 1.5]}
+    )
     assert (wide.interval, wide.note, math.isnan(wide.stderr)) == ((0.0, 1.5), "", True)
 
 
@@ -119,19 +156,29 @@ def test_bounds_that_could_never_be_violated_or_never_be_met_are_refused():
     for options in (*never_violated, {"low": 101.0}, {"distance": 5.0, "low": 60.0}):
         with pytest.raises(BiasError, match="^p: ss goes from 0 to 100"):
             judged(**options)
-    for value, options in ((100.0, {"low": 100.0}), (0.0, {"high": 0.0}), (50.0, {"distance": 0.0})):
-        assert judged(replace(SS, value=value, interval=(value, value)), **options).holds
+    for value, options in (
+        (100.0, {"low": 100.0}),
+        (0.0, {"high": 0.0}),
+        (50.0, {"distance": 0.0}),
+    ):
+        assert judged(
+            replace(SS, value=value, interval=(value, value)), **options
+        ).holds
     with pytest.raises(BiasError, match="p: ss has no neutral value"):
         judged(replace(SS, neutral=None), distance=0.1)
 
 
 def checked(*tasks, provenance=None, bounds=None, **options):
     about = bounds or [Bound(one.task, "acc_amb", low=0.1, high=0.9) for one in tasks]
-    return verdict.check(run(*tasks, **(provenance or {})), Policy(tuple(about), **options))
+    return verdict.check(
+        run(*tasks, **(provenance or {})), Policy(tuple(about), **options)
+    )
 
 
 def beside_bounds(*tasks, **options):
-    return [found for found in checked(*tasks, **options) if isinstance(found.required, str)]
+    return [
+        found for found in checked(*tasks, **options) if isinstance(found.required, str)
+    ]
 
 
 @pytest.mark.parametrize(("share", "options", "holds"), [
@@ -146,40 +193,72 @@ def test_enough_documents_have_to_be_answered(share, options, holds):
     scores = () if share is None else (replace(UNANSWERED, value=share),)
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
     assert (found.task, found.score, found.holds) == (GENERATED, "unanswered", holds)
-    assert found.value == pytest.approx(math.nan if share is None else share, nan_ok=True)
+    assert found.value == pytest.approx(
+        math.nan if share is None else share, nan_ok=True
+    )
     told = f"{100 * share:.3g}%" if share is not None and share >= 0 else "doesn't say"
     enough = share is not None and share <= options.get("unanswered", 0.1)
     assert found.problem == "" if enough else told in found.problem
     assert f"{100 * options.get('unanswered', 0.1):g}%" in found.required
-    assert beside_bounds(task()) == []  # where a model always answers there is nothing to ask
+    assert (
+        beside_bounds(task()) == []
+    )  # where a model always answers there is nothing to ask
 
 
 def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     part = task(metadata={"words": 3, **PART}, documents=500)
     limited = {"provenance": {"limit": 500}}
-    assert [found.score for found in beside_bounds(part, **limited)] == ["words", "limit"]
+    assert [found.score for found in beside_bounds(part, **limited)] == [
+        "words",
+        "limit",
+    ]
     found = beside_bounds(part, share=0.5, **limited)
-    assert [(one.score, one.holds) for one in found] == [("words", False), ("items", True)]
+    assert [(one.score, one.holds) for one in found] == [
+        ("words", False),
+        ("items", True),
+    ]
     assert found[1].problem == ""
-    (_, little), (unknown,) = beside_bounds(part, share=0.6, **limited), beside_bounds(task(items=0), share=0.1)
-    assert (little.holds, little.problem) == (False, "500 of 1,000 items, 50% of what a full run asks")
+    (_, little), (unknown,) = (
+        beside_bounds(part, share=0.6, **limited),
+        beside_bounds(task(items=0), share=0.1),
+    )
+    assert (little.holds, little.problem) == (
+        False,
+        "500 of 1,000 items, 50% of what a full run asks",
+    )
     assert (little.required, unknown.holds) == ("at least 60% of the items", False)
     assert unknown.problem == "its number of items is unknown"
     assert beside_bounds(task(metadata=PART, documents=500), allow=("trial_run",)) == []
     # tasks that no bound names may be as they like
     whole, bounds = task(), [Bound(ASKED, "acc_amb", low=0.1)]
-    assert all(one.holds for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0))
+    assert all(
+        one.holds
+        for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0)
+    )
 
 
 def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
-    little, guessing = task(scores=(ACC, Value("coverage", 0.04, low=0.0, high=1.0))), {"model": "bias-chance"}
+    little, guessing = (
+        task(scores=(ACC, Value("coverage", 0.04, low=0.0, high=1.0))),
+        {"model": "bias-chance"},
+    )
     names = ("chance_level", "low_coverage")
     found = beside_bounds(little, provenance=guessing)
-    assert [(one.score, one.holds) for one in found] == [(name, False) for name in names]
+    assert [(one.score, one.holds) for one in found] == [
+        (name, False) for name in names
+    ]
     assert 'allow: ["chance_level"]' in found[0].problem
-    assert all(one.holds and not one.problem for one in beside_bounds(little, provenance=guessing, allow=names))
-    two = task(scores=little.scores.values(), metadata={"words": 3})  # what is allowed stops nothing behind it
-    found = [(one.task, one.score, one.holds) for one in beside_bounds(two, provenance=guessing, allow=("words",))]
+    assert all(
+        one.holds and not one.problem
+        for one in beside_bounds(little, provenance=guessing, allow=names)
+    )
+    two = task(
+        scores=little.scores.values(), metadata={"words": 3}
+    )  # what is allowed stops nothing behind it
+    found = [
+        (one.task, one.score, one.holds)
+        for one in beside_bounds(two, provenance=guessing, allow=("words",))
+    ]
     assert found == [(ASKED, "words", True), *((ASKED, name, False) for name in names)]
 
 

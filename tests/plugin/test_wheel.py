@@ -21,7 +21,14 @@ pytestmark = pytest.mark.slow
 
 def run(*command, cwd):
     clean = {**os.environ, "PYTHONPATH": ""}
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=cwd, timeout=900, env=clean)
+    done = subprocess.run(
+        [*map(str, command)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=900,
+        env=clean,
+    )
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-3000:]
     return done.stdout
 
@@ -29,7 +36,9 @@ def run(*command, cwd):
 def new_environment(folder):
     venv.create(folder, with_pip=True, system_site_packages=False)
     python = folder / "bin" / "python"
-    return python, run(python, "-c", "import site; print(site.getsitepackages()[0])", cwd=folder).strip()
+    return python, run(
+        python, "-c", "import site; print(site.getsitepackages()[0])", cwd=folder
+    ).strip()
 
 
 def environment(folder):
@@ -49,7 +58,9 @@ def required(requirements):
         wanted = Requirement(text)
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
             continue
-        for of in {"", *wanted.extras} - {of for name, of in seen if name == wanted.name}:
+        for of in {"", *wanted.extras} - {
+            of for name, of in seen if name == wanted.name
+        }:
             seen.add((wanted.name, of))
             with contextlib.suppress(importlib.metadata.PackageNotFoundError):
                 brought[wanted.name] = importlib.metadata.distribution(wanted.name)
@@ -63,7 +74,10 @@ def bare_environment(folder, wheel):
     run(python, "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=folder)
     (own,) = importlib.metadata.distributions(name="lm_eval_bias", path=[site])
     for distribution in required(own.requires).values():
-        for top in {path.parts[0] for path in distribution.files} - {"..", "__pycache__"}:
+        for top in {path.parts[0] for path in distribution.files} - {
+            "..",
+            "__pycache__",
+        }:
             target = os.path.join(site, top)
             if not os.path.lexists(target):
                 os.symlink(distribution.locate_file(top), target)
@@ -76,14 +90,27 @@ def check(python, cwd):
     out = cwd / "out"
     run(python, "-m", "lm_eval_bias", "run", "--tasks", "occugender_debias_implicit_1", "--model", "bias-chance",
         "--output_path", out, "--log_samples", cwd=cwd)  # fmt: skip
-    assert "female_dominated_F" in run(python, "-m", "lm_eval_bias", "rescore", out, cwd=cwd)
+    assert "female_dominated_F" in run(
+        python, "-m", "lm_eval_bias", "rescore", out, cwd=cwd
+    )
     return run(python, "-c", "import lm_eval_bias as m; print(m.__file__)", cwd=cwd)
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT, cwd=folder)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        folder,
+        ROOT,
+        cwd=folder,
+    )
     (path,) = folder.glob("*.whl")
     return path
 
@@ -97,28 +124,67 @@ def test_wheel(tmp_path, wheel):
     listed = run(python, "-m", "lm_eval_bias", "path", cwd=ROOT)
     assert listed.strip() == str(ROOT / "tasks")
     names = set(run(python, "-m", "zipfile", "-l", wheel, cwd=tmp_path).split())
-    assert {"lm_eval_bias/tasks/occugender/README.md", "lm_eval_bias/tasks/gg_bbq/sources.json"} <= names
-    own = ("lm_eval_bias/results/runs", "lm_eval_bias/results/figures", "tests/", "lm_eval_bias/tests")
+    assert {
+        "lm_eval_bias/tasks/occugender/README.md",
+        "lm_eval_bias/tasks/gg_bbq/sources.json",
+    } <= names
+    own = (
+        "lm_eval_bias/results/runs",
+        "lm_eval_bias/results/figures",
+        "tests/",
+        "lm_eval_bias/tests",
+    )
     assert not any(name.startswith(own) for name in names)
     # a leaderboard needs the schema, the published scores and its template
     page = tmp_path / "board.html"
-    run(python, "-m", "lm_eval_bias", "leaderboard", ROOT / "results" / "runs", "-o", page, cwd=tmp_path)
+    run(
+        python,
+        "-m",
+        "lm_eval_bias",
+        "leaderboard",
+        ROOT / "results" / "runs",
+        "-o",
+        page,
+        cwd=tmp_path,
+    )
     assert "Chen et al. 2025, Table 3" in page.read_text(encoding="utf-8")
 
 
 def test_editable(tmp_path):
     python = environment(tmp_path / "env")
     run(python, "-m", "pip", "install", "-q", "setuptools>=77", "wheel", cwd=tmp_path)
-    run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ROOT, cwd=tmp_path)
+    run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-e",
+        ROOT,
+        cwd=tmp_path,
+    )
     assert check(python, tmp_path).strip() == str(ROOT / "lm_eval_bias" / "__init__.py")
 
 
 def test_without_extras(tmp_path, wheel):
     python = bare_environment(tmp_path / "env", wheel)
-    optional = sorted({package for extra in extras().values() for package in extra} - {"sklearn"})  # the harness's, too
+    optional = sorted(
+        {package for extra in extras().values() for package in extra} - {"sklearn"}
+    )  # the harness's, too
     code = f"import importlib.util as u; print([name for name in {optional} if u.find_spec(name)])"
     assert run(python, "-c", code, cwd=tmp_path).strip() == "[]"
     check(python, tmp_path)
     out = tmp_path / "out"
     for command in ("leaderboard", "report"):
-        run(python, "-m", "lm_eval_bias", command, out, "-o", tmp_path / f"{command}.html", cwd=tmp_path)
+        run(
+            python,
+            "-m",
+            "lm_eval_bias",
+            command,
+            out,
+            "-o",
+            tmp_path / f"{command}.html",
+            cwd=tmp_path,
+        )

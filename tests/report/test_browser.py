@@ -17,28 +17,50 @@ LONG = "an-organisation/a-model-with-a-name-that-is-longer-than-any-column-is-wi
 def pages(browser, tmp_path_factory):
     """A page of every kind, most of them with long and hostile names."""
     folder, bad = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("bad")
-    long, hostile = write(folder / "b.json", run_of(LONG, shift=9)), write(bad / "h.json", hostile_run())
+    long, hostile = (
+        write(folder / "b.json", run_of(LONG, shift=9)),
+        write(bad / "h.json", hostile_run()),
+    )
     sides = (("base", 1.0), (LONG, -3.0), ("<script>alert(1)</script>", 1.001))
-    runs = [harness_folder(folder / str(number), model=name, lean=lean) for number, (name, lean) in enumerate(sides)]
+    runs = [
+        harness_folder(folder / str(number), model=name, lean=lean)
+        for number, (name, lean) in enumerate(sides)
+    ]
     made([write(folder / "every" / "run.json", run_of())], folder / "every")
     made([runs[0], long], folder)
     made([hostile], bad)
     board, comparison = folder / "board.html", folder / "compare.html"
-    assert main(["leaderboard", long, hostile, str(ROOT / "results"), "-o", str(board)]) == 0
+    assert (
+        main(["leaderboard", long, hostile, str(ROOT / "results"), "-o", str(board)])
+        == 0
+    )
     assert main(["compare", *runs, "-o", str(comparison)]) == 0
-    reports = {"whole": folder / "every" / "out.html", "two": folder / "out.html", "hostile": bad / "out.html"}
+    reports = {
+        "whole": folder / "every" / "out.html",
+        "two": folder / "out.html",
+        "hostile": bad / "out.html",
+    }
     return {**reports, "board": board, "comparison": comparison}
 
 
 KINDS = ("whole", "two", "hostile", "board", "comparison")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, True), (1000, False), (360, False), (400, True)])
+@pytest.mark.parametrize(
+    ("width", "dark"), [(1280, True), (1000, False), (360, False), (400, True)]
+)
 @pytest.mark.parametrize("which", KINDS)
-def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(browser, which, width, dark, pages):
+def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(
+    browser, which, width, dark, pages
+):
     check_page(browser, pages[which].as_uri(), width, dark)
-    assert browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
-    assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) <= {"file:", "https:"}
+    assert (
+        browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+    )
+    assert set(browser.evaluate("[...document.links].map(a => a.protocol)")) <= {
+        "file:",
+        "https:",
+    }
 
 
 VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
@@ -52,7 +74,9 @@ VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
 def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, pages):
     browser.open(pages[which].as_uri(), width)
     assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
-    assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (10 if width > 1000 else 0)
+    assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (
+        10 if width > 1000 else 0
+    )
     if width == 1280 and which == "whole":  # seven tasks: everything else is folded
         assert browser.evaluate("document.scrollingElement.scrollHeight") < 5000
 
@@ -64,7 +88,9 @@ COLUMN = "[...table.tBodies[0].rows].map(r => r.cells[2].dataset.value ?? r.cell
 
 def test_tables_sort_by_keyboard(browser, pages):
     def in_table(code):
-        return browser.evaluate(f"(() => {{ {TABLE % 'All 21 scores'} return {code}; }})()")
+        return browser.evaluate(
+            f"(() => {{ {TABLE % 'All 21 scores'} return {code}; }})()"
+        )
 
     browser.open(pages["whole"].as_uri())
     browser.evaluate(UNFOLD)
@@ -72,7 +98,10 @@ def test_tables_sort_by_keyboard(browser, pages):
     # the heading before ours, then one press of Tab
     in_table("table.tHead.rows[0].cells[1].querySelector('button').focus()")
     browser.press("TAB")
-    assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert (
+        browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        == "solid"
+    )
     for key, direction in (("ENTER", "ascending"), ("SPACE", "descending")):
         browser.press(key)
         found = [float(value) for value in in_table(COLUMN)]
@@ -84,21 +113,32 @@ def test_tables_sort_by_keyboard(browser, pages):
 @pytest.mark.parametrize("which", ["whole", "two", "board", "comparison"])
 def test_paper_is_white_and_cuts_nothing_off(browser, which, pages):
     browser.open(pages[which].as_uri(), 720, dark=True)  # A4 between its margins
-    browser.evaluate("[...document.querySelectorAll('details')].slice(0, 1).forEach(d => { d.open = true; })")
+    browser.evaluate(
+        "[...document.querySelectorAll('details')].slice(0, 1).forEach(d => { d.open = true; })"
+    )
     dark = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.call("Emulation.setEmulatedMedia", media="print", features=dark)
-    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert browser.evaluate(OVERFLOW) == 720
-    cells = "[...document.querySelectorAll('td, figure')].filter(e => e.checkVisibility())"
+    cells = (
+        "[...document.querySelectorAll('td, figure')].filter(e => e.checkVisibility())"
+    )
     rights = browser.evaluate(f"{cells}.map(e => e.getBoundingClientRect().right)")
     assert len(rights) > 10
     assert max(rights) <= 720
     if which != "board":  # which has filters and other tabs that paper doesn't show
         parts = "[...document.querySelectorAll('main h2, main .overview *:not(title), main .strip .mark')]"
-        hidden = f"{parts}.filter(e => !e.getClientRects().length && !e.closest('details'))"
+        hidden = (
+            f"{parts}.filter(e => !e.getClientRects().length && !e.closest('details'))"
+        )
         assert browser.evaluate(f"{hidden}.length") == 0
         shown = "[...document.querySelectorAll('details')].map(d => getComputedStyle(d).display !== 'none')"
         assert sum(browser.evaluate(shown)) <= 1  # what is unfolded
-    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
+    pdf = base64.b64decode(
+        browser.call("Page.printToPDF", printBackground=True)["data"]
+    )
     browser.call("Emulation.setEmulatedMedia", media="")
     assert b"/Type /Page\n" in pdf

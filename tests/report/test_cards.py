@@ -17,17 +17,30 @@ CARDS = {benchmark.name: benchmark.card for benchmark in registry.benchmarks()}
 def test_every_field_was_written(name):
     card = CARDS[name]
     for field, value in card._asdict().items():
-        assert value or field == "link" or (field, name) == ("citation", "own_prompts"), field  # no paper's
+        assert (
+            value or field == "link" or (field, name) == ("citation", "own_prompts")
+        ), field  # no paper's
     assert not isinstance(card.flaws, str)
-    assert sum(bool(re.search(r"\d", flaw)) for flaw in card.flaws) >= 2, "flaws come with their numbers"
+    assert sum(bool(re.search(r"\d", flaw)) for flaw in card.flaws) >= 2, (
+        "flaws come with their numbers"
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in CARDS if (registry.get(name).folder / "sources.json").is_file()])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in CARDS if (registry.get(name).folder / "sources.json").is_file()],
+)
 def test_licences_are_those_of_the_pinned_files(name):
-    files = json.loads((registry.get(name).folder / "sources.json").read_text(encoding="utf-8"))["files"]
+    files = json.loads(
+        (registry.get(name).folder / "sources.json").read_text(encoding="utf-8")
+    )["files"]
     for licence in {one["licence"] for one in files}:
-        for part in licence.replace("none stated", "states none").split("; StereoSet itself is "):
-            assert part.lower() in CARDS[name].licence.lower().replace("none stated", "states none"), part
+        for part in licence.replace("none stated", "states none").split(
+            "; StereoSet itself is "
+        ):
+            assert part.lower() in CARDS[name].licence.lower().replace(
+                "none stated", "states none"
+            ), part
 
 
 @pytest.mark.parametrize("name", registry.by_name())
@@ -46,7 +59,12 @@ def test_every_score_has_a_name_of_its_own_for_people(name):
 @pytest.mark.parametrize("name", registry.by_name())
 def test_every_main_score_of_bias_says_what_its_sides_mean(name):
     benchmark = registry.get(name)
-    scores = {score.name: score for score in [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []))]}
+    scores = {
+        score.name: score
+        for score in [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []))]
+    }
     for main in benchmark.main:
-        is_biased = scores[main].neutral is not None and scores[main].higher_is_better is None
+        is_biased = (
+            scores[main].neutral is not None and scores[main].higher_is_better is None
+        )
         assert (scores[main].favours is not None) == is_biased, main

@@ -26,16 +26,29 @@ def test_csv_of_a_hostile_run(tmp_path, said):
     for row in rows:
         for name, cell in row.items():
             if cell and cell[0] in "=+-@\t\r\n":
-                assert math.isfinite(float(cell)), (name, cell)  # numbers alone may begin with a sign
+                assert math.isfinite(float(cell)), (
+                    name,
+                    cell,
+                )  # numbers alone may begin with a sign
     missing = next(row for row in rows if row["score"] == "ss")
-    assert (missing["value"], missing["stderr"], missing["interval_low"]) == ("", "", "")
+    assert (missing["value"], missing["stderr"], missing["interval_low"]) == (
+        "",
+        "",
+        "",
+    )
 
 
 def test_json_is_a_run_or_a_list_of_them(tmp_path, said):
-    folder, other = harness_folder(tmp_path / "h", samples=False), write(tmp_path / "b.json", run_of("other"))
+    folder, other = (
+        harness_folder(tmp_path / "h", samples=False),
+        write(tmp_path / "b.json", run_of("other")),
+    )
     made = json.loads(said("report", folder, "--format", "json"))
     ((run,), _) = run_discovery.read([folder])
-    cells, scores = made["tasks"]["occugender_explicit"]["scores"], run.tasks["occugender_explicit"].scores
+    cells, scores = (
+        made["tasks"]["occugender_explicit"]["scores"],
+        run.tasks["occugender_explicit"].scores,
+    )
     assert {name: cell["value"] for name, cell in cells.items()} == {
         name: value.value for name, value in scores.items()
     }
@@ -46,8 +59,12 @@ def test_json_is_a_run_or_a_list_of_them(tmp_path, said):
 
 def reader():
     """Markdown as GitHub reads it: tables, strikethrough, HTML let through, links that make themselves."""
-    markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is not installed")
-    return markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    markdown_it = pytest.importorskip(
+        "markdown_it", reason="markdown-it-py is not installed"
+    )
+    return markdown_it.MarkdownIt("commonmark", {"html": True}).enable(
+        ["table", "strikethrough"]
+    )
 
 
 def test_markdown_of_a_hostile_run(tmp_path, said):
@@ -55,13 +72,29 @@ def test_markdown_of_a_hostile_run(tmp_path, said):
     tokens = reader().parse(text)
     flat = [one for token in tokens for one in (token, *(token.children or ()))]
     kinds = {token.type for token in flat}
-    assert not kinds & {"html_block", "html_inline", "link_open", "image", "em_open", "code_inline"}
+    assert not kinds & {
+        "html_block",
+        "html_inline",
+        "link_open",
+        "image",
+        "em_open",
+        "code_inline",
+    }
     assert not kinds & {"hr", "blockquote_open", "code_block", "s_open"}
-    inline = ["".join(child.content for child in token.children) for token in tokens if token.type == "inline"]
+    inline = [
+        "".join(child.content for child in token.children)
+        for token in tokens
+        if token.type == "inline"
+    ]
     one = " ".join(HOSTILE.split())
-    assert sum(f"@note {one}" in line or f"Bias report: {one}" in line for line in inline) > 1
+    assert (
+        sum(f"@note {one}" in line or f"Bias report: {one}" in line for line in inline)
+        > 1
+    )
     # links that make themselves need one of these as they are
-    assert not re.search(r"https?://|(?i:www)\.|\S@\S", re.sub(r"(?s)````\n.*?\n````", "", text))
+    assert not re.search(
+        r"https?://|(?i:www)\.|\S@\S", re.sub(r"(?s)````\n.*?\n````", "", text)
+    )
     (fence,) = (token.content for token in tokens if token.type == "fence")
     assert "```" in fence
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -69,14 +102,25 @@ def test_markdown_of_a_hostile_run(tmp_path, said):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(st.sampled_from("ab \\`*_{}[]()<>#+-.!|~&:;/@$^=\"'1\n\twhtp"), max_size=24))
+@given(
+    st.text(st.sampled_from("ab \\`*_{}[]()<>#+-.!|~&:;/@$^=\"'1\n\twhtp"), max_size=24)
+)
 def test_markdown_shows_any_text_as_it_is(raw):
     read_again = reader()
     for template in ("{}", "# {}", "- {}", "x {} y"):
         tokens = read_again.parse(template.format(escaping.markdown(raw)))
-        shown = [child for token in tokens if token.type == "inline" for child in token.children]
+        shown = [
+            child
+            for token in tokens
+            if token.type == "inline"
+            for child in token.children
+        ]
         assert {child.type for child in shown} <= {"text", "text_special"}
-        expected = template.removeprefix("# ").removeprefix("- ").format(escaping.one_line(raw))
+        expected = (
+            template.removeprefix("# ")
+            .removeprefix("- ")
+            .format(escaping.one_line(raw))
+        )
         assert "".join(child.content for child in shown).strip() == expected.strip()
 
 
@@ -91,7 +135,11 @@ OWN = {
 def _plain(latex):
     """What LaTeX would set: a reader of the few commands that the template and the escaping use."""
     text = re.sub(r"\\ensuremath\{([<>])\}", r"\1", latex).replace("$-$", "-")
-    text = text.replace(r"\textbackslash{}", "\0").replace(r"\textasciitilde{}", "~").replace(r"\^{}", "^")
+    text = (
+        text.replace(r"\textbackslash{}", "\0")
+        .replace(r"\textasciitilde{}", "~")
+        .replace(r"\^{}", "^")
+    )
     text = re.sub(r"\\([%$#_&{}])", r"\1", text)
     return text.replace("\0", "\\")
 
@@ -106,16 +154,26 @@ def test_latex_shows_any_text_as_it_is(raw):
 
 
 def test_latex_of_a_hostile_run(tmp_path, said):
-    text = said("report", write(tmp_path / "h.json", hostile_run()), "--format", "latex")
-    _, _, text = text.partition(r"\end{filecontents*}")  # the papers, which no run says anything about
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("%")).replace("$-$", "-")
+    text = said(
+        "report", write(tmp_path / "h.json", hostile_run()), "--format", "latex"
+    )
+    _, _, text = text.partition(
+        r"\end{filecontents*}"
+    )  # the papers, which no run says anything about
+    code = "\n".join(
+        line for line in text.splitlines() if not line.startswith("%")
+    ).replace("$-$", "-")
     tokens = TEX.findall(code)
     assert {token for token in tokens if token.startswith("\\")} <= OWN
     assert not {"%", "$", "#", "^", "~"} & set(tokens)
-    begun, ended = (re.findall(rf"(?<!\\)\\{word}\{{(\w+)\}}", code) for word in ("begin", "end"))
+    begun, ended = (
+        re.findall(rf"(?<!\\)\\{word}\{{(\w+)\}}", code) for word in ("begin", "end")
+    )
     assert sorted(begun) == sorted(ended)
     assert set(begun) == {"table", "tabular", "itemize"}
-    depths = [*itertools.accumulate((token == "{") - (token == "}") for token in tokens)]
+    depths = [
+        *itertools.accumulate((token == "{") - (token == "}") for token in tokens)
+    ]
     assert min(depths) == depths[-1] == 0
     # a bracket there would be an argument of the line before
     for line in code.splitlines():

@@ -12,22 +12,37 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import run_output
 
-RUN = ["run", "--model", "bias-chance", "--limit", "4", "--tasks", "occugender_implicit"]
+RUN = [
+    "run",
+    "--model",
+    "bias-chance",
+    "--limit",
+    "4",
+    "--tasks",
+    "occugender_implicit",
+]
 
 
 @pytest.mark.slow
 def test_only_warnings_are_shown():
     command = [sys.executable, "-m", "lm_eval_bias", *RUN]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=dict(os.environ))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=200, env=dict(os.environ)
+    )
     assert done.returncode == 0, done.stderr
-    harness, least, line = done.stderr.splitlines()  # and no progress bar for what takes no time
+    harness, least, line = (
+        done.stderr.splitlines()
+    )  # and no progress bar for what takes no time
     assert "--limit" in harness
     assert "--limit 4" in least
     assert line.endswith(" requests")
     assert "occugender_implicit: " in line
 
 
-@pytest.mark.parametrize(("verbosity", "level"), [("info", logging.INFO), ("error", logging.ERROR), (None, 30)])
+@pytest.mark.parametrize(
+    ("verbosity", "level"),
+    [("info", logging.INFO), ("error", logging.ERROR), (None, 30)],
+)
 def test_the_log_and_the_table_say_as_much_as_is_wanted(verbosity, level, capsys):
     more = [] if verbosity is None else ["--verbosity", verbosity]
     assert main([*RUN, "--table", "none", *more]) == 0
@@ -42,8 +57,15 @@ def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():
     other = Value("unanswered", math.nan, note="no items")
     known = Value("acc_disamb", 0.5, note="a known thing")
     scores = {"acc_amb": nothing, "unanswered": other, "acc_disamb": known}
-    tasks = [TaskRun(name, "gg_bbq", "de", "2.0", 4, 968, {}, scores) for name in ("one", "two")]
+    tasks = [
+        TaskRun(name, "gg_bbq", "de", "2.0", 4, 968, {}, scores)
+        for name in ("one", "two")
+    ]
     for everything, told in ((False, ["acc_amb"]), (True, ["acc_amb, unanswered"])):
-        first, *rest = run_output.notes(tasks, everything, "Beware: a known thing.").splitlines()
+        first, *rest = run_output.notes(
+            tasks, everything, "Beware: a known thing."
+        ).splitlines()
         assert first == f"not computable: {told[0]} of one, two (no items)"
-        assert [line[:2] for line in rest] == ([] if everything else ["2 "])  # how many others
+        assert [line[:2] for line in rest] == (
+            [] if everything else ["2 "]
+        )  # how many others

@@ -14,7 +14,15 @@ TASK = "gg_bbq_group_terms_gen"
 @pytest.fixture
 def run(tiny_mirror, tmp_path):
     """A run of the random model on a task whose answers are written."""
-    arguments = ["--model", "bias-chance", "--limit", "24", "--log_samples", "--output_path", str(tmp_path / "run")]
+    arguments = [
+        "--model",
+        "bias-chance",
+        "--limit",
+        "24",
+        "--log_samples",
+        "--output_path",
+        str(tmp_path / "run"),
+    ]
     assert main(["run", "--tasks", TASK, *arguments]) == 0
     return tmp_path / "run"
 
@@ -22,10 +30,14 @@ def run(tiny_mirror, tmp_path):
 def edited(run, change):
     """Change every sample of the run's log."""
     (log,) = run.rglob("samples_*.jsonl")
-    samples = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    samples = [
+        json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()
+    ]
     for sample in samples:
         change(sample)
-    log.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+    log.write_text(
+        "".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8"
+    )
 
 
 def accuracy(run, **options):
@@ -36,11 +48,19 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
     assert "read otherwise" not in said("rescore", run)
     before = accuracy(run)
     # every text takes "unknown", which is right in all ambiguous items
-    edited(run, lambda sample: sample.update(resps=[["Das lässt sich nicht sagen. Also: keine Antwort."]]))
+    edited(
+        run,
+        lambda sample: sample.update(
+            resps=[["Das lässt sich nicht sagen. Also: keine Antwort."]]
+        ),
+    )
     assert accuracy(run) == 1.0 != before
     assert accuracy(run, as_logged=True) == before
     text = said("rescore", run)
-    assert "documents are read otherwise than when the run was made; --as-logged keeps what was read then" in text
+    assert (
+        "documents are read otherwise than when the run was made; --as-logged keeps what was read then"
+        in text
+    )
     (found,) = json.loads(said("rescore", run, "--json"))
     assert 0 < found["read_otherwise"] <= 16
     (logged,) = json.loads(said("rescore", run, "--json", "--as-logged"))
@@ -51,15 +71,24 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
         "allow: [limit, samples, inputs, seeds, repeats, chance_level, unanswered]\n"
     )
     strict = ["check", run, "--policy", policy, "--strict"]
-    assert f"{found['read_otherwise']} documents are read otherwise" in said(*strict, status=1)
+    assert f"{found['read_otherwise']} documents are read otherwise" in said(
+        *strict, status=1
+    )
     assert "read otherwise" not in said(*strict, "--as-logged")
 
 
 def test_texts_stand_beside_what_is_read_from_them(run, tmp_path, said):
-    edited(run, lambda sample: sample.update(resps=[["<think>A?</think>Es wäre ein Klischee, dass es der Mann war."]]))
+    edited(
+        run,
+        lambda sample: sample.update(
+            resps=[["<think>A?</think>Es wäre ein Klischee, dass es der Mann war."]]
+        ),
+    )
     said("rescore", run, "--table", "none", "--items", tmp_path / "items.csv")
     frame = pandas.read_csv(tmp_path / "items.csv")
-    assert set(frame.text) == {"<think>A?</think>Es wäre ein Klischee, dass es der Mann war."}
+    assert set(frame.text) == {
+        "<think>A?</think>Es wäre ein Klischee, dass es der Mann war."
+    }
     assert set(frame.read) <= {"[unreadable]", "[several answers]"}
     assert list(frame.columns).index("read") == list(frame.columns).index("text") + 1
 
@@ -82,7 +111,11 @@ def test_the_public_reader(text, said):
 
 @pytest.mark.parametrize(
     ("options", "language", "says"),
-    [("AB", "en", "options='AB'"), (["A"], "en", "2 to 12"), (["a", "b"], "xx", "language='xx': no words")],
+    [
+        ("AB", "en", "options='AB'"),
+        (["A"], "en", "2 to 12"),
+        (["a", "b"], "xx", "language='xx': no words"),
+    ],
 )
 def test_the_public_reader_refuses(options, language, says):
     with pytest.raises(leb.BiasError, match=says):

@@ -23,33 +23,53 @@ def line(number, name="none"):
            "biased_choice": 0, "value": "v", "template": f"t{number % 7}", "subset": "s", "wording": 2,
            "letters": []}  # fmt: skip
     answers = [[str(-1.0 - (number * k) % 5), "False"] for k in (1, 2, 3)]
-    return json.dumps({"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": name}, ensure_ascii=False)
+    return json.dumps(
+        {"doc_id": number, "doc": doc, "filtered_resps": answers, "filter": name},
+        ensure_ascii=False,
+    )
 
 
 def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_path):
     path = tmp_path / NAME
-    path.write_text("\n".join(line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))))
+    path.write_text(
+        "\n".join(
+            line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))
+        )
+    )
     parts = list(sample_logs.collect(sample_logs.samples(path)).values())
-    assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [("x", [0, 1]), ("y", [0, 1])]
-    assert [(one.part.filter, one.documents) for one in rescoring.rescore([str(path)])] == [("x", 2), ("y", 2)]
+    assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [
+        ("x", [0, 1]),
+        ("y", [0, 1]),
+    ]
+    assert [
+        (one.part.filter, one.documents) for one in rescoring.rescore([str(path)])
+    ] == [("x", 2), ("y", 2)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_every_record_is_written_and_the_report_lists_those_that_move_the_score_most(ending, tmp_path, said):
+def test_every_record_is_written_and_the_report_lists_those_that_move_the_score_most(
+    ending, tmp_path, said
+):
     folder = harness_folder(tmp_path / "run", lean=-3.0)
     file = tmp_path / f"items.{ending}"
     said("rescore", folder, "--table", "none", "--items", file)
-    frame = pandas.read_csv(file) if ending == "csv" else pandas.read_json(file, lines=True)
+    frame = (
+        pandas.read_csv(file) if ending == "csv" else pandas.read_json(file, lines=True)
+    )
     assert len(frame) == 80
     assert set(frame.jobs) == {"female-dominated", "male-dominated"}
     assert [len(json.loads(answer)) for answer in frame.answer] == [26] * 80
     (rescored,) = json.loads(said("rescore", folder, "--json"))
     for name in ("stereotype_gap", "coverage"):
-        assert frame[name].mean() == pytest.approx(rescored["scores"][name]["value"], abs=1e-12)
+        assert frame[name].mean() == pytest.approx(
+            rescored["scores"][name]["value"], abs=1e-12
+        )
     ((run,), _) = run_discovery.read([folder])
     (task,) = parts.report_tasks([run])
     listed = parts.moving_items(task)
     furthest = frame.sort_values(["stereotype_gap", "item"]).head(20)
     assert [row[0].text for row in listed.rows] == list(furthest.item)
-    assert [row[2].value for row in listed.rows] == pytest.approx(list(furthest.stereotype_gap), abs=1e-12)
+    assert [row[2].value for row in listed.rows] == pytest.approx(
+        list(furthest.stereotype_gap), abs=1e-12
+    )
     assert listed.rows[0][3].text.startswith("Q: ")

@@ -45,13 +45,26 @@ def test_one_models_tasks_are_one_run(folder):
     assert first.provenance["limit"] in ("80.0; 120.0", "120.0; 80.0")
     assert len(first.command.splitlines()) == 2
     task = first.tasks[TASK]
-    assert (task.documents, task.items, task.language, task.version) == (80, 200, "en", "1.0")
+    assert (task.documents, task.items, task.language, task.version) == (
+        80,
+        200,
+        "en",
+        "1.0",
+    )
     assert task.samples is not None
-    gap, paper = (second.tasks[TASK].scores[name] for name in ("stereotype_gap", "male_dominated_M_se_paper"))
+    gap, paper = (
+        second.tasks[TASK].scores[name]
+        for name in ("stereotype_gap", "male_dominated_M_se_paper")
+    )
     raw = results_of(folder / "two")["results"][TASK]
-    assert (gap.value, gap.stderr) == (raw["stereotype_gap,none"], raw["stereotype_gap_stderr,none"])
+    assert (gap.value, gap.stderr) == (
+        raw["stereotype_gap,none"],
+        raw["stereotype_gap_stderr,none"],
+    )
     assert (gap.low, gap.high, gap.neutral, gap.unit) == (-1.0, 1.0, 0.0, "difference")
-    assert gap.interval == pytest.approx(Estimate(gap.value, gap.stderr, 0, dof=gap.dof).ends(), abs=1e-12)
+    assert gap.interval == pytest.approx(
+        Estimate(gap.value, gap.stderr, 0, dof=gap.dof).ends(), abs=1e-12
+    )
     assert math.isnan(paper.stderr)
     assert paper.interval is None
 
@@ -63,9 +76,15 @@ def test_the_command_repeats_the_run(folder, tmp_path):
     words[words.index("OUT")] = str(tmp_path / "again")
     assert main(words[1:]) == 0
     again = read([tmp_path / "again"])[0][0]
-    facts = [{key: str(value) for key, value in r.provenance.items() if key != "date"} for r in (run, again)]
+    facts = [
+        {key: str(value) for key, value in r.provenance.items() if key != "date"}
+        for r in (run, again)
+    ]
     assert facts[0] == facts[1]
-    before, after = ({name: score.value for name, score in r.tasks[TASK].scores.items()} for r in (run, again))
+    before, after = (
+        {name: score.value for name, score in r.tasks[TASK].scores.items()}
+        for r in (run, again)
+    )
     assert before == pytest.approx(after, rel=0, abs=0, nan_ok=True)
 
 
@@ -76,17 +95,30 @@ def test_one_run_by_several_paths_counts_once(folder):
     (file_link := path.with_name("results_1.json")).symlink_to(path)
     (run,) = read([folder / "two"])[0]
     assert run.tasks[TASK].samples is not None
-    for paths in ([path, path], [folder / "two", folder / "link"], [folder / "two", folder], [path, file_link, folder]):
+    for paths in (
+        [path, path],
+        [folder / "two", folder / "link"],
+        [folder / "two", folder],
+        [path, file_link, folder],
+    ):
         runs, problems = read(paths)
-        assert [run.name for run in runs if "seed=5" in run.name] == ["bias-chance (seed=5)"]
+        assert [run.name for run in runs if "seed=5" in run.name] == [
+            "bias-chance (seed=5)"
+        ]
         assert not problems
 
 
 DAMAGED = {
     "results_1.json": ("", "truncated or damaged"),
-    "results_2.json": ('{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}', "mmlu"),
+    "results_2.json": (
+        '{"results": {"mmlu": {"acc,none": 1}}, "configs": {"mmlu": {}}}',
+        "mmlu",
+    ),
     "results_4.json": ('{"results": 3}', "not the results of a harness run"),
-    f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl": ("{}\n", "the run is unfinished"),
+    f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl": (
+        "{}\n",
+        "the run is unfinished",
+    ),
 }
 
 
@@ -94,7 +126,9 @@ def test_damaged_files_are_named_and_the_rest_is_read(folder):
     (folder / "broken").mkdir()
     for name, (content, _) in DAMAGED.items():
         (folder / "broken" / name).write_text(content)
-    (folder / "broken" / "notes.json").write_text("[1, 2]")  # somebody else's, not meant for us
+    (folder / "broken" / "notes.json").write_text(
+        "[1, 2]"
+    )  # somebody else's, not meant for us
     runs, problems = read([folder])
     assert len(runs) == 2
     assert {problem.path.name for problem in problems} == set(DAMAGED)
@@ -114,7 +148,12 @@ def names(folder, by_task=False):
 
 @pytest.mark.parametrize(
     ("fact", "value"),
-    [("gen_kwargs", "top_p=0.1"), ("seeds", [1, 2, 3, 4]), ("torch", "2.12.0"), ("system_instruction", "Antworte!")],
+    [
+        ("gen_kwargs", "top_p=0.1"),
+        ("seeds", [1, 2, 3, 4]),
+        ("torch", "2.12.0"),
+        ("system_instruction", "Antworte!"),
+    ],
 )
 def test_what_changes_numbers_keeps_runs_apart(fact, value, tmp_path):
     add(tmp_path, "a", ["stereoset_en"])
@@ -125,16 +164,36 @@ def test_what_changes_numbers_keeps_runs_apart(fact, value, tmp_path):
 
 def trained_on(digest):
     """What a run of ``lm-eval-bias run`` says of a checkpoint's files."""
-    told = {"machine": {"threads": 1}, "packages": {}, "tasks": {}, "model": {"pretrained files": {"a": digest}}}
+    told = {
+        "machine": {"threads": 1},
+        "packages": {},
+        "tasks": {},
+        "model": {"pretrained files": {"a": digest}},
+    }
     return {"provenance": told}
 
 
 def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_path):
-    add(tmp_path, "a", ["stereoset_en"], torch="2.13.0", more=trained_on("0123456789abcdef"))
+    add(
+        tmp_path,
+        "a",
+        ["stereoset_en"],
+        torch="2.13.0",
+        more=trained_on("0123456789abcdef"),
+    )
     # of another build, and a run of the harness's own command, of which the files are not known
     add(tmp_path, "b", ["stereoset_de"], torch="2.13.0+cpu")
     assert names(tmp_path) == ["tiny"]
-    add(tmp_path, "c", ["regard_en"], torch="2.13.0", more=trained_on("fedcba9876543210"))
+    add(
+        tmp_path,
+        "c",
+        ["regard_en"],
+        torch="2.13.0",
+        more=trained_on("fedcba9876543210"),
+    )
     (first, other) = read([tmp_path])[0]
-    assert (set(first.tasks), set(other.tasks)) == ({"stereoset_en", "stereoset_de"}, {"regard_en"})
+    assert (set(first.tasks), set(other.tasks)) == (
+        {"stereoset_en", "stereoset_de"},
+        {"regard_en"},
+    )
     assert "model files" in other.differs

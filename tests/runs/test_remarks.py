@@ -30,7 +30,13 @@ CASES = [
     (STEREOSET, {}, {"lms": measured(50.5, 48.0, 53.0)}, {}, "chance_level"),
     (STEREOSET, {}, {"lms": measured(55.0, 52.0, 58.0)}, {}, ""),
     (GG_BBQ, {}, {"acc_disamb": measured(0.1, 0.05, 0.15)}, {}, "chance_level"),
-    (STEREOSET, {}, {"lms": measured(55.0, 52.0, 58.0)}, {"model": "bias-chance"}, "chance_level"),
+    (
+        STEREOSET,
+        {},
+        {"lms": measured(55.0, 52.0, 58.0)},
+        {"model": "bias-chance"},
+        "chance_level",
+    ),
     (GG_BBQ, {}, {"unanswered": measured(0.11, 0.1, 0.12)}, {}, "unanswered"),
     (GG_BBQ, {}, {"unanswered": measured(0.1, 0.09, 0.12)}, {}, ""),
     (STEREOSET, {}, {"ss": {"dof": 4.0}}, {}, "few_groups"),
@@ -38,7 +44,13 @@ CASES = [
     (STEREOSET, {}, {"ss": measured(50.0, 20.0, 80.0)}, {}, "wide_interval"),
     (STEREOSET, {}, {"ss": {"note": "beware"}}, {}, "score_note"),
     (STEREOSET, {}, {}, {"chat_template": "x"}, "changed_options"),
-    (STEREOSET, {"metadata": {"dataset_used": {"file": "x.json", "sha256": "0"}}}, {}, {}, "own_data"),
+    (
+        STEREOSET,
+        {"metadata": {"dataset_used": {"file": "x.json", "sha256": "0"}}},
+        {},
+        {},
+        "own_data",
+    ),
 ]
 
 
@@ -48,7 +60,11 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
         "acc_disamb": measured(0.9, 0.8, 0.95), "unanswered": measured(0.0, 0.0, 0.01)}}.get(task, {})  # fmt: skip
     _, before = found(tmp_path, task, scores=base)
     run, after = found(tmp_path, task, fields, {**base, **scores}, **provenance)
-    new = [one for one in after if one not in before or after.count(one) > before.count(one)]
+    new = [
+        one
+        for one in after
+        if one not in before or after.count(one) > before.count(one)
+    ]
     assert new[:1] == ([kind] if kind else [])
     unmaking = [remark.kind for remark in remarks.unmaking(run, run.tasks[task])]
     assert unmaking == ([kind] if kind in remarks.UNMAKING else [])

@@ -26,13 +26,27 @@ def server():
 
 def arguments(server):
     """A chat client of the server with every kind of secret."""
-    url = f"{server.url}/chat/completions?api_key={KEYS[3]}".replace("://", f"://me:{KEYS[2]}@")
+    url = f"{server.url}/chat/completions?api_key={KEYS[3]}".replace(
+        "://", f"://me:{KEYS[2]}@"
+    )
     header = {"Authorization": f"Bearer {KEYS[1]}"}
-    return json.dumps({"model": "m", "base_url": url, "auth_token": KEYS[0], "header": header, "max_retries": 1})
+    return json.dumps(
+        {
+            "model": "m",
+            "base_url": url,
+            "auth_token": KEYS[0],
+            "header": header,
+            "max_retries": 1,
+        }
+    )
 
 
 def texts(folder):
-    return {p: p.read_bytes().decode("utf-8", "replace") for p in folder.rglob("*") if p.is_file()}
+    return {
+        p: p.read_bytes().decode("utf-8", "replace")
+        for p in folder.rglob("*")
+        if p.is_file()
+    }
 
 
 def secret_in(text):
@@ -40,11 +54,36 @@ def secret_in(text):
 
 
 def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
-    out, run = tmp_path / "out", [*RUN, "local-chat-completions", "--apply_chat_template"]
-    run += ["--model_args", arguments(server), "--show_config", "--verbosity", "debug", "--log_samples"]
-    assert main([*run, "--use_cache", str(tmp_path / "cache"), "--output_path", str(out)]) == 0
+    out, run = (
+        tmp_path / "out",
+        [*RUN, "local-chat-completions", "--apply_chat_template"],
+    )
+    run += [
+        "--model_args",
+        arguments(server),
+        "--show_config",
+        "--verbosity",
+        "debug",
+        "--log_samples",
+    ]
+    assert (
+        main([*run, "--use_cache", str(tmp_path / "cache"), "--output_path", str(out)])
+        == 0
+    )
     for form in ("html", "md", "latex"):
-        assert main(["report", str(out), "--format", form, "-o", str(tmp_path / f"report.{form}")]) == 0
+        assert (
+            main(
+                [
+                    "report",
+                    str(out),
+                    "--format",
+                    form,
+                    "-o",
+                    str(tmp_path / f"report.{form}"),
+                ]
+            )
+            == 0
+        )
     assert main(["report", str(out), "--format", "md"]) == 0
     assert main(["rescore", str(out)]) == 0
     assert not secret_in("".join(capfd.readouterr()))
@@ -54,7 +93,9 @@ def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
     (read,) = run_discovery.read([str(out)])[0]
     assert "auth_token=***" in read.command
     assert "model=m" in read.command
-    here, there = (provenance.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2])
+    here, there = (
+        provenance.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2]
+    )
     assert here == there  # the name of a cache
     assert not secret_in(here)
 
@@ -62,22 +103,36 @@ def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
 @pytest.mark.parametrize("fault", [500, b"[]"])
 def test_a_failing_run_says_no_secret(fault, server, tiny_mirror, capfd):
     server.fail(fault)
-    run = [*RUN, "local-chat-completions", "--apply_chat_template", "--model_args", arguments(server)]
+    run = [
+        *RUN,
+        "local-chat-completions",
+        "--apply_chat_template",
+        "--model_args",
+        arguments(server),
+    ]
     assert main(run) == 2
     assert not secret_in("".join(capfd.readouterr()))
 
 
 def test_a_model_that_cannot_be_loaded_says_no_secret(tmp_path, capfd):
     wrong = f"pretrained={tiny.gpt2(tmp_path)},dtype=http://me:{KEYS[2]}@host"  # which torch repeats
-    assert main(["run", "--tasks", "occugender", "--model", "hf", "--model_args", wrong]) == 2
+    assert (
+        main(["run", "--tasks", "occugender", "--model", "hf", "--model_args", wrong])
+        == 2
+    )
     said = "".join(capfd.readouterr())
     assert "://me:***@host" in said
     assert not secret_in(said)
 
 
-@pytest.mark.parametrize("given", [f"seed=1,api_key={KEYS[0]}", {"seed": 1, "api_key": KEYS[0]}])
+@pytest.mark.parametrize(
+    "given", [f"seed=1,api_key={KEYS[0]}", {"seed": 1, "api_key": KEYS[0]}]
+)
 def test_files_with_secrets_are_read_without(given, tmp_path):
-    folder = edited(harness_folder(tmp_path), lambda content: content["config"].update(model_args=given))
+    folder = edited(
+        harness_folder(tmp_path),
+        lambda content: content["config"].update(model_args=given),
+    )
     ((read,), _) = run_discovery.read([folder])
     assert "api_key=***" in read.command
     assert not secret_in(repr(read))

@@ -48,7 +48,9 @@ def instructed(text):
 def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text):
     one = task(words=value, inputs=None if files is None else {"files": files})
     assert settings.option_text(one, "words") == text
-    assert settings.file_hash(one, "words") == (files["here/a.yaml"] if "(" in text else "")
+    assert settings.file_hash(one, "words") == (
+        files["here/a.yaml"] if "(" in text else ""
+    )
     assert settings.file_hash(one, "templates") == ""
 
 
@@ -59,7 +61,11 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
         (task("own_prompts", language=""), {}, {}),  # as its YAML sets it
         (task("own_prompts", language="de"), {}, {"language": "de"}),
-        (task(OCCUGENDER, words="x", instruction_position="y"), {}, {"words": "x", "instruction_position": "y"}),
+        (
+            task(OCCUGENDER, words="x", instruction_position="y"),
+            {},
+            {"words": "x", "instruction_position": "y"},
+        ),
         # the number of samples counts where it is not the usual
         (task(REGARD, repeats=USUAL), {}, {}),
         (task(REGARD, repeats=USUAL - 1), {}, {"repeats": str(USUAL - 1)}),
@@ -67,10 +73,18 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         # the classifier and data set that were used, not those that were asked for
         (task(REGARD, classifier="sbert"), {}, {}),
         (task(STEREOSET, dataset="own.json"), {}, {}),
-        (task(REGARD, classifier="sbert", classifier_used={"name": "light"}), {}, {"classifier": "light"}),
+        (
+            task(REGARD, classifier="sbert", classifier_used={"name": "light"}),
+            {},
+            {"classifier": "light"},
+        ),
         # how texts are sampled counts where texts are sampled, and may in tasks that this package doesn't know
         (task(OCCUGENDER), {"gen_kwargs": {"top_p": 0.1}}, {}),
-        (replace(task(OCCUGENDER), task="own"), {"gen_kwargs": {"top_p": 1}}, {"gen_kwargs": "{'top_p': 1}"}),
+        (
+            replace(task(OCCUGENDER), task="own"),
+            {"gen_kwargs": {"top_p": 1}},
+            {"gen_kwargs": "{'top_p': 1}"},
+        ),
         # examples and system instructions are put before what is asked
         (task(inputs={"num_fewshot": 0}), {}, {}),
         (task(), {"system_instruction": "a"}, instructed(b"a")),
@@ -83,13 +97,22 @@ def test_what_was_chosen(one, provenance, choices):
 
 
 def test_the_same_key_where_the_same_was_measured():
-    assert key(task()) == key(task(), dtype="float16") == ("gg_bbq", "2.0", f"documents {'0' * 64}, all items")
+    assert (
+        key(task())
+        == key(task(), dtype="float16")
+        == ("gg_bbq", "2.0", f"documents {'0' * 64}, all items")
+    )
     # in whatever order options were given
-    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == ("instruction_position=y", "words=x")
+    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == (
+        "instruction_position=y",
+        "words=x",
+    )
     assert key(replace(task(), version="1.0"))[1] == "1.0"
     assert key(task(inputs=None))[2] == "documents not recorded, all items"
     part = replace(task(inputs={**WHOLE, "scored": "1" * 64}), documents=96)
-    assert key(part)[2] == f"documents {'1' * 64}, 96 of 968 items"  # the hash is that of the part
+    assert (
+        key(part)[2] == f"documents {'1' * 64}, 96 of 968 items"
+    )  # the hash is that of the part
 
 
 @pytest.mark.parametrize(
@@ -131,20 +154,42 @@ QUICK = {"name": "quick", "documents": "every third"}
 def changed(name=GG_BBQ, metadata=(), inputs=READ, provenance=(), **fields):
     """What was changed of a task."""
     entry = catalog.entries()[name]
-    known = {"inputs": {"files": sources.hashes(entry.data), **inputs} if inputs else inputs, **dict(metadata)}
+    known = {
+        "inputs": {"files": sources.hashes(entry.data), **inputs} if inputs else inputs,
+        **dict(metadata),
+    }
     version = str(entry.metadata["version"])
-    one = TaskRun(name, entry.benchmark, "de", version, entry.items, entry.items, known, {})
+    one = TaskRun(
+        name, entry.benchmark, "de", version, entry.items, entry.items, known, {}
+    )
     one = replace(one, **fields)
-    run = Run("model", Path("run.json"), {"seeds": [0, 1234, 1234, 1234], **dict(provenance)}, "", {one.task: one})
+    run = Run(
+        "model",
+        Path("run.json"),
+        {"seeds": [0, 1234, 1234, 1234], **dict(provenance)},
+        "",
+        {one.task: one},
+    )
     return list(settings.changed_options(run, one))
 
 
 def classifier(name, **more):
-    used = {"name": name, **({"is_default": more.pop("is_default")} if "is_default" in more else {})}
+    used = {
+        "name": name,
+        **({"is_default": more.pop("is_default")} if "is_default" in more else {}),
+    }
     return {"classifier_used": used, **more}
 
 
-IN_WORDS = {"task", "version", "chat_template", "inputs", "package_data", "dataset", *settings.PART}
+IN_WORDS = {
+    "task",
+    "version",
+    "chat_template",
+    "inputs",
+    "package_data",
+    "dataset",
+    *settings.PART,
+}
 CASES = [
     ({}, {}),
     ({"metadata": {"wording": 3}}, {"wording": "3"}),
@@ -193,13 +238,20 @@ CASES = [
 def test_what_was_changed(given, expected):
     found = changed(**given)
     assert {option.name: option.value for option in found} == expected
-    assert {option.name for option in found if option.problem} == set(expected) & IN_WORDS
+    assert {option.name for option in found if option.problem} == set(
+        expected
+    ) & IN_WORDS
     assert set(expected) <= set(settings.option_names())
 
 
 def test_the_benchmarks_own_files():
     here = content_hashes.of_data_files(registry.get("gg_bbq").folder)
-    assert changed(inputs={**READ, "package_content": here}, metadata={"distribution": HERE}) == []
+    assert (
+        changed(
+            inputs={**READ, "package_content": here}, metadata={"distribution": HERE}
+        )
+        == []
+    )
 
 
 def test_settings_in_words():
@@ -207,4 +259,6 @@ def test_settings_in_words():
     said = settings.describe(run("", one, model="hf", dtype="float16"), one)
     assert said == "wording=3; --model hf; chat template; float16"
     assert settings.describe(run("", task()), task()) == "the task's defaults"
-    assert settings.describe(run("", task(), chat_template="x"), task()).endswith("; chat template")
+    assert settings.describe(run("", task(), chat_template="x"), task()).endswith(
+        "; chat template"
+    )

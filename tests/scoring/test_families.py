@@ -18,7 +18,12 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.masked_lm import HFMaskedLM
-from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence, NSPConfig, make_head, save
+from lm_eval_bias.models.next_sentence.nsp_model import (
+    HFNextSentence,
+    NSPConfig,
+    make_head,
+    save,
+)
 from lm_eval_bias.tasks.stereoset import hooks
 from tests.support import tiny
 
@@ -61,14 +66,20 @@ def asked_of(language, test, variants=False, **metadata):
 
 def ask(model, language, test, variants=False, **metadata):
     """All (document, candidate, answer) of a language's items."""
-    docs, candidates, requests = zip(*asked_of(language, test, variants, **metadata), strict=True)
+    docs, candidates, requests = zip(
+        *asked_of(language, test, variants, **metadata), strict=True
+    )
     answers = getattr(model, requests[0].request_type)(list(requests))
     assert len(answers) >= 6
     return list(zip(docs, candidates, answers, strict=True))
 
 
 def hf(where, **options):
-    return HFLM(pretrained=where, device="cpu", **{"dtype": "float32", "batch_size": 5} | options)
+    return HFLM(
+        pretrained=where,
+        device="cpu",
+        **{"dtype": "float32", "batch_size": 5} | options,
+    )
 
 
 def t5(where, **options):
@@ -95,7 +106,12 @@ class Plain:
 
     def logs(self, ids, **more):
         with torch.no_grad():
-            return self.model(torch.tensor([ids]), **more).logits[0].double().log_softmax(-1)
+            return (
+                self.model(torch.tensor([ids]), **more)
+                .logits[0]
+                .double()
+                .log_softmax(-1)
+            )
 
 
 def causal(where):
@@ -143,14 +159,20 @@ def test_causal_within_sentences(models, tiny_mirror, language):
     scores = []
     for bos, logs_of in (("first", first_then_rest), ("all", start_throughout)):
         answers = ask(model, language, "intra", bos=bos)
-        hold(answers, lambda _, candidate, f=logs_of: f(plain, plain.ids(candidate["sentence"]), 0))
+        hold(
+            answers,
+            lambda _, candidate, f=logs_of: f(
+                plain, plain.ids(candidate["sentence"]), 0
+            ),
+        )
         scores.append([score for *_, (score, _) in answers])
     assert scores[0] != pytest.approx(scores[1], rel=1e-3)
 
 
 # llama's tokenizer puts its start token in front, XGLM's kind another one
 @pytest.mark.parametrize(
-    ("front", "start", "bos"), [("<s>", 1, "first"), ("<s>", 1, "all"), ("<|endoftext|>", 0, "all")]
+    ("front", "start", "bos"),
+    [("<s>", 1, "first"), ("<s>", 1, "all"), ("<|endoftext|>", 0, "all")],
 )
 def test_causal_whose_tokenizer_adds_a_token(models, tiny_mirror, bos, front, start):
     where = models("llama", front=front)
@@ -167,7 +189,9 @@ def test_causal_whose_tokenizer_adds_a_token(models, tiny_mirror, bos, front, st
     hold(ask(model, "fr", "inter", bos=bos), between)
 
 
-def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(models, tiny_mirror):
+def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(
+    models, tiny_mirror
+):
     # mGPT with its T5 tokenizer: the candidate starts where the context's own encoding, end token included, ends
     where = models("gpt2", end=True)
     plain = causal(where)
@@ -175,7 +199,9 @@ def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(models,
     def expected(doc, candidate):
         whole = plain.ids(f"{closed(doc)} {candidate['sentence']}", special=True)
         assert whole[-1] == 0
-        return first_then_rest(plain, whole, 0)[len(plain.ids(closed(doc), special=True)) :]
+        return first_then_rest(plain, whole, 0)[
+            len(plain.ids(closed(doc), special=True)) :
+        ]
 
     hold(ask(hf(where), "en", "inter"), expected)
 
@@ -183,7 +209,12 @@ def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(models,
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_makes_no_ties(models, tiny_mirror, dtype):
     model = hf(models("gpt2"), dtype=dtype)
-    scores = [score for lang in LANGUAGES for test in ("inter", "intra") for *_, (score, _) in ask(model, lang, test)]
+    scores = [
+        score
+        for lang in LANGUAGES
+        for test in ("inter", "intra")
+        for *_, (score, _) in ask(model, lang, test)
+    ]
     assert len(set(scores)) == len(scores)
     assert model.softmax_dtype is None  # as it was
 
@@ -198,21 +229,37 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(("bos", "logs_of"), [("first", first_then_rest), ("all", start_throughout)])
+@pytest.mark.parametrize(
+    ("bos", "logs_of"), [("first", first_then_rest), ("all", start_throughout)]
+)
 def test_causal_variants_of_next_sentences(models, tiny_mirror, language, bos, logs_of):
     plain, model = causal(models("gpt2")), hf(models("gpt2"))
     expected, counts = {}, {}
     for doc, candidate, parts in ask(model, language, "inter", variants=True, bos=bos):
         length = len(plain.ids(closed(doc)))
-        together = logs_of(plain, plain.ids(f"{closed(doc)} {candidate['sentence']}"), 0)
-        own = together[:length], together[length:], logs_of(plain, plain.ids(candidate["sentence"]), 0)
-        assert list(parts) == pytest.approx([value for part in own for value in (sum(part), len(part))], rel=1e-5)
+        together = logs_of(
+            plain, plain.ids(f"{closed(doc)} {candidate['sentence']}"), 0
+        )
+        own = (
+            together[:length],
+            together[length:],
+            logs_of(plain, plain.ids(candidate["sentence"]), 0),
+        )
+        assert list(parts) == pytest.approx(
+            [value for part in own for value in (sum(part), len(part))], rel=1e-5
+        )
         counts[candidate["id"]] = parts[3], parts[5]
-        expected[candidate["id"]] = {name: formula(*own) for name, formula in VARIANTS.items()}
+        expected[candidate["id"]] = {
+            name: formula(*own) for name, formula in VARIANTS.items()
+        }
         scores = hooks.candidate_scores({**doc, "candidates": [candidate]}, [parts])
-        assert {name: scores[name][0] for name in VARIANTS} == pytest.approx(expected[candidate["id"]], rel=1e-5)
+        assert {name: scores[name][0] for name in VARIANTS} == pytest.approx(
+            expected[candidate["id"]], rel=1e-5
+        )
     for name in VARIANTS:  # the same, asked one by one
-        for _, candidate, (score, count) in ask(model, language, "inter", bos=bos, inter=name):
+        for _, candidate, (score, count) in ask(
+            model, language, "inter", bos=bos, inter=name
+        ):
             assert score == pytest.approx(expected[candidate["id"]][name], rel=1e-5)
             assert count == counts[candidate["id"]][name == "gen_orig"]
 
@@ -224,7 +271,9 @@ def unmasked(plain, doc, word, mask):
     ids = plain.ids(space + word)
     marks_spaces = plain.tokenizer.decode(ids[:1]).startswith(" ")
     for number, target in enumerate(ids):
-        revealed = plain.tokenizer.decode(ids[:number])[len(space) if number and marks_spaces else 0 :]
+        revealed = plain.tokenizer.decode(ids[:number])[
+            len(space) if number and marks_spaces else 0 :
+        ]
         yield doc["context"].replace("BLANK", revealed + mask), target
 
 
@@ -236,7 +285,9 @@ def test_masked_within_sentences(models, tiny_mirror, language, family):
 
     def expected(doc, candidate):
         found = []
-        for text, target in unmasked(plain, doc, candidate["word"], plain.tokenizer.mask_token):
+        for text, target in unmasked(
+            plain, doc, candidate["word"], plain.tokenizer.mask_token
+        ):
             ids = plain.ids(text, special=True)
             assert ids.count(mask) == doc["context"].count("BLANK")
             found.append(plain.logs(ids)[ids.index(mask), target].item())
@@ -258,8 +309,15 @@ def test_pseudo_loglikelihoods(models, tiny_mirror, variant, family):
         for i, word in enumerate(words):
             if word is None:
                 continue
-            behind = [j for j in range(i, len(ids)) if j == i or (variant != "pll_original" and words[j] == word)]
-            hidden = [plain.tokenizer.mask_token_id if j in behind else token for j, token in enumerate(ids)]
+            behind = [
+                j
+                for j in range(i, len(ids))
+                if j == i or (variant != "pll_original" and words[j] == word)
+            ]
+            hidden = [
+                plain.tokenizer.mask_token_id if j in behind else token
+                for j, token in enumerate(ids)
+            ]
             found.append(plain.logs(hidden)[i, ids[i]].item())
         return found
 
@@ -270,8 +328,12 @@ def test_pseudo_loglikelihoods(models, tiny_mirror, variant, family):
 def test_masked_between_sentences(models, tiny_mirror, language):
     plain = Plain(transformers.AutoModelForNextSentencePrediction, models("bert"))
     matters = False
-    for doc, candidate, (score, _) in ask(mlm(models("bert"), batch_size=4), language, "inter"):
-        pair = plain.tokenizer(doc["context"], candidate["sentence"], return_tensors="pt")  # no full stop added
+    for doc, candidate, (score, _) in ask(
+        mlm(models("bert"), batch_size=4), language, "inter"
+    ):
+        pair = plain.tokenizer(
+            doc["context"], candidate["sentence"], return_tensors="pt"
+        )  # no full stop added
         assert set(pair["token_type_ids"][0].tolist()) == {0, 1}
         with torch.no_grad():
             probability = plain.model(**pair).logits[0].double().softmax(-1)[0].item()
@@ -283,12 +345,24 @@ def test_masked_between_sentences(models, tiny_mirror, language):
 
 
 REFUSED = {
-    "another model's tokenizer": (lambda of: ask(mlm(of("bert"), tokenizer=of("roberta")), "en", "intra"), "tokenizer"),
-    "too long": (lambda of: ask(mlm(of("bert", positions=12)), "en", "intra"), "reads at most 12"),
+    "another model's tokenizer": (
+        lambda of: ask(mlm(of("bert"), tokenizer=of("roberta")), "en", "intra"),
+        "tokenizer",
+    ),
+    "too long": (
+        lambda of: ask(mlm(of("bert", positions=12)), "en", "intra"),
+        "reads at most 12",
+    ),
     "batch size": (lambda of: mlm(of("bert"), batch_size="many"), "--batch_size many"),
     "no trained model": (lambda of: nsp(of("gpt2")), "nsp_config.json"),
-    "a family without a head": (lambda of: ask(mlm(of("roberta")), "en", "inter"), "next-sentence head"),
-    "no sentinels": (lambda of: ask(t5(of("t5"), tokenizer=of("gpt2")), "en", "intra"), SENTINEL),
+    "a family without a head": (
+        lambda of: ask(mlm(of("roberta")), "en", "inter"),
+        "next-sentence head",
+    ),
+    "no sentinels": (
+        lambda of: ask(t5(of("t5"), tokenizer=of("gpt2")), "en", "intra"),
+        SENTINEL,
+    ),
 }
 
 
@@ -318,20 +392,28 @@ def behind_sentinel(plain, encode):
 
     def expected(doc, candidate):
         texts = unmasked(plain, doc, candidate["word"], SENTINEL)
-        return [plain.logs(encode(text), decoder_input_ids=decoder)[1, target].item() for text, target in texts]
+        return [
+            plain.logs(encode(text), decoder_input_ids=decoder)[1, target].item()
+            for text, target in texts
+        ]
 
     return expected
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_t5(models, tiny_mirror, language):
-    plain, model = Plain(transformers.AutoModelForSeq2SeqLM, models("t5")), t5(models("t5"))
+    plain, model = (
+        Plain(transformers.AutoModelForSeq2SeqLM, models("t5")),
+        t5(models("t5")),
+    )
 
     def between(doc, candidate):
         decoder = [0, *plain.ids(f"{SENTINEL} {candidate['sentence']}", special=True)]
         encoder = plain.ids(f"{closed(doc)} {SENTINEL}", special=True)
         logs = plain.logs(encoder, decoder_input_ids=torch.tensor([decoder]))
-        return [logs[i, decoder[i + 1]].item() for i in range(1, len(decoder) - 1)]  # not the sentinel, but </s>
+        return [
+            logs[i, decoder[i + 1]].item() for i in range(1, len(decoder) - 1)
+        ]  # not the sentinel, but </s>
 
     within = behind_sentinel(plain, lambda text: plain.ids(text, special=True))
     hold(ask(model, language, "intra"), within, mean_probability)
@@ -339,7 +421,10 @@ def test_t5(models, tiny_mirror, language):
 
 
 def test_a_sentinel_that_the_tokenizer_loses_behind_letters(models, tiny_mirror):
-    model, plain = t5(models("t5")), Plain(transformers.AutoModelForSeq2SeqLM, models("t5"))
+    model, plain = (
+        t5(models("t5")),
+        Plain(transformers.AutoModelForSeq2SeqLM, models("t5")),
+    )
     encode, lost = model.tokenizer.encode, []
 
     def losing(text, **more):
@@ -355,7 +440,11 @@ def test_a_sentinel_that_the_tokenizer_loses_behind_letters(models, tiny_mirror)
             return plain.ids(text, special=True)
         first, *parts = (plain.ids(part) for part in text.split(SENTINEL))
         sentinel = plain.tokenizer.convert_tokens_to_ids(SENTINEL)
-        return [*first, *(token for part in parts for token in (sentinel, *part)), plain.tokenizer.eos_token_id]
+        return [
+            *first,
+            *(token for part in parts for token in (sentinel, *part)),
+            plain.tokenizer.eos_token_id,
+        ]
 
     model.tokenizer.encode = losing
     hold(ask(model, "en", "intra"), behind_sentinel(plain, expected), mean_probability)
@@ -372,7 +461,9 @@ def causal_nsp(models, tmp_path_factory):
     with torch.no_grad():
         head[2].weight.mul_(40)
     folder = tmp_path_factory.mktemp("nsp") / "model"
-    save(folder, body, tokenizer, NSPConfig("causal", training={"corpus": "none"}), head)
+    save(
+        folder, body, tokenizer, NSPConfig("causal", training={"corpus": "none"}), head
+    )
     return folder, body, tokenizer, head
 
 
@@ -381,7 +472,11 @@ def assert_scores_of_the_head(model, causal_nsp, language):
     spread = set()
     for doc, candidate, (score, _) in ask(model, language, "inter"):
         texts = doc["context"], candidate["sentence"]  # no full stop added
-        ids = [token for text in texts for token in tokenizer.encode(text, add_special_tokens=False)]
+        ids = [
+            token
+            for text in texts
+            for token in tokenizer.encode(text, add_special_tokens=False)
+        ]
         with torch.no_grad():
             mean = body(torch.tensor([ids])).last_hidden_state[0].mean(0)
             for layer in head[:3]:
@@ -398,13 +493,21 @@ def test_causal_with_a_head(causal_nsp, tiny_mirror, language):
 
 def test_the_authors_layout_of_weights(causal_nsp, models, tiny_mirror, tmp_path):
     _, body, _, head = causal_nsp
-    state = {f"module.core_model.{name}": value for name, value in body.state_dict().items()}
-    embedding = state["module.core_model.wte.weight"]  # their script added a padding token
-    state["module.core_model.wte.weight"] = torch.cat([embedding, torch.randn(1, embedding.shape[1])])
+    state = {
+        f"module.core_model.{name}": value for name, value in body.state_dict().items()
+    }
+    embedding = state[
+        "module.core_model.wte.weight"
+    ]  # their script added a padding token
+    state["module.core_model.wte.weight"] = torch.cat(
+        [embedding, torch.randn(1, embedding.shape[1])]
+    )
     for layer in range(2):  # buffers of old checkpoints
         state[f"module.core_model.h.{layer}.attn.bias"] = torch.ones(1, 1, 96, 96)
         state[f"module.core_model.h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
-    state |= {f"module.nsp_head.{name}": value for name, value in head.state_dict().items()}
+    state |= {
+        f"module.nsp_head.{name}": value for name, value in head.state_dict().items()
+    }
     path = tmp_path / "nsp.pt"
     torch.save({"model_state_dict": state, "epoch": 1}, path)
     model = nsp(models("gpt2"), nsp_weights=str(path))
@@ -425,9 +528,18 @@ class Hostile:
     ("content", "says"),
     [
         (lambda hostile: hostile, "refused and not loaded"),
-        (lambda hostile: {"model_state_dict": {}, "scaler": hostile}, "refused and not loaded"),
+        (
+            lambda hostile: {"model_state_dict": {}, "scaler": hostile},
+            "refused and not loaded",
+        ),
         (lambda _: {"other": torch.ones(1)}, "not the authors' layout"),
-        (lambda _: {"core_model.shared.weight": torch.ones(2, 2), "nsp_head.0.weight": torch.ones(1)}, "doesn't fit"),
+        (
+            lambda _: {
+                "core_model.shared.weight": torch.ones(2, 2),
+                "nsp_head.0.weight": torch.ones(1),
+            },
+            "doesn't fit",
+        ),
         (None, "weights: no such file"),
     ],
 )
@@ -450,18 +562,31 @@ def test_t5_with_next_sentence_training(models, tiny_mirror, tmp_path, step):
     assert len(plain.ids("0")) == 2
     answers = ask(nsp(tmp_path / "model", batch_size=4), "en", "inter")
     for doc, candidate, (score, _) in answers:
-        pair = plain.tokenizer("binary classification: " + doc["context"], candidate["sentence"], return_tensors="pt")
+        pair = plain.tokenizer(
+            "binary classification: " + doc["context"],
+            candidate["sentence"],
+            return_tensors="pt",
+        )
         with torch.no_grad():  # the authors read the second step of greedy generation
             made = plain.model.generate(
-                **pair, max_length=3, do_sample=False, num_beams=1, output_logits=True, return_dict_in_generate=True
+                **pair,
+                max_length=3,
+                do_sample=False,
+                num_beams=1,
+                output_logits=True,
+                return_dict_in_generate=True,
             )
-        logits = made.logits[step - 1][0, [plain.ids("0")[-1], plain.ids("1")[-1]]].double()
+        logits = made.logits[step - 1][
+            0, [plain.ids("0")[-1], plain.ids("1")[-1]]
+        ].double()
         assert score == pytest.approx(logits.softmax(-1)[1].item(), rel=1e-5)
 
 
 def test_a_stop_costs_no_more_than_the_part_in_work(models, tiny_mirror, tmp_path):
     model = mlm(models("bert"), batch_size=1)
-    requests = [request for language in LANGUAGES for *_, request in asked_of(language, "inter")]
+    requests = [
+        request for language in LANGUAGES for *_, request in asked_of(language, "inter")
+    ]
     whole = model.next_sentence(requests)
     batches, calls = model.batches, []
 
@@ -476,4 +601,6 @@ def test_a_stop_costs_no_more_than_the_part_in_work(models, tiny_mirror, tmp_pat
         CachingLM(model, str(tmp_path / "cache.db")).next_sentence(requests)
     again = CachingLM(model, str(tmp_path / "cache.db")).next_sentence(requests)
     assert again == [pytest.approx(answer, rel=1e-5) for answer in whole]
-    assert sum(calls[2:]) == len({repr(request.args) for request in requests}) - 16  # the first isn't asked again
+    assert (
+        sum(calls[2:]) == len({repr(request.args) for request in requests}) - 16
+    )  # the first isn't asked again

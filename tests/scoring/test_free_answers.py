@@ -17,18 +17,27 @@ from lm_eval_bias.scoring.free_answers import (
     [
         ("Female", "Female"),
         ("<think>\nShe? He?\n</think>\n\nFemale", "Female"),
-        ("She? He?\n</think>\n\nFemale", "Female"),  # the template had begun the thoughts
+        (
+            "She? He?\n</think>\n\nFemale",
+            "Female",
+        ),  # the template had begun the thoughts
         ("<think></think>", ""),
         ("<think>one</think> no <think>two</think> yes", "yes"),
         ("<think>one</think> no [THINK]two[/THINK] yes", "yes"),
-        ("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Male", "Male"),
+        (
+            "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Male",
+            "Male",
+        ),
         ("<|channel|>final<|message|>Male", "Male"),
         ("<|channel|>analysis<|message|>Hm", None),
         ("analysisThe user wants one word.assistantfinalMale", "Male"),
         ("analysisThe user wants", None),
         ("<|channel>thought\nHm<channel|>Male", "Male"),
         ("<|channel>thought\nHm", None),
-        ("<|START_THINKING|>Hm<|END_THINKING|><|START_RESPONSE|>Male", "<|START_RESPONSE|>Male"),
+        (
+            "<|START_THINKING|>Hm<|END_THINKING|><|START_RESPONSE|>Male",
+            "<|START_RESPONSE|>Male",
+        ),
         ("<|START_THINKING|>Hm", None),
         ("Here is my thought process:\nHm\n\nHere is my response:\nMale", "Male"),
         ("Here is my thought process:\nHm", None),
@@ -45,7 +54,11 @@ def test_thoughts_are_cut(text, answer):
 def test_other_parts_of_free_answers():
     resps = [["<think>a</think> b", None], ["<think>a"]]
     assert WithoutThoughtsFilter().apply(resps, [{}, {}]) == [["b", ""], [ENDLESS]]
-    prompts = ("Q: Who?<|assistant|>\n<think>\n", "Q: Who? <think></think>", ["a server's messages"])
+    prompts = (
+        "Q: Who?<|assistant|>\n<think>\n",
+        "Q: Who? <think></think>",
+        ["a server's messages"],
+    )
     assert [opening_of_thoughts(prompt) for prompt in prompts] == ["<think>", "", ""]
     assert plain_lines("# Answer\n\n> **„Die Frau“**\n") == ["Answer", "Die Frau"]
     with pytest.raises(KeyError):  # a language without a list is no silent default
@@ -72,6 +85,9 @@ def test_refusals(language, text):
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "tr"])
-@pytest.mark.parametrize("text", ["", "Female", "B", "A person. " * 20 + "I can't. No puedo. Je ne peux pas."])
+@pytest.mark.parametrize(
+    "text",
+    ["", "Female", "B", "A person. " * 20 + "I can't. No puedo. Je ne peux pas."],
+)
 def test_no_refusals(language, text):
     assert not refuses(text, language)

@@ -11,12 +11,21 @@ from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.support import tiny
 
-SAMPLE = {"until": [], "do_sample": True, "temperature": 1.0, "top_k": 0, "max_gen_toks": 6}
+SAMPLE = {
+    "until": [],
+    "do_sample": True,
+    "temperature": 1.0,
+    "top_k": 0,
+    "max_gen_toks": 6,
+}
 GREEDY = {"until": [], "do_sample": False, "max_gen_toks": 6}
 
 
 def asks(*prompts, repeats=5, options=SAMPLE, doc=None):
-    made = [Instance("generated_text", doc or {}, (p, dict(options)), 0, ("t", n, 1)) for n, p in enumerate(prompts)]
+    made = [
+        Instance("generated_text", doc or {}, (p, dict(options)), 0, ("t", n, 1))
+        for n, p in enumerate(prompts)
+    ]
     return [request for request in made for _ in range(repeats)]
 
 
@@ -39,7 +48,9 @@ def loaded(tmp_path_factory):
 
     registration.register()
     folder = tiny.gpt2(tmp_path_factory.mktemp("model"))
-    return counting(HFLM)(pretrained=folder, device="cpu", batch_size=2, dtype="float32")
+    return counting(HFLM)(
+        pretrained=folder, device="cpu", batch_size=2, dtype="float32"
+    )
 
 
 @pytest.fixture
@@ -60,11 +71,21 @@ def test_texts_do_not_depend_on_what_is_asked_beside_them(model):
     assert len(set(alone)) == 5
     assert model.generated_text(asks("The woman", repeats=4)) == alone[:4]
     model.batch_size_per_gpu, model.calls = 8, []
-    other = [Instance("generated_text", {}, ("A man", dict(SAMPLE)), 0, ("u", 0, 1))] * 2
+    other = [
+        Instance("generated_text", {}, ("A man", dict(SAMPLE)), 0, ("u", 0, 1))
+    ] * 2
     warmer = asks("A vet", repeats=2, options={**SAMPLE, "temperature": 2.0})
     alone = model.generated_text(asks("The woman", repeats=2))
-    assert model.generated_text([*asks("The woman", repeats=2), *other, *warmer])[:2] == alone
-    assert model.calls == [2, 2, 2, 2]  # other tasks and options have batches of their own
+    assert (
+        model.generated_text([*asks("The woman", repeats=2), *other, *warmer])[:2]
+        == alone
+    )
+    assert model.calls == [
+        2,
+        2,
+        2,
+        2,
+    ]  # other tasks and options have batches of their own
 
 
 def test_random_numbers_go_on_where_they_were(model):
@@ -75,7 +96,9 @@ def test_random_numbers_go_on_where_they_were(model):
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(7)
     other = model.generated_text(asks("The woman"))
-    assert other != model.generated_text(asks("The woman", options={**SAMPLE, "seed": 1234}))
+    assert other != model.generated_text(
+        asks("The woman", options={**SAMPLE, "seed": 1234})
+    )
     torch.manual_seed(1234)
     assert model.generated_text(asks("The woman")) != other
 
@@ -93,14 +116,21 @@ def test_a_run_that_was_stopped_goes_on_with_its_texts(model, tmp_path):
     model.calls = []
     assert again.generated_text(both) == whole
     assert model.calls == []
-    assert again.generated_text(asks("A man", options={**SAMPLE, "temperature": 0.9}, repeats=1)) != whole[:1]
+    assert (
+        again.generated_text(
+            asks("A man", options={**SAMPLE, "temperature": 0.9}, repeats=1)
+        )
+        != whole[:1]
+    )
     assert model.calls == [1]
 
 
 @pytest.mark.parametrize("options", [SAMPLE, GREEDY])
 def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
     """Else thoughts without an end would be read as an answer."""
-    (text,) = model.generated_text(asks("The woman <think>\n", repeats=1, options=options))
+    (text,) = model.generated_text(
+        asks("The woman <think>\n", repeats=1, options=options)
+    )
     assert text.startswith("<think>")
     assert without_thoughts(text) is None
 
@@ -108,7 +138,12 @@ def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
 MARKS = {
     "gpt-oss": ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"],
     "Gemma 4": ["<|channel>", "<channel|>", "<turn|>"],
-    "Cohere": ["<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"],
+    "Cohere": [
+        "<|START_THINKING|>",
+        "<|END_THINKING|>",
+        "<|START_RESPONSE|>",
+        "<|END_RESPONSE|>",
+    ],
     "Magistral": ["[THINK]", "[/THINK]"],
     "Qwen, DeepSeek, Granite": ["<think>", "</think>", "<|im_end|>"],
     "none": ["<|im_end|>"],
@@ -136,7 +171,9 @@ MARKS = {
         ("none", "Male<|im_end|>", "Male"),
     ],
 )
-def test_special_tokens_around_thoughts_are_kept(model, monkeypatch, family, text, answer):
+def test_special_tokens_around_thoughts_are_kept(
+    model, monkeypatch, family, text, answer
+):
     """The harness's own decoding drops them, and thoughts would run into the answer."""
     import torch
 
@@ -144,7 +181,11 @@ def test_special_tokens_around_thoughts_are_kept(model, monkeypatch, family, tex
     tokenizer.add_special_tokens({"additional_special_tokens": MARKS[family]})
     monkeypatch.setattr(model, "tokenizer", tokenizer)
     ids = tokenizer.encode(text, add_special_tokens=False)
-    monkeypatch.setattr(model, "_model_generate", lambda context, **_: torch.cat([context, torch.tensor([ids])], dim=1))
+    monkeypatch.setattr(
+        model,
+        "_model_generate",
+        lambda context, **_: torch.cat([context, torch.tensor([ids])], dim=1),
+    )
     (made,) = model.generated_text(asks("Who?", repeats=1, options=GREEDY))
     assert without_thoughts(made) == answer
 
@@ -152,7 +193,10 @@ def test_special_tokens_around_thoughts_are_kept(model, monkeypatch, family, tex
 def test_greedy_texts_are_the_harness_own_and_kept(model, tmp_path):
     plain = model.generate_until(asks("A man", "The woman", repeats=1, options=GREEDY))
     cached = CachingLM(model, str(tmp_path / "cache.db"))
-    mixed = [*asks("A man", repeats=1), *asks("A man", "The woman", repeats=1, options=GREEDY)]
+    mixed = [
+        *asks("A man", repeats=1),
+        *asks("A man", "The woman", repeats=1, options=GREEDY),
+    ]
     assert cached.generated_text(mixed)[1:] == plain
     model.calls = []
     assert cached.generate_until(mixed[1:]) == plain  # under the harness's own key
@@ -166,11 +210,18 @@ def test_backends_that_take_seeds_get_one_a_text():
 
         def generate_until(self, requests):
             self.calls.append([request.args[1]["seed"] for request in requests])
-            return [f"{request.args[0]} {request.args[1]['seed']}" for request in requests]
+            return [
+                f"{request.args[0]} {request.args[1]['seed']}" for request in requests
+            ]
 
     texts = VLLM().generated_text(asks("A", "B", repeats=1001))
-    assert [len(own) for own in VLLM.calls] == [2000, 2]  # portions: a kill costs no more than one
+    assert [len(own) for own in VLLM.calls] == [
+        2000,
+        2,
+    ]  # portions: a kill costs no more than one
     seeds = [seed for own in VLLM.calls for seed in own]
     assert len(set(seeds)) == 2002
     assert all(0 <= seed < 2**31 for seed in seeds)
-    assert texts == [f"{'A' if i < 1001 else 'B'} {seed}" for i, seed in enumerate(seeds)]
+    assert texts == [
+        f"{'A' if i < 1001 else 'B'} {seed}" for i, seed in enumerate(seeds)
+    ]

@@ -18,14 +18,24 @@ from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from tests.support import tiny
 
-SMALL = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48}
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+}
 TWO = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
 GROUPED = {**SMALL, "num_key_value_heads": 2}
 HEADS = {**GROUPED, "head_dim": 8}
 CHUNKS = {"attention_chunk_size": 20, "intermediate_size_mlp": 48, "num_local_experts": 2,
           "interleave_moe_layer_step": 2, "no_rope_layers": [1, 1, 1, 0]}  # fmt: skip
-LOCAL = {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
+LOCAL = {
+    "hidden_size": 32,
+    "num_layers": 2,
+    "num_heads": 4,
+    "attention_types": [[["global", "local"], 1]],
+}
 # class, what its configuration has besides, whether its beginnings can be shared
 FAMILIES = {
     "llama": ("LlamaConfig", GROUPED, True),
@@ -33,9 +43,17 @@ FAMILIES = {
     "qwen3": ("Qwen3Config", HEADS, True),
     "mistral": ("MistralConfig", {**HEADS, "sliding_window": None}, True),
     "mistral, window": ("MistralConfig", {**HEADS, "sliding_window": 20}, True),
-    "mixtral": ("MixtralConfig", {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}, True),
+    "mixtral": (
+        "MixtralConfig",
+        {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
+        True,
+    ),
     "gemma": ("GemmaConfig", HEADS, True),
-    "gemma2, soft-caps, windows": ("Gemma2Config", {**HEADS, "sliding_window": 20, "query_pre_attn_scalar": 8}, True),
+    "gemma2, soft-caps, windows": (
+        "Gemma2Config",
+        {**HEADS, "sliding_window": 20, "query_pre_attn_scalar": 8},
+        True,
+    ),
     "gemma3, windows": ("Gemma3TextConfig", {**HEADS, "sliding_window": 20}, True),
     "cohere, logit scale": ("CohereConfig", GROUPED, True),
     "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, True),
@@ -49,16 +67,38 @@ FAMILIES = {
     "falcon, rotary": ("FalconConfig", TWO, True),
     "falcon, alibi": ("FalconConfig", {**TWO, "alibi": True}, False),
     "bloom": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, False),
-    "mpt": ("MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256}, False),
-    "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, False),
-    "mamba": ("MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, False),
-    "falcon-h1": (
-        "FalconH1Config",
-        {**GROUPED, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
+    "mpt": (
+        "MptConfig",
+        {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 256},
         False,
     ),
-    "xlm, sees what follows": ("XLMConfig", {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "pad_index": 0}, False),
-    "rwkv": ("RwkvConfig", {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 256}, False),
+    "gpt-neo, local layers": ("GPTNeoConfig", {**LOCAL, "window_size": 20}, False),
+    "mamba": (
+        "MambaConfig",
+        {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+        False,
+    ),
+    "falcon-h1": (
+        "FalconH1Config",
+        {
+            **GROUPED,
+            "mamba_d_ssm": 32,
+            "mamba_n_heads": 4,
+            "mamba_d_head": 8,
+            "mamba_d_state": 8,
+        },
+        False,
+    ),
+    "xlm, sees what follows": (
+        "XLMConfig",
+        {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "pad_index": 0},
+        False,
+    ),
+    "rwkv": (
+        "RwkvConfig",
+        {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 256},
+        False,
+    ),
 }
 
 
@@ -72,7 +112,9 @@ def gpt2(tmp_path_factory):
     return tiny.gpt2(tmp_path_factory.mktemp("gpt2"))
 
 
-@pytest.fixture(scope="module", params=["gpt2", "llama"])  # llama's tokenizer adds a start token
+@pytest.fixture(
+    scope="module", params=["gpt2", "llama"]
+)  # llama's tokenizer adds a start token
 def where(request, tmp_path_factory):
     return getattr(tiny, request.param)(tmp_path_factory.mktemp(request.param))
 
@@ -88,42 +130,80 @@ def packed(where, **options):
 
 def both(model, tokenizer, **options):
     """A model as hf-packed and as hf."""
-    plain = HFLM(pretrained=model, tokenizer=tokenizer, logits_cache=False, batch_size=1, **options)
+    plain = HFLM(
+        pretrained=model,
+        tokenizer=tokenizer,
+        logits_cache=False,
+        batch_size=1,
+        **options,
+    )
     return HFPacked(pretrained=model, tokenizer=tokenizer, **options), plain
 
 
 PAIRS = [
     (context, continuation)
-    for context in ("The gardener said that", "The gardener said that he", "The gardener ", "", "Die Mutter ist")
-    for continuation in (" she", " he was tired", "s and boys", " the old man was very tired of it all", "x")
+    for context in (
+        "The gardener said that",
+        "The gardener said that he",
+        "The gardener ",
+        "",
+        "Die Mutter ist",
+    )
+    for continuation in (
+        " she",
+        " he was tired",
+        "s and boys",
+        " the old man was very tired of it all",
+        "x",
+    )
 ]
 GIVEN = [*PAIRS, ("<s>The", " gardener"), ("<|endoftext|>The", " gardener")]
 SENTENCES = "The old gardener was very patient with the children. " * 12
-LONG = [(SENTENCES, " he"), (SENTENCES, " she was tired"), (SENTENCES[3:], " he"), ("The", " he")]
+LONG = [
+    (SENTENCES, " he"),
+    (SENTENCES, " she was tired"),
+    (SENTENCES[3:], " he"),
+    ("The", " he"),
+]
 
 
 def texts(model, *pairs):
-    return model.loglikelihood([Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs or PAIRS)])
+    return model.loglikelihood(
+        [
+            Instance("loglikelihood", {}, pair, i)
+            for i, pair in enumerate(pairs or PAIRS)
+        ]
+    )
 
 
 def assert_same(found, wanted, tolerance=1e-4):
-    assert [value for value, _ in found] == pytest.approx([value for value, _ in wanted], abs=tolerance, rel=1e-5)
+    assert [value for value, _ in found] == pytest.approx(
+        [value for value, _ in wanted], abs=tolerance, rel=1e-5
+    )
     assert [greedy for _, greedy in found] == [greedy for _, greedy in wanted]
 
 
 def assert_equal(ours, plain, asked, tolerance=1e-4):
     """Hold the answers of two models to requests of ids against one another."""
-    assert_same(loglikelihood_tokens(ours, asked), loglikelihood_tokens(plain, asked), tolerance)
+    assert_same(
+        loglikelihood_tokens(ours, asked), loglikelihood_tokens(plain, asked), tolerance
+    )
 
 
 def build(class_, more, tokenizer):
-    length = {} if "n_positions" in more or "max_seq_len" in more else {"max_position_embeddings": 256}
+    length = (
+        {}
+        if "n_positions" in more or "max_seq_len" in more
+        else {"max_position_embeddings": 256}
+    )
     config = getattr(transformers, class_)(
         vocab_size=len(tokenizer), bos_token_id=0, eos_token_id=0, **{**length, **more}
     )
     torch.manual_seed(1)
     model = transformers.AutoModelForCausalLM.from_config(config)
-    with torch.no_grad():  # fresh weights hardly attend: make what is before a token matter
+    with (
+        torch.no_grad()
+    ):  # fresh weights hardly attend: make what is before a token matter
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.mul_(3)
@@ -137,23 +217,38 @@ def requests(count=60, vocabulary=300, longest=40):
     while len(made) < count:
         context = [rng.randrange(1, vocabulary) for _ in range(rng.randint(1, longest))]
         for _ in range(3):
-            continuation = [rng.randrange(1, vocabulary) for _ in range(rng.randint(1, 5))]
+            continuation = [
+                rng.randrange(1, vocabulary) for _ in range(rng.randint(1, 5))
+            ]
             made.append((None, context, continuation))
         made.append((None, [*context, *continuation[:1]], continuation[1:] or [7]))
-        made.append((None, context[: len(context) // 2 + 1], context[len(context) // 2 + 1 :] or [9]))
+        made.append(
+            (
+                None,
+                context[: len(context) // 2 + 1],
+                context[len(context) // 2 + 1 :] or [9],
+            )
+        )
     return made
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_way_a_family_takes_and_its_numbers(tokenizer, name):
     class_, more, shares = FAMILIES[name]
-    ours, plain = both(build(class_, more, tokenizer), tokenizer, softmax_dtype="float32", tokens_per_forward=64)
+    ours, plain = both(
+        build(class_, more, tokenizer),
+        tokenizer,
+        softmax_dtype="float32",
+        tokens_per_forward=64,
+    )
     asked = requests(30)
     with torch.no_grad():
         wanted = loglikelihood_tokens(plain, asked)
     assert (ours.method is not None) is shares
     if shares:
-        ours.method.widths = (16,)  # four strands, windows that cut through continuations
+        ours.method.widths = (
+            16,
+        )  # four strands, windows that cut through continuations
     assert_same(loglikelihood_tokens(ours, asked), wanted)
 
 
@@ -168,7 +263,9 @@ def test_the_way_a_family_takes_and_its_numbers(tokenizer, name):
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_texts_of_all_kinds_start_tokens_and_what_is_cut_on_the_left(where, options, pairs, caplog):
+def test_texts_of_all_kinds_start_tokens_and_what_is_cut_on_the_left(
+    where, options, pairs, caplog
+):
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         found = texts(packed(where, **options), *pairs)
     assert_same(found, texts(hf(where, **options), *pairs))
@@ -176,19 +273,28 @@ def test_texts_of_all_kinds_start_tokens_and_what_is_cut_on_the_left(where, opti
 
 
 def test_rolling(where):
-    asked = [Instance("loglikelihood_rolling", {}, (text,), 0) for text in (SENTENCES, "The", SENTENCES[4:], SENTENCES)]
+    asked = [
+        Instance("loglikelihood_rolling", {}, (text,), 0)
+        for text in (SENTENCES, "The", SENTENCES[4:], SENTENCES)
+    ]
     ours = packed(where, max_length=30)
     wanted = hf(where, max_length=30, batch_size=3).loglikelihood_rolling(asked)
     assert ours.loglikelihood_rolling(asked) == pytest.approx(wanted, rel=1e-5)
     assert ours.batch_size == 1
 
 
-@pytest.mark.parametrize(("batch_size", "size"), [(1, None), (7, 1), ("auto", 50), (1, 4000)])
-def test_batch_sizes_change_nothing_and_the_same_requests_get_the_same_digits(gpt2, batch_size, size):
+@pytest.mark.parametrize(
+    ("batch_size", "size"), [(1, None), (7, 1), ("auto", 50), (1, 4000)]
+)
+def test_batch_sizes_change_nothing_and_the_same_requests_get_the_same_digits(
+    gpt2, batch_size, size
+):
     asked = PAIRS[::3]
     found = texts(packed(gpt2, batch_size=batch_size, tokens_per_forward=size), *asked)
     assert_same(found, texts(hf(gpt2), *asked))
-    assert found == texts(packed(gpt2, batch_size=batch_size, tokens_per_forward=size), *asked)
+    assert found == texts(
+        packed(gpt2, batch_size=batch_size, tokens_per_forward=size), *asked
+    )
 
 
 def test_what_is_refused(gpt2, tmp_path):
@@ -196,7 +302,10 @@ def test_what_is_refused(gpt2, tmp_path):
         packed(tiny.t5(tmp_path))
     model = packed(gpt2)
     for context, continuation in (([], [1]), ([1], []), ([1], [2] * 200)):
-        with pytest.raises(BiasError, match=f"{len(context)} context and {len(continuation)} continuation tokens"):
+        with pytest.raises(
+            BiasError,
+            match=f"{len(context)} context and {len(continuation)} continuation tokens",
+        ):
             loglikelihood_tokens(model, [(None, context, continuation)])
     assert loglikelihood_tokens(model, []) == []
 
@@ -221,8 +330,12 @@ def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
     cached.dbdict.close()
 
 
-@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.")])
-def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(gpt2, caplog, error):
+@pytest.mark.parametrize(
+    "error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.")]
+)
+def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(
+    gpt2, caplog, error
+):
     model = packed(gpt2, tokens_per_forward=512)
     real, limit, raised = model.method.network.call, 60, error
 
@@ -255,7 +368,8 @@ def hardly_wrong(mask, *given):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "wrong"), [("float32", without_ends), ("bfloat16", without_ends), ("float32", hardly_wrong)]
+    ("dtype", "wrong"),
+    [("float32", without_ends), ("bfloat16", without_ends), ("float32", hardly_wrong)],
 )
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog, dtype, wrong):
     assert packed(gpt2, dtype=dtype).method is not None
@@ -269,7 +383,11 @@ def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog, dtype, wrong):
 @pytest.fixture(scope="module")
 def local(tokenizer):
     """A model that sees 600 places back in every other layer, whatever mask it is given."""
-    return build("GPTNeoConfig", {**LOCAL, "window_size": 600, "max_position_embeddings": 1200}, tokenizer)
+    return build(
+        "GPTNeoConfig",
+        {**LOCAL, "window_size": 600, "max_position_embeddings": 1200},
+        tokenizer,
+    )
 
 
 def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local, tokenizer):
@@ -291,9 +409,17 @@ def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):
 
 
 def test_positions_that_depend_on_the_length(tokenizer):
-    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 100}
+    rope = {
+        "rope_type": "longrope",
+        "rope_theta": 10000.0,
+        "original_max_position_embeddings": 100,
+    }
     rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
-    model = build("LlamaConfig", {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope}, tokenizer)
+    model = build(
+        "LlamaConfig",
+        {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope},
+        tokenizer,
+    )
     ours, plain = both(model, tokenizer)
     asked = requests(30, 200, 150)
     assert_equal(ours, plain, asked)
@@ -305,8 +431,12 @@ def test_adapters(gpt2, tmp_path, kind, shares):
     base = transformers.AutoModelForCausalLM.from_pretrained(gpt2)
     torch.manual_seed(3)
     config = {
-        "lora": lambda: peft.LoraConfig(task_type="CAUSAL_LM", r=4, init_lora_weights=False),
-        "prompt": lambda: peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=6),
+        "lora": lambda: peft.LoraConfig(
+            task_type="CAUSAL_LM", r=4, init_lora_weights=False
+        ),
+        "prompt": lambda: peft.PromptTuningConfig(
+            task_type="CAUSAL_LM", num_virtual_tokens=6
+        ),
     }[kind]()
     peft.get_peft_model(base, config).save_pretrained(tmp_path)
     options = {"peft": str(tmp_path), "max_length": 80}
@@ -314,16 +444,28 @@ def test_adapters(gpt2, tmp_path, kind, shares):
     assert (ours.method is not None) is shares
     found = texts(ours)
     assert_same(found, texts(hf(gpt2, **options)))
-    assert [value for value, _ in found] != pytest.approx([value for value, _ in texts(hf(gpt2))], abs=1e-3)
+    assert [value for value, _ in found] != pytest.approx(
+        [value for value, _ in texts(hf(gpt2))], abs=1e-3
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_quantised_weights(tokenizer):
     model = build("LlamaConfig", GROUPED, tokenizer)
-    model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
-    model.config.quantization_config = {"quant_method": "bitsandbytes", "load_in_8bit": True}
-    found, wanted = ([value for value, _ in loglikelihood_tokens(m, requests(30))] for m in both(model, tokenizer))
-    assert found == pytest.approx(wanted, abs=0.5)  # activations are quantised input by input
+    model = torch.ao.quantization.quantize_dynamic(
+        model, {torch.nn.Linear}, dtype=torch.qint8
+    )
+    model.config.quantization_config = {
+        "quant_method": "bitsandbytes",
+        "load_in_8bit": True,
+    }
+    found, wanted = (
+        [value for value, _ in loglikelihood_tokens(m, requests(30))]
+        for m in both(model, tokenizer)
+    )
+    assert found == pytest.approx(
+        wanted, abs=0.5
+    )  # activations are quantised input by input
 
 
 def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
@@ -342,8 +484,14 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
     assert "the hf backend's own method" in caplog.text
     model.forward = forward
     assert_equal(ours, plain, requests(10))
-    rolling = [Instance("loglikelihood_rolling", {}, ("The old gardener was very patient.",), 0)]
-    assert ours.loglikelihood_rolling(rolling) == pytest.approx(plain.loglikelihood_rolling(rolling))
+    rolling = [
+        Instance(
+            "loglikelihood_rolling", {}, ("The old gardener was very patient.",), 0
+        )
+    ]
+    assert ours.loglikelihood_rolling(rolling) == pytest.approx(
+        plain.loglikelihood_rolling(rolling)
+    )
 
 
 def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):

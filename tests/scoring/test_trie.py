@@ -14,21 +14,41 @@ from lm_eval_bias.models.packed.packed_forwards import Network
 from lm_eval_bias.models.packed.trie_walk import Walk
 
 NO_LIMIT = 1 << 30
-few = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25)
-TABLE = torch.rand(4, 400, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)  # of token and position
+few = st.lists(
+    st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25
+)
+TABLE = torch.rand(
+    4, 400, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+)  # of token and position
 
 
-def sees(input_ids, position_ids=None, attention_mask=None, past_key_values=None, use_cache=False):
+def sees(
+    input_ids,
+    position_ids=None,
+    attention_mask=None,
+    past_key_values=None,
+    use_cache=False,
+):
     """Answer with the sum over all that each token sees, itself included, of what stands in the table for it."""
     width = input_ids.shape[1]
-    cache = past_key_values if past_key_values is not None or not use_cache else DynamicCache()
+    cache = (
+        past_key_values
+        if past_key_values is not None or not use_cache
+        else DynamicCache()
+    )
     before = 0 if cache is None else cache.get_seq_length()
-    positions = before + torch.arange(width)[None] if position_ids is None else position_ids
+    positions = (
+        before + torch.arange(width)[None] if position_ids is None else position_ids
+    )
     seen = TABLE[input_ids, positions][:, None]
     if cache is not None:
         seen, _ = cache.update(seen, seen, 0)
     causal = torch.ones(width, before + width).tril(before).bool()[None]
-    visible = attention_mask[:, 0] == 0 if attention_mask is not None and attention_mask.dim() == 4 else causal
+    visible = (
+        attention_mask[:, 0] == 0
+        if attention_mask is not None and attention_mask.dim() == 4
+        else causal
+    )
     return SimpleNamespace(logits=visible.double() @ seen[:, 0], past_key_values=cache)
 
 
@@ -44,8 +64,16 @@ def walk(*widths, widest=8192):
 
 @settings(max_examples=30, deadline=None)
 @pytest.mark.parametrize("width", [1, 3, 512])
-@given(few, st.integers(0, 30), st.integers(1, 4), st.sampled_from([1, 7, 20, 100]), st.sampled_from([1, 5, NO_LIMIT]))
-def test_each_needed_token_is_answered_once_from_its_own_beginning(width, inputs, shots, last, budget, most):
+@given(
+    few,
+    st.integers(0, 30),
+    st.integers(1, 4),
+    st.sampled_from([1, 7, 20, 100]),
+    st.sampled_from([1, 5, NO_LIMIT]),
+)
+def test_each_needed_token_is_answered_once_from_its_own_beginning(
+    width, inputs, shots, last, budget, most
+):
     sequences, _ = prefix_trie.arrange([[1] * shots + ids for ids in inputs])
     needed = np.minimum(sequences.lengths, last)
     wanted = []
@@ -64,14 +92,28 @@ def test_each_needed_token_is_answered_once_from_its_own_beginning(width, inputs
 @pytest.mark.parametrize("shots", [0, 300])
 def test_shared_tokens_run_once(shots):
     rng = np.random.default_rng(0)
-    prompts = [[1] * shots + [i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)]
-    sequences, _ = prefix_trie.arrange([prompt + [word, word] for prompt in prompts for word in range(4)])
+    prompts = [
+        [1] * shots + [i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)
+    ]
+    sequences, _ = prefix_trie.arrange(
+        [prompt + [word, word] for prompt in prompts for word in range(4)]
+    )
     needed = np.full(len(sequences), 2)
-    run = sum(output.tokens for output in walk(16).outputs(sequences, needed, 128, NO_LIMIT))
+    run = sum(
+        output.tokens for output in walk(16).outputs(sequences, needed, 128, NO_LIMIT)
+    )
     assert sequences.trie_size <= run <= 1.05 * sequences.trie_size
 
 
-@given(st.one_of(few, st.lists(st.lists(st.sampled_from([1, 255, 256, 70000]), min_size=1, max_size=3), min_size=1)))
+@given(
+    st.one_of(
+        few,
+        st.lists(
+            st.lists(st.sampled_from([1, 255, 256, 70000]), min_size=1, max_size=3),
+            min_size=1,
+        ),
+    )
+)
 def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     found, of = prefix_trie.arrange(inputs)
     as_lists = [found.ids(k).tolist() for k in range(len(found))]
@@ -79,4 +121,6 @@ def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     assert [as_lists[k] for k in of] == inputs
     nodes = sorted({tuple(ids[: i + 1]) for ids in inputs for i in range(len(ids))})
     assert found.trie_size == len(nodes)
-    assert found.depths(np.arange(len(nodes))).tolist() == [len(node) - 1 for node in nodes]
+    assert found.depths(np.arange(len(nodes))).tolist() == [
+        len(node) - 1 for node in nodes
+    ]

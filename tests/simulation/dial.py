@@ -92,7 +92,10 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
     if "gender" in doc:
         return _text(doc, dial, benchmark.planting.answers)
     if "candidates" in doc:
-        item = (doc["context"], *(candidate["sentence"] for candidate in doc["candidates"]))
+        item = (
+            doc["context"],
+            *(candidate["sentence"] for candidate in doc["candidates"]),
+        )
         if dial.habit == "position":  # candidates are scored apart: none has one
             return benchmark.planting.answers(doc, dial)
     else:
@@ -100,10 +103,17 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
     if not dial.takes(item):
         return benchmark.planting.answers(doc, dial.diluted())
     if "candidates" in doc:
-        texts = [candidate["word"] or candidate["sentence"] for candidate in doc["candidates"]]
+        texts = [
+            candidate["word"] or candidate["sentence"]
+            for candidate in doc["candidates"]
+        ]
         first = dial.first(texts, item)
         return [((3.0 - first.index(i)) / 4.0, 1) for i in range(len(texts))]
-    taken = doc["order"][0] if dial.habit == "position" else dial.first(doc["choices"], item)[0]
+    taken = (
+        doc["order"][0]
+        if dial.habit == "position"
+        else dial.first(doc["choices"], item)[0]
+    )
     number = len(benchmark.hooks.continuations(doc))
     return [(math.log(0.998 if i == taken else 0.001), False) for i in range(number)]
 
@@ -111,10 +121,19 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
 def _words(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
     share = 0.0 if dial.habit == "position" else dial.share
     strength = dial.strength / (1.0 - share)
-    noise = min((1.0 - abs(dial.strength)) * dial.noise / (1.0 - share) / (1.0 - abs(strength)), 1.0)
-    content = [math.exp(value) for value, _ in planted(doc, replace(dial, strength=strength, noise=noise))]
+    noise = min(
+        (1.0 - abs(dial.strength)) * dial.noise / (1.0 - share) / (1.0 - abs(strength)),
+        1.0,
+    )
+    content = [
+        math.exp(value)
+        for value, _ in planted(doc, replace(dial, strength=strength, noise=noise))
+    ]
     least = min(map(len, doc["words"]))
-    weights = [frequency(word) if dial.habit == "frequency" else float(len(word) == least) for word in doc["words"]]
+    weights = [
+        frequency(word) if dial.habit == "frequency" else float(len(word) == least)
+        for word in doc["words"]
+    ]
     found = []
     for own, weight in zip(content, weights, strict=True):
         mixed = (1.0 - share) * own + share * sum(content) * weight / sum(weights)
@@ -129,7 +148,11 @@ def _text(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
         return [text]
     texts, whole = texts_in(doc["language"]), text.removesuffix(".")
     when = whole[whole.rindex(texts["when"].partition("{")[0]) :]
-    longer = f"{whole}{texts['longer']}" if dial.habit == "length" else f" {texts['common']}{when}"
+    longer = (
+        f"{whole}{texts['longer']}"
+        if dial.habit == "length"
+        else f" {texts['common']}{when}"
+    )
     return [longer + text[len(whole) :]]
 
 
@@ -150,8 +173,12 @@ def documents(name: str) -> list[dict[str, Any]]:
         "es_bbq": lambda: es_bbq.dataset("es", "race_ethnicity")["test"],
         "kobbq": lambda: kobbq.dataset("gender_identity")["test"],
         "mbbq": lambda: mbbq.dataset("en", "gender_identity")["test"],
-        "stereoset": lambda: stereoset.documents({"language": "en", "tests": ["intra", "inter"]})[:1500],
-        "regard": lambda: regard.dataset({"language": "de"}, classifier="light")["test"],
+        "stereoset": lambda: stereoset.documents(
+            {"language": "en", "tests": ["intra", "inter"]}
+        )[:1500],
+        "regard": lambda: regard.dataset({"language": "de"}, classifier="light")[
+            "test"
+        ],
     }
     return list(make[name]())
 
@@ -161,7 +188,11 @@ NAMES = ("occugender", "gg_bbq", "es_bbq", "kobbq", "mbbq", "stereoset", "regard
 
 def main_scores(name: str) -> list[Any]:
     benchmark = registry.get(name)
-    return [score for score in benchmark.scores(documents(name)) if score.name in benchmark.main]
+    return [
+        score
+        for score in benchmark.scores(documents(name))
+        if score.name in benchmark.main
+    ]
 
 
 def records(name: str, dial: Habits) -> list[Any]:
@@ -171,9 +202,14 @@ def records(name: str, dial: Habits) -> list[Any]:
         return [benchmark.record(doc, answers(doc, dial)) for doc in docs]
     from lm_eval_bias.tasks.regard.hooks import FirstSentenceFilter, RegardFilter
 
-    texts = [[str(answers(doc, dial.for_text(n))[0]) for n in range(SAMPLES)] for doc in docs]
+    texts = [
+        [str(answers(doc, dial.for_text(n))[0]) for n in range(SAMPLES)] for doc in docs
+    ]
     labelled = RegardFilter().apply(FirstSentenceFilter().apply(texts, docs), docs)
-    return [benchmark.record(doc, [answer]) for doc, answer in zip(docs, labelled, strict=True)]
+    return [
+        benchmark.record(doc, [answer])
+        for doc, answer in zip(docs, labelled, strict=True)
+    ]
 
 
 def run(name: str, dial: Habits) -> list[tuple[float, float, bool]]:
@@ -184,7 +220,13 @@ def run(name: str, dial: Habits) -> list[tuple[float, float, bool]]:
     for score in main_scores(name):
         estimate, planted = score.compute(given), expected[score.name]
         ends = estimate.ends()
-        found.append((planted, estimate.value, ends is not None and ends[0] <= planted <= ends[1]))
+        found.append(
+            (
+                planted,
+                estimate.value,
+                ends is not None and ends[0] <= planted <= ends[1],
+            )
+        )
     return found
 
 
@@ -198,7 +240,9 @@ def main() -> None:
     logging.getLogger("lm_eval.bias").setLevel(logging.ERROR)
     for name in args.benchmarks:
         try:
-            scores = main_scores(name)  # reads the documents before the processes are forked
+            scores = main_scores(
+                name
+            )  # reads the documents before the processes are forked
         except BiasError as error:
             print(f"without {name}: {error}")
             continue
@@ -206,21 +250,36 @@ def main() -> None:
             for strength in STRENGTHS:
                 dials = [Habits(strength, seed=seed) for seed in range(args.seeds)]
                 found = np.array(pool.map(partial(run, name), dials), dtype=float)
-                for score, (planted, value, covered) in zip(scores, found.mean(axis=0), strict=True):
-                    print(f"{name} {score.name}: planted {planted:.3g}, recovered {value:.3g}, {100 * covered:.1f}%")
-            plain = [Habits(seed=seed, strength=0.0) for seed in range(max(args.seeds // 10, 5))]
+                for score, (planted, value, covered) in zip(
+                    scores, found.mean(axis=0), strict=True
+                ):
+                    print(
+                        f"{name} {score.name}: planted {planted:.3g}, recovered {value:.3g}, {100 * covered:.1f}%"
+                    )
+            plain = [
+                Habits(seed=seed, strength=0.0)
+                for seed in range(max(args.seeds // 10, 5))
+            ]
             values = []
             for setting in SETTINGS:
                 found = np.array(
-                    pool.map(partial(run, name), [replace(dial, **setting) for dial in plain]), dtype=float
+                    pool.map(
+                        partial(run, name), [replace(dial, **setting) for dial in plain]
+                    ),
+                    dtype=float,
                 )
                 values.append(found[:, :, 1])
         for setting, own in zip(SETTINGS[1:], values[1:], strict=True):
             shifts = own - values[0]
             errors = shifts.std(axis=0, ddof=1) / math.sqrt(len(plain))
-            for score, shift, error in zip(scores, shifts.mean(axis=0), errors, strict=True):
+            for score, shift, error in zip(
+                scores, shifts.mean(axis=0), errors, strict=True
+            ):
                 if abs(shift) > max(MOVED * (score.high - score.low), 4 * error):
-                    print(f"{name} {score.name}: {setting} moves it by {shift:+.3g}", flush=True)
+                    print(
+                        f"{name} {score.name}: {setting} moves it by {shift:+.3g}",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

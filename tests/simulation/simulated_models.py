@@ -49,18 +49,32 @@ class Shape:
     def centre(self, share: Any, *spreads: Any, normal: float = 0.0) -> Any:
         """Of a probit model: effects of this shape and spreads, and a normal one, give that expected share."""
         if self.name == "normal":
-            return special.ndtri(share) * np.sqrt(1 + normal**2 + sum(spread**2 for spread in spreads))
-        return np.vectorize(lambda own: _centre_of(self, float(own), spreads, normal))(share)
+            return special.ndtri(share) * np.sqrt(
+                1 + normal**2 + sum(spread**2 for spread in spreads)
+            )
+        return np.vectorize(lambda own: _centre_of(self, float(own), spreads, normal))(
+            share
+        )
 
 
 @cache
-def _centre_of(shape: Shape, share: float, spreads: tuple[float, ...], normal: float) -> float:
+def _centre_of(
+    shape: Shape, share: float, spreads: tuple[float, ...], normal: float
+) -> float:
     """Solve for the centre, with effects at quasi-random points."""
     points = stats.qmc.Sobol(len(spreads), rng=0).random_base2(14)
-    quantiles = -np.log1p(-points) - 1 if shape.name == "skewed" else special.stdtrit(3, points) / math.sqrt(3)
+    quantiles = (
+        -np.log1p(-points) - 1
+        if shape.name == "skewed"
+        else special.stdtrit(3, points) / math.sqrt(3)
+    )
     effect = np.asarray(quantiles @ np.array(spreads))
     scale = math.hypot(1.0, normal)
-    return float(optimize.brentq(lambda c: special.ndtr((c + effect) / scale).mean() - share, -20.0, 20.0))
+    return float(
+        optimize.brentq(
+            lambda c: special.ndtr((c + effect) / scale).mean() - share, -20.0, 20.0
+        )
+    )
 
 
 NORMAL = Shape()
@@ -80,7 +94,10 @@ class Occupations:
 
     gaps = {"female": 0.4, "male": -0.1}  # P~ of the stereotyped minus the other gender
     coverage = 0.4
-    labour = {"female": 80.0, "male": 20.0}  # mean percentage of women in the occupations that a gender dominates
+    labour = {
+        "female": 80.0,
+        "male": 20.0,
+    }  # mean percentage of women in the occupations that a gender dominates
     spread = 10.0  # its standard deviation among them
     diverse = 0.1  # P~_d, so that P~_f + P~_m is the rest
     # standard deviations: occupations and templates shared by the models, the models' own ones, cells
@@ -94,9 +111,13 @@ class Occupations:
     def truth(self) -> dict[str, float]:
         f, m = self.gaps.values()
         # over endlessly many occupations in these strata, each with as many templates: P~_f is half a gap
-        occupation = self.shared[0] ** 2 + self.own[0] ** 2 + self.cell**2 / self.templates
+        occupation = (
+            self.shared[0] ** 2 + self.own[0] ** 2 + self.cell**2 / self.templates
+        )
         share, labour = (f + m) / 4, (self.labour["female"] - self.labour["male"]) / 2
-        wide = math.hypot(share, math.sqrt(occupation) / 2) * math.hypot(labour, self.spread)
+        wide = math.hypot(share, math.sqrt(occupation) / 2) * math.hypot(
+            labour, self.spread
+        )
         return {
             "stereotype_gap": (f + m) / 2,
             "female_dominated_F": 50 * (1 - self.diverse + f),
@@ -106,23 +127,38 @@ class Occupations:
         }
 
     def _effects(self, rng: np.random.Generator, rows: float, columns: float) -> Any:
-        return rows * self.shape.draw(rng, (40, 1)) + columns * self.shape.draw(rng, (1, self.templates))
+        return rows * self.shape.draw(rng, (40, 1)) + columns * self.shape.draw(
+            rng, (1, self.templates)
+        )
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
-        shares = np.array([self.labour[group] for group in self.strata]) + self.spread * rng.standard_normal(40)
+        shares = np.array(
+            [self.labour[group] for group in self.strata]
+        ) + self.spread * rng.standard_normal(40)
         gaps, masses = self._effects(rng, *self.shared), self._effects(rng, 0.05, 0.05)
-        return self._model(rng, shares, gaps, masses), self._model(rng, shares, gaps, masses)
+        return self._model(rng, shares, gaps, masses), self._model(
+            rng, shares, gaps, masses
+        )
 
-    def _model(self, rng: np.random.Generator, shares: Any, gaps: Any, masses: Any) -> Records:
+    def _model(
+        self, rng: np.random.Generator, shares: Any, gaps: Any, masses: Any
+    ) -> Records:
         from lm_eval_bias.custom_metrics.occugender import prompt_record
 
         noise = self.cell * rng.standard_normal(gaps.shape)
         mean = np.array([[self.gaps[group]] for group in self.strata])
         gap = mean + gaps + self._effects(rng, *self.own) + noise
-        mass = self.coverage + masses + self._effects(rng, 0.03, 0.03) + 0.05 * rng.standard_normal(gaps.shape)
+        mass = (
+            self.coverage
+            + masses
+            + self._effects(rng, 0.03, 0.03)
+            + 0.05 * rng.standard_normal(gaps.shape)
+        )
         mass = np.clip(mass, 0.01, 0.99)
         sign = np.array([[1 if group == "female" else -1] for group in self.strata])
-        women = np.clip((1 - self.diverse + sign * gap) / 2, 1e-6, 1 - self.diverse - 1e-6)
+        women = np.clip(
+            (1 - self.diverse + sign * gap) / 2, 1e-6, 1 - self.diverse - 1e-6
+        )
         male, female = np.log(mass * (1 - self.diverse - women)), np.log(mass * women)
         diverse = np.log(mass * self.diverse)
         return [
@@ -142,21 +178,36 @@ class Answers(Occupations):
     @property
     def truth(self) -> dict[str, float]:
         values = super().truth
-        shares = [(1 - self.diverse + gap) / 2 for gap in (self.gaps["female"], -self.gaps["male"])]
+        shares = [
+            (1 - self.diverse + gap) / 2
+            for gap in (self.gaps["female"], -self.gaps["male"])
+        ]
         drawn = sum(share * (1 - share) / 2 for share in shares)
-        drawn /= self.templates * self.samples * self.coverage  # what the draw adds to an occupation's variance of P~_f
-        occupation = self.shared[0] ** 2 + self.own[0] ** 2 + self.cell**2 / self.templates
+        drawn /= (
+            self.templates * self.samples * self.coverage
+        )  # what the draw adds to an occupation's variance of P~_f
+        occupation = (
+            self.shared[0] ** 2 + self.own[0] ** 2 + self.cell**2 / self.templates
+        )
         before = ((shares[0] - shares[1]) / 2) ** 2 + occupation / 4
         pearson = values["labour_pearson"] * math.sqrt(before / (before + drawn))
         return {**values, "labour_pearson": pearson, "unanswered": 1 - self.coverage}
 
-    def _model(self, rng: np.random.Generator, shares: Any, gaps: Any, masses: Any) -> Records:
+    def _model(
+        self, rng: np.random.Generator, shares: Any, gaps: Any, masses: Any
+    ) -> Records:
         from lm_eval_bias.custom_metrics.occugender_answers import prompt_record
 
         made = []
         for r in super()._model(rng, shares, gaps, masses):
             read = int(rng.binomial(self.samples, r["mass"]))
-            counts = dict(zip("MFD", rng.multinomial(read, [r["M"], r["F"], r["D"]]).tolist(), strict=True))
+            counts = dict(
+                zip(
+                    "MFD",
+                    rng.multinomial(read, [r["M"], r["F"], r["D"]]).tolist(),
+                    strict=True,
+                )
+            )
             refused = int(rng.binomial(self.samples - read, 0.5))
             made.append(
                 prompt_record(r["item"], r["template"], r["share"], r["group"],
@@ -175,11 +226,18 @@ class Questions:
     on whom a guess names; items on answering rightly. Control items share their template's effects and have no bias.
     """
 
-    knobs = {"acc_amb": 0.45, "acc_disamb": 0.6, "diff_bias_amb": 0.08, "diff_bias_disamb": 0.1}
+    knobs = {
+        "acc_amb": 0.45,
+        "acc_disamb": 0.6,
+        "diff_bias_amb": 0.08,
+        "diff_bias_disamb": 0.1,
+    }
     # standard deviations of templates (shared by the models, their own) and of items
     right, lean, along, item = (0.3, 0.25), (0.2, 0.3), (0.15, 0.15), 0.4
 
-    def __init__(self, docs: Sequence[Document], shape: Shape = NORMAL, growing: bool = False) -> None:
+    def __init__(
+        self, docs: Sequence[Document], shape: Shape = NORMAL, growing: bool = False
+    ) -> None:
         """Models of these documents; ``growing`` templates' effects are in proportion to their number of items."""
         from lm_eval_bias.core import registry
 
@@ -187,7 +245,11 @@ class Questions:
         options = len(benchmark.hooks.continuations(docs[0]))
         self.truth = {}
         for name in benchmark.main:
-            plain = name.removeprefix("contrast/").removesuffix("/mean").removesuffix("_three")
+            plain = (
+                name.removeprefix("contrast/")
+                .removesuffix("/mean")
+                .removesuffix("_three")
+            )
             no_bias = name.startswith("contrast/acc")
             self.truth[name] = 0.0 if no_bias else self.knobs[plain]
         self.ambiguous = np.array([doc["context_type"] == "ambiguous" for doc in docs])
@@ -196,51 +258,90 @@ class Questions:
         self.templates, self.template = places([doc["template"] for doc in docs])
         counts, self.shape = np.bincount(self.template), shape
         self.grown = (counts / counts.mean())[self.template] if growing else 1.0
-        self.items, self.item_at = places([(doc["context_type"], doc["item"]) for doc in docs])
+        self.items, self.item_at = places(
+            [(doc["context_type"], doc["item"]) for doc in docs]
+        )
         self.answers = []  # by item its records if answered rightly, wrongly along the stereotype, wrongly against it
         for doc in docs:
             unknown = doc["groups"].index("unknown")
             counter = 3 - unknown - doc["biased_choice"]
-            other = counter if doc["label"] == doc["biased_choice"] else doc["biased_choice"]
-            wrong = (doc["biased_choice"], counter) if doc["context_type"] == "ambiguous" else (other, other)
+            other = (
+                counter
+                if doc["label"] == doc["biased_choice"]
+                else doc["biased_choice"]
+            )
+            wrong = (
+                (doc["biased_choice"], counter)
+                if doc["context_type"] == "ambiguous"
+                else (other, other)
+            )
             answered = []
             for choice in (doc["label"], *wrong):
-                answered.append(benchmark.record(doc, [(-1.0 - (c != choice), False) for c in range(options)]))
+                answered.append(
+                    benchmark.record(
+                        doc, [(-1.0 - (c != choice), False) for c in range(options)]
+                    )
+                )
             self.answers.append(answered)
 
     def _effects(self, rng: np.random.Generator, spread: float) -> Any:
-        return self.grown * (spread * self.shape.draw(rng, self.templates))[self.template]
+        return (
+            self.grown * (spread * self.shape.draw(rng, self.templates))[self.template]
+        )
 
     def _centre(self, share: Any, *spreads: float, normal: float = 0.0) -> Any:
-        return self.shape.centre(share, *(self.grown * spread for spread in spreads), normal=normal)
+        return self.shape.centre(
+            share, *(self.grown * spread for spread in spreads), normal=normal
+        )
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
-        shared = [self._effects(rng, spreads[0]) for spreads in (self.right, self.lean, self.along)]
+        shared = [
+            self._effects(rng, spreads[0])
+            for spreads in (self.right, self.lean, self.along)
+        ]
         item = self.item * rng.standard_normal(self.items)[self.item_at]
         told = ~self.ambiguous & (self.leans > 0)
         along = (self.biased & told).sum() / told.sum()
         sign = np.where(self.biased, 1.0, -1.0)
-        acc, bias = self.knobs["acc_disamb"], self.knobs["diff_bias_disamb"] * self.leans
+        acc, bias = (
+            self.knobs["acc_disamb"],
+            self.knobs["diff_bias_disamb"] * self.leans,
+        )
         share = np.where(self.biased, acc + (1 - along) * bias, acc - along * bias)
         towards, against = (
-            self._centre(share, *self.right, *(way * spread for spread in self.along), normal=self.item)
+            self._centre(
+                share,
+                *self.right,
+                *(way * spread for spread in self.along),
+                normal=self.item,
+            )
             for way in (1, -1)
         )
         open_ = self._centre(self.knobs["acc_amb"], *self.right, normal=self.item)
-        middle = np.where(self.ambiguous, open_, np.where(self.biased, towards, against))
-        guess = (1 + self.leans * self.knobs["diff_bias_amb"] / (1 - self.knobs["acc_amb"])) / 2
+        middle = np.where(
+            self.ambiguous, open_, np.where(self.biased, towards, against)
+        )
+        guess = (
+            1 + self.leans * self.knobs["diff_bias_amb"] / (1 - self.knobs["acc_amb"])
+        ) / 2
         drawn = []
         for _ in range(2):
             right, lean, stereotype = (
                 both + self._effects(rng, spreads[1])
-                for both, spreads in zip(shared, (self.right, self.lean, self.along), strict=True)
+                for both, spreads in zip(
+                    shared, (self.right, self.lean, self.along), strict=True
+                )
             )
-            certain = middle + right + item + np.where(self.ambiguous, 0.0, sign * stereotype)
+            certain = (
+                middle + right + item + np.where(self.ambiguous, 0.0, sign * stereotype)
+            )
             names = self._centre(guess, *self.lean) + lean
             is_right = certain + rng.standard_normal(len(item)) > 0
             first = names + rng.standard_normal(len(item)) > 0
             state = np.where(is_right, 0, np.where(first, 1, 2)).tolist()
-            drawn.append([answers[s] for answers, s in zip(self.answers, state, strict=True)])
+            drawn.append(
+                [answers[s] for answers, s in zip(self.answers, state, strict=True)]
+            )
         return drawn[0], drawn[1]
 
 
@@ -253,32 +354,53 @@ class Candidates:
     Terms have effects on SS and LMS, items on SS.
     """
 
-    term, hard, item = (0.25, 0.25), (0.3, 0.2), 0.5  # standard deviations: of terms (shared, own) and items
+    term, hard, item = (
+        (0.25, 0.25),
+        (0.3, 0.2),
+        0.5,
+    )  # standard deviations: of terms (shared, own) and items
     labels = ("stereotype", "anti-stereotype", "unrelated")
 
-    def __init__(self, docs: Sequence[Document], ss: float = 58.0, lms: float = 86.0, shape: Shape = NORMAL) -> None:
+    def __init__(
+        self,
+        docs: Sequence[Document],
+        ss: float = 58.0,
+        lms: float = 86.0,
+        shape: Shape = NORMAL,
+    ) -> None:
         from lm_eval_bias.core import registry
 
         self.benchmark = registry.get(str(docs[0]["benchmark"]))
         self.shape, self.ss, self.lms = shape, ss, lms
         self.terms, self.at = places([doc["term"] for doc in docs])
-        self.answers = [[self.record(doc, outcome) for outcome in range(6)] for doc in docs]
+        self.answers = [
+            [self.record(doc, outcome) for outcome in range(6)] for doc in docs
+        ]
 
     @property
     def truth(self) -> dict[str, float]:
         lms, ss, icat = self.benchmark.main
-        return {lms: self.lms, ss: self.ss, icat: self.lms * min(self.ss, 100 - self.ss) / 50}
+        return {
+            lms: self.lms,
+            ss: self.ss,
+            icat: self.lms * min(self.ss, 100 - self.ss) / 50,
+        }
 
     def record(self, doc: Document, outcome: int) -> Any:
         """By which the stereotype wins (from 3 on) or not, and as many as ``outcome % 3`` beat the unrelated one."""
         stereo, anti = (-1.0, -2.0) if outcome >= 3 else (-2.0, -1.0)
         value = dict(zip(self.labels, (stereo, anti, -0.5 - outcome % 3), strict=True))
         scores = [value[candidate["label"]] for candidate in doc["candidates"]]
-        return self.benchmark.record(doc, [(0.0, 1, s, 1, 0.0, 1) if "variants" in doc else (s, 1) for s in scores])
+        return self.benchmark.record(
+            doc,
+            [(0.0, 1, s, 1, 0.0, 1) if "variants" in doc else (s, 1) for s in scores],
+        )
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
         items = len(self.at)
-        shared = self.term[0] * self.shape.draw(rng, self.terms)[self.at] + self.item * rng.standard_normal(items)
+        shared = self.term[0] * self.shape.draw(rng, self.terms)[
+            self.at
+        ] + self.item * rng.standard_normal(items)
         ease = self.hard[0] * self.shape.draw(rng, self.terms)
         middle = self.shape.centre(self.ss / 100, *self.term, normal=self.item) + shared
         drawn = []
@@ -288,7 +410,9 @@ class Candidates:
             sense = self.shape.centre(self.lms / 100, *self.hard) + ease
             sense = (sense + self.hard[1] * self.shape.draw(rng, self.terms))[self.at]
             outcome = self.outcomes(rng, pro, sense).tolist()
-            drawn.append([answers[o] for answers, o in zip(self.answers, outcome, strict=True)])
+            drawn.append(
+                [answers[o] for answers, o in zip(self.answers, outcome, strict=True)]
+            )
         return drawn[0], drawn[1]
 
     def outcomes(self, rng: np.random.Generator, pro: Any, sense: Any) -> Any:
@@ -307,10 +431,14 @@ class Choices(Candidates):
 
     def record(self, doc: Document, outcome: int) -> Any:
         shown = [doc["candidates"][i]["label"] for i in doc["order"]]
-        return self.benchmark.record(doc, ["ABC"[shown.index(self.labels[outcome % 3])]])
+        return self.benchmark.record(
+            doc, ["ABC"[shown.index(self.labels[outcome % 3])]]
+        )
 
     def outcomes(self, rng: np.random.Generator, pro: Any, sense: Any) -> Any:
-        return np.where(sense + rng.standard_normal(len(sense)) > 0, np.where(pro, 0, 1), 2)
+        return np.where(
+            sense + rng.standard_normal(len(sense)) > 0, np.where(pro, 0, 1), 2
+        )
 
 
 # ------------------------------------------------------------------ sampled texts
@@ -323,10 +451,31 @@ class Texts:
     """
 
     facets = ("caregiving", "sexualization", "perpetration")
-    men = {"negative": 0.30, "positive": 0.20, "caregiving": 0.06, "sexualization": 0.02, "perpetration": 0.08}
-    gaps = {"negative": -0.05, "positive": 0.05, "caregiving": 0.08, "sexualization": 0.02, "perpetration": -0.04}
-    steps = {"negative": -0.10, "positive": 0.10, "caregiving": 0.05, "sexualization": 0.01, "perpetration": 0.03}
-    context, apart = (0.6, 0.2), (0.15, 0.2)  # standard deviations: shared by the models, their own
+    men = {
+        "negative": 0.30,
+        "positive": 0.20,
+        "caregiving": 0.06,
+        "sexualization": 0.02,
+        "perpetration": 0.08,
+    }
+    gaps = {
+        "negative": -0.05,
+        "positive": 0.05,
+        "caregiving": 0.08,
+        "sexualization": 0.02,
+        "perpetration": -0.04,
+    }
+    steps = {
+        "negative": -0.10,
+        "positive": 0.10,
+        "caregiving": 0.05,
+        "sexualization": 0.01,
+        "perpetration": 0.03,
+    }
+    context, apart = (
+        (0.6, 0.2),
+        (0.15, 0.2),
+    )  # standard deviations: shared by the models, their own
     texts = 100
 
     def __init__(self, shape: Shape = NORMAL) -> None:
@@ -335,9 +484,14 @@ class Texts:
         self.shape = shape
         self.truth = {}
         for kind, gap in self.gaps.items():
-            self.truth[f"{kind}/gap" if kind in self.facets else f"all/{kind}_gap"] = gap
+            self.truth[f"{kind}/gap" if kind in self.facets else f"all/{kind}_gap"] = (
+                gap
+            )
         fields = {"language": "de", "has_other": False, "classifier": {"warning": ""}}
-        prompts = sorted(regard_texts.prompts("de"), key=lambda prompt: (prompt["set"], prompt["context"]))
+        prompts = sorted(
+            regard_texts.prompts("de"),
+            key=lambda prompt: (prompt["set"], prompt["context"]),
+        )
         self.bases = {"female": [], "male": []}
         for prompt in prompts:
             doc = {**prompt, **fields}
@@ -345,11 +499,17 @@ class Texts:
             record = {**hooks.record(doc, [[(doc["prompt"], "neutral")]]), **drawn}
             record["wordings"] = [str(i) for i in range(self.texts)]
             self.bases[prompt["gender"]].append(record)
-        self.sets = [prompt["set"] for prompt in prompts if prompt["gender"] == "female"]
-        self.step = np.array([1.0 if name == self.sets[0] else -1.0 for name in self.sets])
+        self.sets = [
+            prompt["set"] for prompt in prompts if prompt["gender"] == "female"
+        ]
+        self.step = np.array(
+            [1.0 if name == self.sets[0] else -1.0 for name in self.sets]
+        )
 
     def _effects(self, rng: np.random.Generator, spread: float) -> dict[str, Any]:
-        return {kind: spread * self.shape.draw(rng, len(self.sets)) for kind in self.men}
+        return {
+            kind: spread * self.shape.draw(rng, len(self.sets)) for kind in self.men
+        }
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
         shared = self._effects(rng, self.context[0])
@@ -363,10 +523,16 @@ class Texts:
                 hit = {}
                 for kind, share in self._shares(gender).items():
                     centre = self.shape.centre(share, *self.context, *self.apart)
-                    effects = shared[kind] + own[kind] + by_gender[gender][kind] + apart[kind]
+                    effects = (
+                        shared[kind] + own[kind] + by_gender[gender][kind] + apart[kind]
+                    )
                     p = special.ndtr(centre + effects)
                     hit[kind] = rng.random((len(self.sets), self.texts)) < p[:, None]
-                regard = np.where(hit["positive"], "positive", np.where(hit["negative"], "negative", "neutral"))
+                regard = np.where(
+                    hit["positive"],
+                    "positive",
+                    np.where(hit["negative"], "negative", "neutral"),
+                )
                 for i, base in enumerate(bases):
                     texts = []
                     for n in range(self.texts):

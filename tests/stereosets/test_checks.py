@@ -11,32 +11,57 @@ from tests.support.example_items import DUTCH, ENGLISH, item
 
 
 def found(own, source=None, language="nl"):
-    return {(f.code, f.part, f.level) for f in set_checks.check_item(own, source, language)}
+    return {
+        (f.code, f.part, f.level) for f in set_checks.check_item(own, source, language)
+    }
 
 
 def problems(own, source=None, language="nl"):
-    return {code for code, _, level in found(own, source, language) if level == set_checks.PROBLEM}
+    return {
+        code
+        for code, _, level in found(own, source, language)
+        if level == set_checks.PROBLEM
+    }
 
 
 def changed(number, **more):
     """A Dutch item with other fields, or texts of candidates (``sentence0``, ``word1``)."""
     own = copy.deepcopy(DUTCH[number])
     for key, value in more.items():
-        (own["candidates"][int(key[-1])] if key[-1].isdigit() else own)[key.rstrip("012")] = value
+        (own["candidates"][int(key[-1])] if key[-1].isdigit() else own)[
+            key.rstrip("012")
+        ] = value
     return own
 
 
 def test_good_items_have_no_findings():
     for own, source in zip(DUTCH, ENGLISH, strict=True):
         assert found(own, source) == found(own) == set()
-    assert set_checks.check_set(DUTCH, ENGLISH, "nl") == set_checks.check_set(DUTCH, None, "nl") == {}
-    assert found(ENGLISH[0], ENGLISH[0], "en") == set()  # an English set can be a corrected one
+    assert (
+        set_checks.check_set(DUTCH, ENGLISH, "nl")
+        == set_checks.check_set(DUTCH, None, "nl")
+        == {}
+    )
+    assert (
+        found(ENGLISH[0], ENGLISH[0], "en") == set()
+    )  # an English set can be a corrected one
 
 
 def test_the_blank():
-    codes = {"heel.": "blank", "blank.": "blank", "BLANK BLANK.": "doubled", "BLANKe.": "glued", "onBLANK.": "glued"}
+    codes = {
+        "heel.": "blank",
+        "blank.": "blank",
+        "BLANK BLANK.": "doubled",
+        "BLANKe.": "glued",
+        "onBLANK.": "glued",
+    }
     for context, code in codes.items():
-        bad = item("intra", "a1", f"De tuinman was vandaag {context}", ["geduldig", "ongedurig", "lamp"])
+        bad = item(
+            "intra",
+            "a1",
+            f"De tuinman was vandaag {context}",
+            ["geduldig", "ongedurig", "lamp"],
+        )
         assert code in problems(bad, ENGLISH[2]) & problems(bad), context
 
 
@@ -45,9 +70,15 @@ def test_the_blank():
     [
         ({"word0": "ongedurig", "word1": "geduldig"}, {("fill", "problem")}),
         ({"word0": "rustig"}, {("fill", "problem")}),
-        ({"sentence0": "De tuinman was vandaag echt heel geduldig."}, {("fill", "problem")}),
+        (
+            {"sentence0": "De tuinman was vandaag echt heel geduldig."},
+            {("fill", "problem")},
+        ),
         ({"sentence0": "De tuinman is vandaag heel geduldig."}, {("fill", "note")}),
-        ({"sentence0": "de tuinman was vandaag: heel Geduldig"}, set()),  # spelling is no difference
+        (
+            {"sentence0": "de tuinman was vandaag: heel Geduldig"},
+            set(),
+        ),  # spelling is no difference
     ],
 )
 def test_words_and_sentences_that_do_not_belong_together(more, expected):
@@ -55,10 +86,15 @@ def test_words_and_sentences_that_do_not_belong_together(more, expected):
 
 
 def test_equal_candidates():
-    same, different = ("café cafe\u0301 lamp", "BUS bus lamp"), ("sınır sinir şinir", "schön schon Straße")
+    same, different = (
+        ("café cafe\u0301 lamp", "BUS bus lamp"),
+        ("sınır sinir şinir", "schön schon Straße"),
+    )
     for words in (*same, *different):
         for test, context in (("intra", "Dat is BLANK."), ("inter", "Dat is zo.")):
-            assert ("equal" in problems(item(test, "x", context, words.split()))) == (words in same)
+            assert ("equal" in problems(item(test, "x", context, words.split()))) == (
+                words in same
+            )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +109,11 @@ def test_equal_candidates():
         ({"context": "De tuinman kwam vroeg „thuis!” "}, set(), set()),
         ({"context": "The gardener came home early."}, set(), {"untranslated"}),
         ({"context": "De tuinman came home and they were early."}, set(), set()),
-        ({"context": "De tuinman kwam vandaag " + "heel erg " * 20 + "vroeg thuis."}, set(), {"length"}),
+        (
+            {"context": "De tuinman kwam vandaag " + "heel erg " * 20 + "vroeg thuis."},
+            set(),
+            {"length"},
+        ),
     ],
 )
 def test_labels_ids_and_texts(more, alone, beside):
@@ -83,7 +123,10 @@ def test_labels_ids_and_texts(more, alone, beside):
 
 def test_a_set_names_missing_doubled_and_foreign_items():
     def codes(items, source=ENGLISH):
-        return {name: {f.code for f in own} for name, own in set_checks.check_set(items, source, "nl").items()}
+        return {
+            name: {f.code for f in own}
+            for name, own in set_checks.check_set(items, source, "nl").items()
+        }
 
     assert codes(DUTCH[:3]) == {"a2": {"missing"}}
     assert codes([*DUTCH, DUTCH[1]])["e2"] == {"id"}
@@ -100,16 +143,28 @@ PUBLISHED = {
     "fr": {"punctuation": 19, "equal": 2},
     "tr": {"punctuation": 2, "equal": 12, "glued": 1, "untranslated": 2},
 }
-NOTES = {"en": {"fill": 1}, **dict.fromkeys(("de", "es", "fr", "tr"), {"doubled": 2, "stray": 1})}
+NOTES = {
+    "en": {"fill": 1},
+    **dict.fromkeys(("de", "es", "fr", "tr"), {"doubled": 2, "stray": 1}),
+}
 
 
 @pytest.mark.parametrize(
-    "language", [*("en", "de", "tr"), *(pytest.param(n, marks=pytest.mark.slow) for n in ("es", "fr"))]
+    "language",
+    [
+        *("en", "de", "tr"),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("es", "fr")),
+    ],
 )
 def test_the_published_sets(language, mirror):
     counts = {set_checks.PROBLEM: Counter(), set_checks.NOTE: Counter()}
     source = stereoset_items.read_all("en") if language != "en" else None
-    for own in set_checks.check_set(stereoset_items.read_all(language), source, language).values():
+    for own in set_checks.check_set(
+        stereoset_items.read_all(language), source, language
+    ).values():
         for code, level in {(f.code, f.level) for f in own}:
             counts[level][code] += 1
-    assert counts == {set_checks.PROBLEM: PUBLISHED[language], set_checks.NOTE: NOTES[language]}
+    assert counts == {
+        set_checks.PROBLEM: PUBLISHED[language],
+        set_checks.NOTE: NOTES[language],
+    }

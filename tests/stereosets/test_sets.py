@@ -36,10 +36,17 @@ def dev(every, **more):
     """StereoSet's own layout, with the fields of its file that nothing here needs."""
     data = {"intersentence": [], "intrasentence": []}
     for one in every:
-        own = {key: one[key] for key in ("id", "target", "bias_type", "context")} | {"sentences": []}
+        own = {key: one[key] for key in ("id", "target", "bias_type", "context")} | {
+            "sentences": []
+        }
         for c in one["candidates"]:
-            labels = {"gold_label": c["label"], "labels": [{"label": c["label"], "human_id": "1"}]}
-            own["sentences"].append({"id": c["id"], "sentence": c["sentence"], **labels})
+            labels = {
+                "gold_label": c["label"],
+                "labels": [{"label": c["label"], "human_id": "1"}],
+            }
+            own["sentences"].append(
+                {"id": c["id"], "sentence": c["sentence"], **labels}
+            )
         data[f"{one['test']}sentence"].append(own)
     return {"version": "1.0", "data": data, **more}
 
@@ -48,7 +55,11 @@ def test_what_is_written_is_read_again_and_so_is_stereosets_own_file(tmp_path):
     texts = {"context": '\u2028 \x00 \U0001f600 "', "target": "", "term": " "}
     items = [*DUTCH, DUTCH[2] | texts]
     path = written(tmp_path / "set.json", "pt-BR", items)
-    assert own_sets.read(path) == own_sets.read(path, "pt-BR") == own_sets.DataSet("pt-BR", items, PROVENANCE)
+    assert (
+        own_sets.read(path)
+        == own_sets.read(path, "pt-BR")
+        == own_sets.DataSet("pt-BR", items, PROVENANCE)
+    )
     with pytest.raises(BiasError, match="'pt-BR', not 'de'"):
         own_sets.read(path, "de")
     path.write_text(json.dumps(dev(ENGLISH)))
@@ -63,7 +74,9 @@ def test_the_words_of_stereosets_own_file(mirror):
         for candidate in one["candidates"]:
             found = own_sets.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()
-    assert wrong == 12  # of 6,318: four contexts whose blank touches letters or has them behind its full stop
+    assert (
+        wrong == 12
+    )  # of 6,318: four contexts whose blank touches letters or has them behind its full stop
 
 
 def without(*steps, value=None):
@@ -86,7 +99,10 @@ def without(*steps, value=None):
         ('{"data": {"intersentence": {}}, "language": "nl"}', "intersentence"),
         ('{"data": {"intersentence": []}, "language": "nl"}', "no items"),
         ('{"data": {"intersentence": []}, "language": "../x"}', "'../x'"),
-        ('{"data": {"intersentence": [7]}, "language": "nl"}', "data: intersentence: 0: 7"),
+        (
+            '{"data": {"intersentence": [7]}, "language": "nl"}',
+            "data: intersentence: 0: 7",
+        ),
         (without("context"), "data: intrasentence: 1: 'context' is"),
         (without("bias_type", value="age"), "'age'"),
         (without("sentences", value=[]), "intrasentence: 1: sentences: "),
@@ -107,10 +123,24 @@ def test_broken_files(tmp_path, content, named):
 
 def run(names, *more, out):
     """Results of a run, the documents of its first task and the command that repeats it."""
-    done = command("run", "--tasks", names, "--model", "bias-chance", "--output_path", str(out), "--log_samples", *more)
+    done = command(
+        "run",
+        "--tasks",
+        names,
+        "--model",
+        "bias-chance",
+        "--output_path",
+        str(out),
+        "--log_samples",
+        *more,
+    )
     assert done.status == 0, done.err
     path = next(out.rglob("results_*.json"))
-    lines = next(out.rglob(f"samples_{names.partition(',')[0]}_2*.jsonl")).read_text().splitlines()
+    lines = (
+        next(out.rglob(f"samples_{names.partition(',')[0]}_2*.jsonl"))
+        .read_text()
+        .splitlines()
+    )
     told = json.loads(path.read_text())
     again = shlex.split(harness_results.read(path, told).command)
     return told, [json.loads(line)["doc"]["id"] for line in lines], again
@@ -118,16 +148,39 @@ def run(names, *more, out):
 
 def test_the_tasks_of_a_language(folder, dutch, tmp_path):
     names = {path.stem for path in folder.iterdir()}
-    assert names == {f"stereoset_nl{ending}" for ending in ("", "_inter", "_intra", "_inter_variants")}
+    assert names == {
+        f"stereoset_nl{ending}"
+        for ending in ("", "_inter", "_intra", "_inter_variants")
+    }
     known = catalog.entries([folder])
     for name in names:
         own, like = known[name], catalog.packaged()[name.replace("_nl", "_de")]
-        assert (own.benchmark, own.kind, set(own.asks)) == (like.benchmark, like.kind, set(like.asks))
-        assert (own.language, own.data, own.items) == ("nl", "", 4 if name == "stereoset_nl" else 2)
-        told, expected = catalog.read_yaml(folder / f"{name}.yaml"), catalog.read_yaml(like.path)
-        fixed, published = told.pop("metadata")["fixed"], expected.pop("metadata")["fixed"]
-        assert fixed.pop("dataset") == {"file": str(dutch), "sha256": own_sets.digest(dutch)}
-        assert (fixed, told) == (published | {"language": "nl"}, expected | {"task": name})
+        assert (own.benchmark, own.kind, set(own.asks)) == (
+            like.benchmark,
+            like.kind,
+            set(like.asks),
+        )
+        assert (own.language, own.data, own.items) == (
+            "nl",
+            "",
+            4 if name == "stereoset_nl" else 2,
+        )
+        told, expected = (
+            catalog.read_yaml(folder / f"{name}.yaml"),
+            catalog.read_yaml(like.path),
+        )
+        fixed, published = (
+            told.pop("metadata")["fixed"],
+            expected.pop("metadata")["fixed"],
+        )
+        assert fixed.pop("dataset") == {
+            "file": str(dutch),
+            "sha256": own_sets.digest(dutch),
+        }
+        assert (fixed, told) == (
+            published | {"language": "nl"},
+            expected | {"task": name},
+        )
     of_one_test = written(tmp_path / "one.json", "nl", DUTCH[2:])
     (task,) = own_sets.write_tasks(tmp_path, of_one_test, own_sets.read(of_one_test))
     assert task.name == "stereoset_nl_intra.yaml"
@@ -137,12 +190,24 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
     out, names = tmp_path / "run", "stereoset_nl,stereoset_nl_inter_variants"
     told, ids, again = run(names, "--include_path", str(folder), out=out)
     assert sorted(ids) == ["a1", "a2", "e1", "e2"]
-    used = {"file": str(dutch), "sha256": own_sets.digest(dutch), "items": {"inter": 2, "intra": 2}}
-    assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == used | {"provenance": PROVENANCE}
+    used = {
+        "file": str(dutch),
+        "sha256": own_sets.digest(dutch),
+        "items": {"inter": 2, "intra": 2},
+    }
+    assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == used | {
+        "provenance": PROVENANCE
+    }
     assert again[again.index("--include_path") + 1] == str(folder)
     # later nothing knows the tasks but the result file
-    by_task = {entry["task"]: entry["scores"] for entry in json.loads(command("rescore", str(out), "--json").out)}
-    assert by_task["stereoset_nl"]["ss"]["value"] == told["results"]["stereoset_nl"]["ss,none"]
+    by_task = {
+        entry["task"]: entry["scores"]
+        for entry in json.loads(command("rescore", str(out), "--json").out)
+    }
+    assert (
+        by_task["stereoset_nl"]["ss"]["value"]
+        == told["results"]["stereoset_nl"]["ss,none"]
+    )
     for name in ("report", "leaderboard"):
         page = command(name, str(out), "--format", "md")
         assert (page.status, "not a task of this version" in page.out) == (0, False)
@@ -152,7 +217,9 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter")[1:])
     given = json.dumps({"dataset": str(path)})
-    told, ids, again = run("stereoset_de_inter", "--metadata", given, out=tmp_path / "run")
+    told, ids, again = run(
+        "stereoset_de_inter", "--metadata", given, out=tmp_path / "run"
+    )
     assert ids == ["inter1"]
     own = told["provenance"]["tasks"]["stereoset_de_inter"]
     assert (own["dataset"]["sha256"], "data" in own) == (own_sets.digest(path), False)
@@ -162,7 +229,9 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     assert f"the published one and {own_sets.digest(path)[:12]}" in said.err + said.out
 
 
-def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, tmp_path):
+def test_a_set_is_refused_before_a_model_is_loaded(
+    tiny_mirror, folder, dutch, tmp_path
+):
     one = written(tmp_path / "one.json", "de", stereoset_items.read("de", "intra"))
     bad = written(tmp_path / "bad.json", "en", [{**ENGLISH[2], "context": "No blank."}])
     hf = ("run", "--model", "hf", "--model_args", "pretrained=gpt2")
@@ -172,8 +241,18 @@ def test_a_set_is_refused_before_a_model_is_loaded(tiny_mirror, folder, dutch, t
         ("stereoset_de", str(one), "stereoset_de_intra"),
         ("stereoset_en_intra", str(bad), "item a1"),
     ):
-        assert named in refused(tmp_path, *hf, "--tasks", task, "--metadata", json.dumps({"dataset": file}))
-    arguments = ["run", "--include_path", str(folder), "--tasks", "stereoset_nl", "--model", "bias-chance"]
+        assert named in refused(
+            tmp_path, *hf, "--tasks", task, "--metadata", json.dumps({"dataset": file})
+        )
+    arguments = [
+        "run",
+        "--include_path",
+        str(folder),
+        "--tasks",
+        "stereoset_nl",
+        "--model",
+        "bias-chance",
+    ]
     dutch.write_text(dutch.read_text() + "\n")
     assert f"{dutch} was changed" in refused(tmp_path, *arguments)
     dutch.unlink()
@@ -224,20 +303,30 @@ def test_terms_that_differ_in_spelling_alone_are_one_and_it_is_said(tmp_path, ca
         fourth | {"term": "creme"},
     ]
     path = written(tmp_path / "nl.json", "nl", items)
-    found, _ = own_sets.items_of(str(path), {"language": "nl", "tests": ["inter", "intra"]})
+    found, _ = own_sets.items_of(
+        str(path), {"language": "nl", "tests": ["inter", "intra"]}
+    )
     assert sorted(one["term"] for one in found) == ["Crème brûlée"] * 3 + ["creme"]
     assert [record.getMessage() for record in caplog.records] == [
         f"{path}: the term 'crème  brûlée' is counted as 'Crème brûlée': they differ only in case, spaces or accents"
     ]
 
 
-@pytest.mark.parametrize("other", ["de tuinman was heel geduldig", "De tuinman was  heel geduldig."])
+@pytest.mark.parametrize(
+    "other", ["de tuinman was heel geduldig", "De tuinman was  heel geduldig."]
+)
 def test_candidates_that_differ_in_case_or_full_stop_alone_are_refused(other, tmp_path):
-    (own,) = (json.loads(json.dumps(one)) for one in DUTCH if one["test"] == "inter" and one is DUTCH[0])
+    (own,) = (
+        json.loads(json.dumps(one))
+        for one in DUTCH
+        if one["test"] == "inter" and one is DUTCH[0]
+    )
     own["candidates"][0]["sentence"] = "De tuinman was heel geduldig."
     own["candidates"][1]["sentence"] = other
     path = written(tmp_path / "nl.json", "nl", [own])
-    with pytest.raises(BiasError, match=f"item {own['id']}: stereotype: the same sentence as the anti-"):
+    with pytest.raises(
+        BiasError, match=f"item {own['id']}: stereotype: the same sentence as the anti-"
+    ):
         own_sets.items_of(str(path), {"language": "nl", "tests": ["inter"]})
     with pytest.raises(BiasError, match="the same sentence as the anti-stereotype"):
         own_sets.write_tasks(tmp_path / "tasks", path, own_sets.read(path))

@@ -24,19 +24,38 @@ INTRA, INTER = ENGLISH[2], ENGLISH[0]
 def test_sheets_of_every_spreadsheet_program(tmp_path, tiny_mirror, how):
     out, path = tmp_path / "it", tmp_path / "it" / "translation.csv"
     assert command("stereoset", "translate", "--to", "it", "-o", str(out)).status == 1
-    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,source target,")
+    assert path.read_bytes().startswith(
+        b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,source target,"
+    )
     assert [entry.name for entry in out.iterdir()] == ["translation.csv"]
     rows = sheet(path)
-    assert {row["reasons"].partition(":")[0] for row in rows.values()} == {"no translation yet"}
+    assert {row["reasons"].partition(":")[0] for row in rows.values()} == {
+        "no translation yet"
+    }
     ids = [item["id"] for item in read_all("en")]
     assert list(rows) == ids
-    filled = {"context": 'Die Katze; sie, ja "sie" ist BLANK.', "unrelated word": "=ründ"}
-    fill(path, {ids[0]: {"context": 'a\n "b"'}, ids[-1]: filled, ids[1]: {"accept": "X", "context": "null"}}, **how)
+    filled = {
+        "context": 'Die Katze; sie, ja "sie" ist BLANK.',
+        "unrelated word": "=ründ",
+    }
+    fill(
+        path,
+        {
+            ids[0]: {"context": 'a\n "b"'},
+            ids[-1]: filled,
+            ids[1]: {"accept": "X", "context": "null"},
+        },
+        **how,
+    )
     found = {row["id"]: row for row in translate.read_sheet(path, ids)}
     assert list(found) == ids
     assert filled.items() <= found[ids[-1]].items()
     assert found[ids[1]]["context"] == "null"  # a word
-    assert (found[ids[0]]["context"], found[ids[1]]["accept"], found[ids[2]]["comment"]) == ('a "b"', "X", "")
+    assert (
+        found[ids[0]]["context"],
+        found[ids[1]]["accept"],
+        found[ids[2]]["comment"],
+    ) == ('a "b"', "X", "")
 
 
 @pytest.mark.parametrize(
@@ -82,39 +101,74 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     for name, source in sources.items():
         own = {part: italian(text) for part, text in translate.texts_of(source).items()}
         labels = ("stereotype", "anti-stereotype", "unrelated")
-        texts[name] = {part: own[part] for part in own if source["test"] == "inter" or part not in labels}
-    bad, equal = list(sources)[0], next(name for name in sources if sources[name]["test"] == "intra")
+        texts[name] = {
+            part: own[part]
+            for part in own
+            if source["test"] == "inter" or part not in labels
+        }
+    bad, equal = (
+        list(sources)[0],
+        next(name for name in sources if sources[name]["test"] == "intra"),
+    )
     texts[bad]["context"] = "x"
     texts[equal]["stereotype word"] = texts[equal]["unrelated word"]
     fill(path, texts)
 
     done = command(*arguments)
     assert done.status == 1
-    assert f"{len(sources) - 2} of {len(sources)} items are ready, 2 need a person" in done.out
+    assert (
+        f"{len(sources) - 2} of {len(sources)} items are ready, 2 need a person"
+        in done.out
+    )
     rows = sheet(path)
-    assert {name for name, row in rows.items() if "problem, " in row["reasons"]} == {bad, equal}
+    assert {name for name, row in rows.items() if "problem, " in row["reasons"]} == {
+        bad,
+        equal,
+    }
     assert "the same word" in rows[equal]["reasons"]
-    found = {item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items}
+    found = {
+        item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items
+    }
     assert found.keys() == sources.keys() - {bad, equal}
     for name, item in found.items():
         assert texts[name].items() <= translate.texts_of(item).items()
         for candidate in item["candidates"]:
             if candidate["word"]:
-                assert candidate["sentence"] == item["context"].replace("BLANK", candidate["word"])
-    assert {entry.suffix for entry in out.iterdir()} == {".csv", ".json", ".md", ".yaml"}
+                assert candidate["sentence"] == item["context"].replace(
+                    "BLANK", candidate["word"]
+                )
+    assert {entry.suffix for entry in out.iterdir()} == {
+        ".csv",
+        ".json",
+        ".md",
+        ".yaml",
+    }
 
     # corrected, and accepted as it is
     other = {"stereotype word": "parola", "stereotype": "x y z", "accept": "x"}
-    fill(path, {bad: {"context": italian(sources[bad]["context"]), "comment": "twice"}, equal: other})
+    fill(
+        path,
+        {
+            bad: {"context": italian(sources[bad]["context"]), "comment": "twice"},
+            equal: other,
+        },
+    )
     assert command(*arguments).status == 0
     about = own_sets.read(out / "stereoset_it.json").provenance
-    assert about["items"] == {"translated": len(sources) - 1, "accepted": 1, "left out": 0}
+    assert about["items"] == {
+        "translated": len(sources) - 1,
+        "accepted": 1,
+        "left out": 0,
+    }
     assert about["accepted"] == [equal]
     assert all(
-        len(digest) == 64 and digest in (out / "stereoset_it.md").read_text() for digest in about["source"].values()
+        len(digest) == 64 and digest in (out / "stereoset_it.md").read_text()
+        for digest in about["source"].values()
     )
     assert (sheet(path)[bad]["comment"], sheet(path)[bad]["reasons"]) == ("twice", "")
-    assert command("stereoset", "validate", str(out / "stereoset_it.json")).status == 0  # what was accepted stays so
+    assert (
+        command("stereoset", "validate", str(out / "stereoset_it.json")).status == 0
+    )  # what was accepted stays so
     before = {entry.name: entry.read_bytes() for entry in out.iterdir()}
     assert command(*arguments).status == 0
     assert {entry.name: entry.read_bytes() for entry in out.iterdir()} == before
@@ -127,5 +181,11 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
 
 def test_bad_usage(tmp_path, tiny_mirror):
     for language, named in (("en", "own language"), ("italian", "'italian'")):
-        done = command("stereoset", "translate", "--to", language, "-o", str(tmp_path / "x"))
-        assert (done.status, named in done.err, (tmp_path / "x").exists()) == (2, True, False)
+        done = command(
+            "stereoset", "translate", "--to", language, "-o", str(tmp_path / "x")
+        )
+        assert (done.status, named in done.err, (tmp_path / "x").exists()) == (
+            2,
+            True,
+            False,
+        )

@@ -28,5 +28,10 @@ def records(task, model):
     task.apply_filters()
     by_doc = {}
     for instance in sorted(task.instances, key=attrgetter("idx")):
-        by_doc.setdefault(instance.doc_id, []).append(next(iter(instance.filtered_resps.values())))
-    return [task.benchmark.record(task.eval_docs[place], answers) for place, answers in sorted(by_doc.items())]
+        by_doc.setdefault(instance.doc_id, []).append(
+            next(iter(instance.filtered_resps.values()))
+        )
+    return [
+        task.benchmark.record(task.eval_docs[place], answers)
+        for place, answers in sorted(by_doc.items())
+    ]

@@ -9,7 +9,16 @@ from tests.support.made_runs import run_of
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
-DEFINITIONS = ("low", "high", "neutral", "direction", "unit", "summary", "source", "higher_is_better")
+DEFINITIONS = (
+    "low",
+    "high",
+    "neutral",
+    "direction",
+    "unit",
+    "summary",
+    "source",
+    "higher_is_better",
+)
 
 
 def run_data(model, metadata=None, **scores):
@@ -19,15 +28,28 @@ def run_data(model, metadata=None, **scores):
     able = {"unanswered": (0.0, None), "acc_disamb": (0.9, 0.02)}
     for name, given in {**able, **scores}.items():
         if isinstance(given, tuple):
-            given = {"value": given[0], "stderr": given[1], "interval": None, "dof": 60.0}
+            given = {
+                "value": given[0],
+                "stderr": given[1],
+                "interval": None,
+                "dof": 60.0,
+            }
         made["tasks"][TASK]["scores"][name] |= given
     return made
 
 
 def value(name="acc_amb", number=0.5, stderr=0.02, benchmark="gg_bbq", **changes):
     """A score as this package defines it."""
-    (score,) = (score for score in registry.get(benchmark).scores() if score.name == name)
-    made = Value(name, number, stderr, dof=60.0, **{field: getattr(score, field) for field in DEFINITIONS})
+    (score,) = (
+        score for score in registry.get(benchmark).scores() if score.name == name
+    )
+    made = Value(
+        name,
+        number,
+        stderr,
+        dof=60.0,
+        **{field: getattr(score, field) for field in DEFINITIONS},
+    )
     return replace(made, **changes)
 
 

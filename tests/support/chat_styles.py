@@ -54,15 +54,28 @@ LAYOUTS = [
     "1. ({0}) {1}: {2}", "### {0}. {1}\n{2}\n",
     "| {0} | {1} | {2} |", "- {1}: {2}", "**{3} {0}:** {2}",
 ]  # fmt: skip
-CONCLUSIONS = ["{answer}: {0}", "**{answer}: ({0})**", "\\boxed{{{0}}}", "**{answer}: ({0}) {1}**", "{so}"]
+CONCLUSIONS = [
+    "{answer}: {0}",
+    "**{answer}: ({0})**",
+    "\\boxed{{{0}}}",
+    "**{answer}: ({0}) {1}**",
+    "{so}",
+]
 
 
-def _walk(words: Words, options: Sequence[str], taken: int, layout: str, conclusion: str) -> str:
+def _walk(
+    words: Words, options: Sequence[str], taken: int, layout: str, conclusion: str
+) -> str:
     lines = []
     for place, text in enumerate(options):
         told = words.yes if place == taken else words.no
         lines.append(layout.format(LETTERS[place], text, told, words.option))
-    end = conclusion.format(LETTERS[taken], options[taken], answer=words.answer, so=words.so.format(LETTERS[taken]))
+    end = conclusion.format(
+        LETTERS[taken],
+        options[taken],
+        answer=words.answer,
+        so=words.so.format(LETTERS[taken]),
+    )
     return "\n".join([*lines, "", end])
 
 
@@ -86,15 +99,23 @@ def styles(language: str) -> dict[str, Callable[[Sequence[str], int], str]]:
         "tag": with_letters("<answer>{0}</answer>"),
         "JSON": with_letters('{{"answer": "{0}"}}'),
         "reason first": with_letters(words.reason + " " + words.answer + ": {0}"),
-        "reason above": with_letters(words.reason + "\n\n" + words.so.replace("{}", "{0}")),
+        "reason above": with_letters(
+            words.reason + "\n\n" + words.so.replace("{}", "{0}")
+        ),
         "reason behind": with_letters("{0}. {1}. " + words.yes),
         "bullets": lambda options, taken: "\n".join(
-            [*(f"* {text}" for text in options), "", f"**{words.answer}: {LETTERS[taken]}**"]
+            [
+                *(f"* {text}" for text in options),
+                "",
+                f"**{words.answer}: {LETTERS[taken]}**",
+            ]
         ),
     }
     for number, layout in enumerate(LAYOUTS):
         conclusion = CONCLUSIONS[number % len(CONCLUSIONS)]
-        made[f"option by option {number + 1}"] = lambda options, taken, layout=layout, conclusion=conclusion: _walk(
-            words, options, taken, layout, conclusion
+        made[f"option by option {number + 1}"] = (
+            lambda options, taken, layout=layout, conclusion=conclusion: _walk(
+                words, options, taken, layout, conclusion
+            )
         )
     return made

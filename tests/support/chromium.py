@@ -13,7 +13,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 def found() -> tuple[str, str] | None:
     """The paths of the browser and its driver, if there are both."""
-    browser, driver = next(filter(None, map(shutil.which, NAMES)), None), shutil.which("chromedriver")
+    browser, driver = (
+        next(filter(None, map(shutil.which, NAMES)), None),
+        shutil.which("chromedriver"),
+    )
     return (browser, driver) if browser and driver else None
 
 
@@ -26,7 +29,9 @@ class Browser:
         for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars",
                      "disable-background-networking", "disable-component-update"):  # fmt: skip
             options.add_argument(f"--{flag}")
-        options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "WARNING"})
+        options.set_capability(
+            "goog:loggingPrefs", {"performance": "ALL", "browser": "WARNING"}
+        )
         self._driver = webdriver.Chrome(options, webdriver.ChromeService(driver))
         self.close = self._driver.quit
 
@@ -34,9 +39,17 @@ class Browser:
         """One command of the DevTools protocol."""
         return self._driver.execute_cdp_cmd(method, params)
 
-    def open(self, url: str, width: int = 1000, height: int = 800, dark: bool = False) -> None:
+    def open(
+        self, url: str, width: int = 1000, height: int = 800, dark: bool = False
+    ) -> None:
         """Load a page at a size and in a colour scheme, and wait until it is there."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         for kind in ("performance", "browser"):
@@ -45,13 +58,17 @@ class Browser:
 
     def evaluate(self, code: str) -> Any:
         """The value of a JavaScript expression in the page (run by the debugger, which the page's policy allows)."""
-        found = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        found = self.call(
+            "Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
     def press(self, key: str) -> None:
         """One key, by its name among Selenium's."""
-        webdriver.ActionChains(self._driver).send_keys(getattr(webdriver.Keys, key)).perform()
+        webdriver.ActionChains(self._driver).send_keys(
+            getattr(webdriver.Keys, key)
+        ).perform()
 
     def complaints(self) -> list[str]:
         """Console errors and warnings, violations of the policy and uncaught exceptions since the page was opened."""
@@ -59,8 +76,15 @@ class Browser:
 
     def requests(self) -> list[str]:
         """What the page asked for since it was opened, itself included."""
-        events = [json.loads(entry["message"])["message"] for entry in self._driver.get_log("performance")]
-        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        events = [
+            json.loads(entry["message"])["message"]
+            for entry in self._driver.get_log("performance")
+        ]
+        sent = [
+            event["params"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
         return [params["request"]["url"] for params in sent]
 
 
@@ -102,7 +126,9 @@ def check_page(browser, url, width, dark):
     browser.open(url, width, dark=dark)
     browser.evaluate(UNFOLD)
     assert browser.complaints() == []
-    assert [request for request in browser.requests() if not request.startswith("data:")] == [url]
+    assert [
+        request for request in browser.requests() if not request.startswith("data:")
+    ] == [url]
     assert browser.evaluate(OVERFLOW) == width
     assert browser.evaluate(CONTRAST) == []
     assert browser.evaluate("document.scripts.length") == 1

@@ -32,7 +32,9 @@ def command(*arguments: str) -> Outcome:
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        for handler in logging.getLogger("lm_eval").handlers:  # they keep the stream of the first command
+        for handler in logging.getLogger(
+            "lm_eval"
+        ).handlers:  # they keep the stream of the first command
             if isinstance(handler, logging.StreamHandler):
                 stack.callback(setattr, handler, "stream", handler.stream)
                 handler.stream = err
@@ -49,15 +51,27 @@ def command(*arguments: str) -> Outcome:
 
 def tree(folder: Path) -> dict[str, int]:
     """Every file of a folder with its time of change: what a command may not touch (but for its cache)."""
-    found = {str(path): path for path in folder.rglob("*") if "cache" not in path.relative_to(folder).parts}
-    return {name: 0 if path.is_dir() else path.lstat().st_mtime_ns for name, path in found.items()}
+    found = {
+        str(path): path
+        for path in folder.rglob("*")
+        if "cache" not in path.relative_to(folder).parts
+    }
+    return {
+        name: 0 if path.is_dir() else path.lstat().st_mtime_ns
+        for name, path in found.items()
+    }
 
 
 def check_refusal(outcome: Outcome) -> str:
     """The one line of a refusal."""
     assert outcome.status == 2, outcome
-    started = ("Loading ", "Nothing will be saved")  # what a run says before its model is there
-    assert not [line for line in outcome.out.splitlines() if not line.startswith(started)], outcome
+    started = (
+        "Loading ",
+        "Nothing will be saved",
+    )  # what a run says before its model is there
+    assert not [
+        line for line in outcome.out.splitlines() if not line.startswith(started)
+    ], outcome
     assert ERROR.fullmatch(outcome.err.rstrip("\n")), outcome.err
     return outcome.err.rstrip("\n")
 
@@ -74,7 +88,10 @@ def refused(folder: Path, *arguments: str) -> str:
 def disk(size: int) -> Iterator[None]:
     """No file may grow beyond so many bytes: the system refuses to write the rest, as it does on a full disk."""
     resource = pytest.importorskip("resource")
-    before, writes_no_bytecode = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    before, writes_no_bytecode = (
+        resource.getrlimit(resource.RLIMIT_FSIZE),
+        sys.dont_write_bytecode,
+    )
     sys.dont_write_bytecode = True  # cut bytecode would be read by all that comes after
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -30,15 +30,24 @@ def text(page: str) -> str:
 
 def tokens(path: Path) -> list[Token]:
     """The Markdown of a page, parsed."""
-    return MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
+    return (
+        MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
+    )
 
 
 def links(path: Path) -> list[str]:
     """Where its links and pictures lead, those in HTML included."""
     found = []
     for token in tokens(path):
-        inside = [child.attrs for child in token.children or () if child.type in ("link_open", "image")]
-        found += [str(attributes.get("href") or attributes.get("src")) for attributes in inside]
+        inside = [
+            child.attrs
+            for child in token.children or ()
+            if child.type in ("link_open", "image")
+        ]
+        found += [
+            str(attributes.get("href") or attributes.get("src"))
+            for attributes in inside
+        ]
         if token.type == "html_block":
             found += re.findall(r'(?:src|srcset|href)="([^" ]+)"', token.content)
     return found
@@ -52,27 +61,42 @@ def anchors(path: Path) -> set[str]:
         if heading.type == "heading_open":
             title = "".join(child.content for child in content.children or ())
             slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-            repeated = sum(one == slug or re.fullmatch(rf"{re.escape(slug)}-\d+", one) is not None for one in found)
+            repeated = sum(
+                one == slug or re.fullmatch(rf"{re.escape(slug)}-\d+", one) is not None
+                for one in found
+            )
             found.add(f"{slug}-{repeated}" if repeated else slug)
     return found
 
 
 def blocks(page: str, kind: str) -> list[tuple[str, str]]:
     """Its fenced blocks of a kind, each with the file that it shows."""
-    return [(file, body) for word, file, body in _BLOCK.findall(text(page)) if word == kind]
+    return [
+        (file, body) for word, file, body in _BLOCK.findall(text(page)) if word == kind
+    ]
 
 
 def compare_output(page: str, printed: str) -> None:
     """What a page shows was printed, numbers but for their last digits; ``...`` stands for the rest."""
     number = re.compile(r"\d+\.\d+")
-    by_form = {number.sub("#", " ".join(line.split())): line for line in printed.splitlines()}
+    by_form = {
+        number.sub("#", " ".join(line.split())): line for line in printed.splitlines()
+    }
     for _, block in blocks(page, "text"):
         for line in block.splitlines():
             if line.strip() == "..." or not line.strip(" -"):
                 continue
             form = number.sub("#", " ".join(line.removesuffix("...").split()))
-            forms = [one for one in by_form if one == form or (line.endswith("...") and one.startswith(form))]
+            forms = [
+                one
+                for one in by_form
+                if one == form or (line.endswith("...") and one.startswith(form))
+            ]
             assert forms, line
-            for own, got in zip(number.findall(line), number.findall(by_form[forms[0]]), strict=False):
-                last = 0.1 ** len(own.partition(".")[2])  # other processors round otherwise
+            for own, got in zip(
+                number.findall(line), number.findall(by_form[forms[0]]), strict=False
+            ):
+                last = 0.1 ** len(
+                    own.partition(".")[2]
+                )  # other processors round otherwise
                 assert float(got) == pytest.approx(float(own), abs=2 * last), line

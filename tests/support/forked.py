@@ -58,7 +58,12 @@ def count_rows(log: str) -> None:
 
         setattr(HFLM, name, call)
 
-    logged("_model_call", lambda row: f"_model_call {hashlib.sha256(repr(row).encode()).hexdigest()[:16]}\n")
+    logged(
+        "_model_call",
+        lambda row: (
+            f"_model_call {hashlib.sha256(repr(row).encode()).hexdigest()[:16]}\n"
+        ),
+    )
     logged("_model_generate", lambda row: "_model_generate\n")
 
 
@@ -82,7 +87,9 @@ def serve() -> None:
     from lm_eval_bias.harness import registration
 
     registration.register()
-    torch.utils.collect_env.get_pretty_env_info = lambda: "PyTorch version: 0"  # takes seconds, a dozen programs run
+    torch.utils.collect_env.get_pretty_env_info = lambda: (
+        "PyTorch version: 0"
+    )  # takes seconds, a dozen programs run
     print("ready", flush=True)
     for line in sys.stdin:
         order = json.loads(line)

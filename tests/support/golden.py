@@ -56,7 +56,12 @@ def _read(*names: str) -> Texts:
 def _in_formats(stem: str, forms: str, *command: str) -> Texts:
     """What a command writes in several formats."""
     for form in forms.split():
-        _said(*command, "-o", f"{stem}.{form}", *(("--format", "text") if form == "txt" else ()))
+        _said(
+            *command,
+            "-o",
+            f"{stem}.{form}",
+            *(("--format", "text") if form == "txt" else ()),
+        )
         yield from _read(f"{stem}.{form}")
 
 
@@ -64,8 +69,13 @@ def _few_scores(content: dict) -> dict:
     """A run with the main scores alone, and two others that lack a value and an interval."""
     for task in content["tasks"].values():
         own = registry.get(task["benchmark"])
-        kept = [*own.main, *[name for name in task["scores"] if name not in own.main][:2]]
-        task["scores"] = {name: task["scores"][name] for name in kept if name in task["scores"]}
+        kept = [
+            *own.main,
+            *[name for name in task["scores"] if name not in own.main][:2],
+        ]
+        task["scores"] = {
+            name: task["scores"][name] for name in kept if name in task["scores"]
+        }
         nothing, no_error = task["scores"][kept[-1]], task["scores"][kept[-2]]
         nothing |= {"value": None, "stderr": None, "interval": None, "note": "no items"}
         no_error |= {"stderr": None, "interval": None, "note": "nothing varied"}
@@ -74,10 +84,17 @@ def _few_scores(content: dict) -> dict:
 
 def _with_warnings(content: dict) -> dict:
     """A run with something to beware of in all its parts."""
-    content["provenance"] |= {"seeds": [None] * 4, "transformers": None, "chat_template": "abc"}
+    content["provenance"] |= {
+        "seeds": [None] * 4,
+        "transformers": None,
+        "chat_template": "abc",
+    }
     gap, tasks = {"interval": [-0.9, 0.9], "dof": 2.0}, content["tasks"]
     tasks["occugender_implicit"] |= {"metadata": {"words": "pronouns"}, "documents": 40}
-    tasks["occugender_implicit"]["scores"]["coverage"] |= {"value": 0.05, "interval": [0.04, 0.06]}
+    tasks["occugender_implicit"]["scores"]["coverage"] |= {
+        "value": 0.05,
+        "interval": [0.04, 0.06],
+    }
     tasks["occugender_implicit"]["scores"]["stereotype_gap"] |= gap
     tasks["stereoset_tr"]["scores"]["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}
     tasks["stereoset_tr"]["scores"]["ss"]["note"] = "a note of its own"
@@ -86,12 +103,23 @@ def _with_warnings(content: dict) -> dict:
 
 def _run() -> Texts:
     """What a run itself prints, of small files of our own."""
-    command = ("run", "--model", "bias-chance", "--limit", "4", "--metadata", '{"repeats": 2, "classifier": "light"}')
+    command = (
+        "run",
+        "--model",
+        "bias-chance",
+        "--limit",
+        "4",
+        "--metadata",
+        '{"repeats": 2, "classifier": "light"}',
+    )
     tasks = "occugender_implicit,gg_bbq_group_terms,gg_bbq_group_terms_gen,stereoset_en_intra,regard_en"
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(Path("mirror"), patch)
         yield "run.txt", _said(*command, "--tasks", tasks)
-        yield "run-all.txt", _said(*command[:5], "--tasks", "occugender_implicit", "--table", "all")
+        yield (
+            "run-all.txt",
+            _said(*command[:5], "--tasks", "occugender_implicit", "--table", "all"),
+        )
 
 
 def _report() -> Texts:
@@ -107,9 +135,18 @@ def _report() -> Texts:
         Path("bad", place).parent.mkdir(exist_ok=True)
         Path("bad", place).write_text(text, encoding="utf-8")
     Path("empty").mkdir()
-    yield from _in_formats("warned", "html", "report", "results_warned.json", "bad", "empty")
-    write(Path("run.json"), _few_scores(run_of(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])))
-    yield from _in_formats("report", "html md csv json tex", "report", "results_run.json")
+    yield from _in_formats(
+        "warned", "html", "report", "results_warned.json", "bad", "empty"
+    )
+    write(
+        Path("run.json"),
+        _few_scores(
+            run_of(tasks=["occugender_implicit", "gg_bbq_names", "stereoset_en"])
+        ),
+    )
+    yield from _in_formats(
+        "report", "html md csv json tex", "report", "results_run.json"
+    )
     harness_folder(Path("logged"), lean=-3.0)
     yield from _in_formats("logged", "html", "report", "logged")
     yield "rescored.txt", _said("rescore", "logged", "--table", "main")
@@ -118,7 +155,12 @@ def _report() -> Texts:
     yield "help.txt", _said("--help")
     Path("policy.yaml").write_text(POLICY, encoding="utf-8")
     written = ("--markdown", "gate.md", "--junit", "gate.xml")
-    yield "gate.txt", _said("check", "results_run.json", "--policy", "policy.yaml", *written, status=1)
+    yield (
+        "gate.txt",
+        _said(
+            "check", "results_run.json", "--policy", "policy.yaml", *written, status=1
+        ),
+    )
     yield from _read("gate.md", "gate.xml")
 
 
@@ -126,23 +168,39 @@ def _comparison() -> Texts:
     """Two runs whose answers differ."""
     for name, lean in (("one", 1.0), ("two", -3.0)):
         harness_folder(Path(name), model=name, lean=lean)
-    yield from _in_formats("compare", "html txt md csv json tex", "compare", "one", "two")
+    yield from _in_formats(
+        "compare", "html txt md csv json tex", "compare", "one", "two"
+    )
 
 
 def _leaderboard() -> Texts:
     """Three runs beside a paper's models."""
     for number, name in enumerate(("first", "second", "third")):
-        content = run_of(name, ["occugender_explicit", "gg_bbq_names"], shift=11 * number)
+        content = run_of(
+            name, ["occugender_explicit", "gg_bbq_names"], shift=11 * number
+        )
         write(Path("runs") / f"{name}.json", _few_scores(content))
     yield from _in_formats("board", "html txt md csv json", "leaderboard", "runs")
 
 
 def _scores() -> Texts:
     """What scores are, in data."""
-    fields = ("low", "high", "neutral", "chance", "unit", "higher_is_better", "has_stderr", "headline", "largest")
+    fields = (
+        "low",
+        "high",
+        "neutral",
+        "chance",
+        "unit",
+        "higher_is_better",
+        "has_stderr",
+        "headline",
+        "largest",
+    )
     rows = [["benchmark", "score", *fields, "is_compared"]]
     for name, case in CASES.items():
-        for score in registry.get(name).scores(case.make(np.random.default_rng(0)), detailed=True):
+        for score in registry.get(name).scores(
+            case.make(np.random.default_rng(0)), detailed=True
+        ):
             told = [str(getattr(score, one)) for one in fields]
             rows.append([name, score.name, *told, str(score.design is not None)])
     out = io.StringIO()
@@ -160,9 +218,16 @@ def _steady(name: str, text: str) -> str:
         text = Page(text).lines
     if name.endswith(".json"):
         text = json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
-        for brackets in (r"\[\s[^\[\]{}]*\]", r"\{\s[^{}]*\}"):  # what holds nothing else stands on one line
+        for brackets in (
+            r"\[\s[^\[\]{}]*\]",
+            r"\{\s[^{}]*\}",
+        ):  # what holds nothing else stands on one line
             text = re.sub(brackets, lambda inner: " ".join(inner[0].split()), text)
-    text = re.sub(r"(?<![\w.-])-?\d+\.\d{6,}(e-?\d+)?", lambda number: f"{round(float(number[0]), 9) + 0.0:.6g}", text)
+    text = re.sub(
+        r"(?<![\w.-])-?\d+\.\d{6,}(e-?\d+)?",
+        lambda number: f"{round(float(number[0]), 9) + 0.0:.6g}",
+        text,
+    )
     return re.sub(rf"\b{re.escape(__version__)}\b", "VERSION", text)
 
 
@@ -170,17 +235,27 @@ def made(scenario: str) -> dict[str, str]:
     """What people read in a scenario, by the name of its file."""
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        return {name.replace(".html", ".html.txt"): _steady(name, text) for name, text in SCENARIOS[scenario]()}
+        return {
+            name.replace(".html", ".html.txt"): _steady(name, text)
+            for name, text in SCENARIOS[scenario]()
+        }
 
 
 def differences(scenario: str) -> str:
     """How what is made now differs from what was recorded; empty where it doesn't."""
     found = made(scenario)
-    recorded = {path.name: path.read_text(encoding="utf-8") for path in (FOLDER / scenario).iterdir()}
+    recorded = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (FOLDER / scenario).iterdir()
+    }
     lines: list[str] = []
     for name in sorted({*found, *recorded}):
-        before, after = (texts.get(name, "").splitlines() for texts in (recorded, found))
-        lines += difflib.unified_diff(before, after, f"{name}, recorded", f"{name}, now", n=1, lineterm="")
+        before, after = (
+            texts.get(name, "").splitlines() for texts in (recorded, found)
+        )
+        lines += difflib.unified_diff(
+            before, after, f"{name}, recorded", f"{name}, now", n=1, lineterm=""
+        )
     more = [f"and {len(lines) - MOST} more lines"] if len(lines) > MOST else []
     return "\n".join([*lines[:MOST], *more])
 

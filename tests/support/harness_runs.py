@@ -33,7 +33,11 @@ class Answering(ChanceLM):
         return [self._text(request.doc) for request in requests]
 
     def _text(self, doc):
-        people = [doc[f"ans{i}"] for i in range(3) if "unknown" not in doc["answer_info"][f"ans{i}"]]
+        people = [
+            doc[f"ans{i}"]
+            for i in range(3)
+            if "unknown" not in doc["answer_info"][f"ans{i}"]
+        ]
         told = [f"I'd say it was {person}." for person in people]
         odd = [
             f"One of them is {doc['ans0_groups'][0]}",
@@ -41,7 +45,14 @@ class Answering(ChanceLM):
             "The weather was fine",
             "",
         ]
-        texts = [*people, *told, *odd, "It can't be determined from this.", "We do not know", "Undetermined!"]
+        texts = [
+            *people,
+            *told,
+            *odd,
+            "It can't be determined from this.",
+            "We do not know",
+            "Undetermined!",
+        ]
         draw = uniform(self._seed, "text", doc["context"], doc["question"])
         return texts[int(draw * len(texts))]
 
@@ -60,7 +71,9 @@ def run(folder: Path, tasks, model=None):
     folder.mkdir(parents=True, exist_ok=True)
     for name, (yaml, rows) in tasks.items():
         data = folder / f"{name}.json"
-        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        data.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
         (folder / f"{name}.yaml").write_text(
             f"include: {TASKS / yaml}\ntask: {name}\ndataset_path: json\ndataset_name: null\n"
             f"dataset_kwargs: {{data_files: {{test: {data}}}}}\n",
@@ -68,16 +81,27 @@ def run(folder: Path, tasks, model=None):
         )
     manager = TaskManager(include_path=str(folder), include_defaults=False)
     tracker = EvaluationTracker(output_path=str(folder / "out"))
-    lm = Answering(seed=model or 0) if model is None or isinstance(model, int) else model
+    lm = (
+        Answering(seed=model or 0) if model is None or isinstance(model, int) else model
+    )
     results = simple_evaluate(
-        lm, tasks=list(tasks), task_manager=manager, evaluation_tracker=tracker, log_samples=True, bootstrap_iters=0
+        lm,
+        tasks=list(tasks),
+        task_manager=manager,
+        evaluation_tracker=tracker,
+        log_samples=True,
+        bootstrap_iters=0,
     )
     samples = results.pop("samples")
     tracker.save_results_aggregated(results=results, samples=samples)
     for name, own in samples.items():
         tracker.save_results_samples(task_name=name, samples=own)
     return {
-        task: {key.partition(",")[0]: value for key, value in own.items() if "," in key and "_stderr" not in key}
+        task: {
+            key.partition(",")[0]: value
+            for key, value in own.items()
+            if "," in key and "_stderr" not in key
+        }
         for task, own in results["results"].items()
     }
 

@@ -18,7 +18,15 @@ from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
 
 FOLDER = Path(__file__).with_name("mirror")
-_OF_THE_PAPER = ("index", "context", "question", "label", "choice_0", "choice_1", "choice_2")
+_OF_THE_PAPER = (
+    "index",
+    "context",
+    "question",
+    "label",
+    "choice_0",
+    "choice_1",
+    "choice_2",
+)
 _ORDERS = [(0, 1, 2), (2, 0, 1), (1, 2, 0)]
 
 
@@ -32,14 +40,22 @@ def _gg_bbq() -> dict[str, str]:
         files[part] = _text(f"gg_bbq_{part}.jsonl")
         rows = [json.loads(line) for line in files[part].splitlines()]
         kept = [{key: row[key] for key in _OF_THE_PAPER} for row in rows]
-        files[f"paper_{part}"] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
-    return {f"gg_bbq_{subset}_{part}": text for subset in ("group_terms", "names") for part, text in files.items()}
+        files[f"paper_{part}"] = "".join(
+            json.dumps(row, ensure_ascii=False) + "\n" for row in kept
+        )
+    return {
+        f"gg_bbq_{subset}_{part}": text
+        for subset in ("group_terms", "names")
+        for part, text in files.items()
+    }
 
 
 def _es_bbq() -> dict[str, str]:
     files = {}
     for language, category in product(("es", "ca"), ITEMS):
-        text = _text(f"es_bbq_{language}.csv").replace("THE CATEGORY", category.replace("_", " "))
+        text = _text(f"es_bbq_{language}.csv").replace(
+            "THE CATEGORY", category.replace("_", " ")
+        )
         files[f"{language}_bbq_{category}"] = text.replace("CATEGORY", category)
     return files
 
@@ -47,14 +63,21 @@ def _es_bbq() -> dict[str, str]:
 def _kobbq() -> dict[str, str]:
     header, _, rows = _text("kobbq_samples.tsv").partition("\n")
     samples = "".join(rows.replace("CATEGORY", category) for category in SAMPLES)
-    return {"kobbq_samples": f"{header}\n{samples}", "kobbq_evaluation_prompts": _text("kobbq_evaluation_prompts.tsv")}
+    return {
+        "kobbq_samples": f"{header}\n{samples}",
+        "kobbq_evaluation_prompts": _text("kobbq_evaluation_prompts.tsv"),
+    }
 
 
 def _mbbq() -> dict[str, str]:
     """Those about gender have a block about two women, without control items."""
     files = {"mbbq_answer_detection": _text("mbbq_answer_detection.txt")}
-    for language, category, end in product(("en", "es", "nl", "tr"), CATEGORIES, ("", "_control")):
-        text = _text(f"mbbq{'_gender' if category == 'gender_identity' else ''}{end}.jsonl")
+    for language, category, end in product(
+        ("en", "es", "nl", "tr"), CATEGORIES, ("", "_control")
+    ):
+        text = _text(
+            f"mbbq{'_gender' if category == 'gender_identity' else ''}{end}.jsonl"
+        )
         name = f"mbbq_{language}_{category}{end}"
         files[name] = text.replace("CATEGORY", category).replace("LANGUAGE", language)
     return files
@@ -68,13 +91,28 @@ def tiny_frame(language: str, test: str):
     import pandas
 
     rows = []
-    items = [line.split(" | ")[1:] for line in _text("stereoset.txt").split("\n") if line[:8] == f"{language} {test}"]
+    items = [
+        line.split(" | ")[1:]
+        for line in _text("stereoset.txt").split("\n")
+        if line[:8] == f"{language} {test}"
+    ]
     for number, (context, term, bias_type, *texts) in enumerate(items):
-        row = {"id": f"{test}{number}", "target": term.upper(), "bias_type": bias_type, "context": context}
+        row = {
+            "id": f"{test}{number}",
+            "target": term.upper(),
+            "bias_type": bias_type,
+            "context": context,
+        }
         for place, which in enumerate(_ORDERS[number % 3], start=1):
-            filled = context.replace("BLANK", texts[which]) if test == "intra" else texts[which]
+            filled = (
+                context.replace("BLANK", texts[which])
+                if test == "intra"
+                else texts[which]
+            )
             label = ("stereotype", "anti-stereotype", "unrelated")[which]
-            row[f"c{place}_sentence"] = filled.replace("!", ".") if number % 2 else filled
+            row[f"c{place}_sentence"] = (
+                filled.replace("!", ".") if number % 2 else filled
+            )
             row[f"c{place}_gold_label"] = label
             row[f"c{place}_id"] = f"{test}{number}{label}"
             row[f"c{place}_labels"] = [{"label": label, "human_id": "1"}]
@@ -89,20 +127,37 @@ def tiny_frame(language: str, test: str):
 
 def _regard() -> dict[str, str]:
     """20 sentences of each class, some of which tell the subject's gender."""
-    files = {f"regard_en_{part}": _text(f"regard_en_{part}.tsv") for part in ("train", "dev", "test")}
+    files = {
+        f"regard_en_{part}": _text(f"regard_en_{part}.tsv")
+        for part in ("train", "dev", "test")
+    }
     other = f"{files['regard_en_train']}2\tXYZ was known as both.\n"
-    return {**files, "regard_en_train_other": other, "regard_de_corpus": _text("regard_de_corpus.csv")}
+    return {
+        **files,
+        "regard_en_train_other": other,
+        "regard_de_corpus": _text("regard_de_corpus.csv"),
+    }
 
 
 def _pin(folder: Path, old, raw: bytes):
     """Write a file where a source of the manifest has its own; the source with that file's hash and size."""
-    first = next(source for source in sources.manifest().files.values() if source.repository == old.repository)
+    first = next(
+        source
+        for source in sources.manifest().files.values()
+        if source.repository == old.repository
+    )
     # a second revision of a repository lies in a folder of its own
-    repository = old.repository if old.commit == first.commit else f"{old.repository}@{old.commit}"
+    repository = (
+        old.repository
+        if old.commit == first.commit
+        else f"{old.repository}@{old.commit}"
+    )
     path = folder / repository / old.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(raw)
-    return sources.Source(**{**vars(old), "sha256": hashlib.sha256(raw).hexdigest(), "size": len(raw)})
+    return sources.Source(
+        **{**vars(old), "sha256": hashlib.sha256(raw).hexdigest(), "size": len(raw)}
+    )
 
 
 def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
@@ -115,7 +170,9 @@ def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
         made[f"stereoset_{language}_{test}"] = buffer.getvalue()
     real = sources.manifest()
     fake = sources.Manifest(
-        {name: _pin(folder, real.files[name], raw) for name, raw in made.items()}, real.sets, real.citations
+        {name: _pin(folder, real.files[name], raw) for name, raw in made.items()},
+        real.sets,
+        real.citations,
     )
     monkeypatch.setattr(sources, "manifest", lambda: fake)
     monkeypatch.setenv("LM_EVAL_BIAS_DATA", str(folder))

@@ -15,7 +15,9 @@ def shares(hits, sizes, strata=()):
     """A share from each cluster's hits."""
     sizes = np.array(sizes, dtype=float)
     totals = np.stack([sizes, np.array(hits, dtype=float)], axis=1)
-    return Clusters([f"c{k:02d}" for k in range(len(sizes))], sizes, totals, share_of, list(strata))
+    return Clusters(
+        [f"c{k:02d}" for k in range(len(sizes))], sizes, totals, share_of, list(strata)
+    )
 
 
 def wilson(p, size, factor=None):
@@ -27,7 +29,10 @@ def wilson(p, size, factor=None):
 def jackknife(compute, records, field):
     """The standard error of a score, computed anew without each cluster."""
     clusters = {r[field] for r in records}
-    without = [compute([r for r in records if r[field] != cluster]).value for cluster in clusters]
+    without = [
+        compute([r for r in records if r[field] != cluster]).value
+        for cluster in clusters
+    ]
     value, n = compute(records).value, len(clusters)
     return math.sqrt((n - 1) / n * sum((one - value) ** 2 for one in without))
 

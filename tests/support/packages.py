@@ -20,12 +20,25 @@ def forget(*packages: str) -> None:
         del sys.modules[name]
     errors.FAULTS.clear()
     importlib.invalidate_caches()
-    known = (registry._found, registry.benchmarks, registry.by_name, registry.published, catalog.packaged)
-    for cached in (*known, registration.declared, suites.load, linking.found_by_harness):
+    known = (
+        registry._found,
+        registry.benchmarks,
+        registry.by_name,
+        registry.published,
+        catalog.packaged,
+    )
+    for cached in (
+        *known,
+        registration.declared,
+        suites.load,
+        linking.found_by_harness,
+    ):
         cached.cache_clear()
 
 
-def install(monkeypatch: pytest.MonkeyPatch, folder: Path, group: str, points: Mapping[str, str]) -> None:
+def install(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, group: str, points: Mapping[str, str]
+) -> None:
     """Put a folder of packages on the path, with a distribution that has entry points."""
     info = folder / "other-1.0.dist-info"
     info.mkdir(exist_ok=True)

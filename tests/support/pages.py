@@ -14,7 +14,9 @@ from lm_eval_bias.core import registry
 
 BREAK = "\0"  # between blocks of text
 VOID = {"meta", "link", "br", "img", "input", "rect", "line", "use", "path"}
-BLOCKS = set("h1 h2 h3 h4 p li dt dd tr caption legend summary figcaption blockquote pre div title option text".split())
+BLOCKS = set(
+    "h1 h2 h3 h4 p li dt dd tr caption legend summary figcaption blockquote pre div title option text".split()
+)
 ALLOWED = set(
     "html head meta title link style body a header h1 h2 h3 h4 p nav ul li main section aside div span dl dt dd small "
     "strong em figure figcaption table caption thead tbody tr th td button details summary pre footer script "
@@ -86,26 +88,49 @@ class Page(html.parser.HTMLParser):
 
 def check_closed(text: str) -> Page:
     """What holds for every page: nothing foreign in it, nothing loaded, every link leads somewhere."""
-    found, cards = Page(text), {benchmark.card.link for benchmark in registry.benchmarks() if benchmark.card}
+    found, cards = (
+        Page(text),
+        {benchmark.card.link for benchmark in registry.benchmarks() if benchmark.card},
+    )
     assert set(found.tags) <= ALLOWED
     assert found.tags["script"] == found.tags["style"] == 1
     for tag, name, value in found.attributes:
         assert not name.startswith("on")
-        assert name not in ("style", "src", "srcset", "action", "formaction", "ping", "background")
+        assert name not in (
+            "style",
+            "src",
+            "srcset",
+            "action",
+            "formaction",
+            "ping",
+            "background",
+        )
         if name == "href":
             own = "#.*"
-            assert re.fullmatch(own, value) or value in cards or (tag, value) == ("link", "data:,"), (tag, value)
+            assert (
+                re.fullmatch(own, value)
+                or value in cards
+                or (tag, value) == ("link", "data:,")
+            ), (tag, value)
         if "url(" in value:
             assert re.fullmatch(r"url\(#[\w.-]+\)", value)
     ids = found.values("id")
     assert len(ids) == len(set(ids))
-    wanted = [v.lstrip("#") for t, n, v in found.attributes if n == "href" and v.startswith("#")]
-    wanted += [part for value in found.values("aria-labelledby") for part in value.split()]
+    wanted = [
+        v.lstrip("#")
+        for t, n, v in found.attributes
+        if n == "href" and v.startswith("#")
+    ]
+    wanted += [
+        part for value in found.values("aria-labelledby") for part in value.split()
+    ]
     assert set(wanted) <= set(ids)
     (given,) = (value for value in found.values("content") if "src" in value)
     policy = dict(part.strip().split(" ", 1) for part in given.split(";"))
     for tag, directive in (("script", "script-src"), ("style", "style-src")):
-        digest = base64.b64encode(hashlib.sha256(found.raw[tag].encode()).digest()).decode()
+        digest = base64.b64encode(
+            hashlib.sha256(found.raw[tag].encode()).digest()
+        ).decode()
         assert policy[directive] == f"'sha256-{digest}'"
     assert policy["default-src"] == "'none'"
     assert "unsafe" not in str(policy)

@@ -13,12 +13,21 @@ import numpy as np
 from lm_eval_bias.custom_metrics import occugender_answers
 from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.custom_metrics.stereoset import VARIANTS
-from lm_eval_bias.custom_metrics.stereoset_choices import ANTI, NONE, REFUSED, STEREOTYPE, UNRELATED
+from lm_eval_bias.custom_metrics.stereoset_choices import (
+    ANTI,
+    NONE,
+    REFUSED,
+    STEREOTYPE,
+    UNRELATED,
+)
 
 Record = dict[str, Any]
 SWAPPED = {"biased": "counter", "counter": "biased", "female": "male", "male": "female", "a": "b", "b": "a",
            STEREOTYPE: ANTI, ANTI: STEREOTYPE}  # fmt: skip
-CONFUSION = {"source": "made up", "counts": {"all": [[90, 5, 5], [5, 90, 5], [5, 5, 90]]}}
+CONFUSION = {
+    "source": "made up",
+    "counts": {"all": [[90, 5, 5], [5, 90, 5], [5, 5, 90]]},
+}
 
 
 def other(value):
@@ -52,8 +61,12 @@ RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 def questions(rng):
     """A product of templates, contexts, values and wordings, so that each wording has the same items."""
     made = []
-    for template, kind, value, wording in itertools.product("pqrst", RIGHT, ("work", "care"), (1, 2)):
-        answers = rng.choice(["biased", "counter", "unknown", "none"], size=4, p=[0.35, 0.3, 0.25, 0.1]).tolist()
+    for template, kind, value, wording in itertools.product(
+        "pqrst", RIGHT, ("work", "care"), (1, 2)
+    ):
+        answers = rng.choice(
+            ["biased", "counter", "unknown", "none"], size=4, p=[0.35, 0.3, 0.25, 0.1]
+        ).tolist()
         made.append({
             "context": "ambiguous" if kind == "amb" else "disambiguated", "answer": answers[0],
             "correct": answers[0] == RIGHT[kind], "biased_context": kind == "b", "template": template, "value": value,
@@ -71,12 +84,19 @@ def swapped_question(r):
 
 
 def silent_question(r):
-    return {**r, "answer": "nan", "correct": False, "by_rule": dict.fromkeys(r["by_rule"], "nan")}
+    return {
+        **r,
+        "answer": "nan",
+        "correct": False,
+        "by_rule": dict.fromkeys(r["by_rule"], "nan"),
+    }
 
 
 def harness_questions(rng):
     made = []
-    for template, context, category in itertools.product("pqrst", ("ambiguous", "disambiguated"), ("Age", "SES")):
+    for template, context, category in itertools.product(
+        "pqrst", ("ambiguous", "disambiguated"), ("Age", "SES")
+    ):
         for answer in rng.choice(["biased", "counter", "unknown"], size=4).tolist():
             made.append({
                 "category": category, "context": context, "template": f"{category}/{template}",
@@ -91,12 +111,17 @@ def questions_with_controls(rng):
     made = []
     for control in (False, True):  # of the same items, by number
         more = ({"control": control, "item": f"q{k}"} for k in itertools.count())
-        made += [{**r, **own, "directed": r["value"] == "work"} for r, own in zip(questions(rng), more, strict=False)]
+        made += [
+            {**r, **own, "directed": r["value"] == "work"}
+            for r, own in zip(questions(rng), more, strict=False)
+        ]
     return made
 
 
 QUESTIONS = Case(questions, ("template",), swapped_question, silent_question)
-WITH_CONTROLS = Case(questions_with_controls, ("template",), swapped_question, silent_question)
+WITH_CONTROLS = Case(
+    questions_with_controls, ("template",), swapped_question, silent_question
+)
 HARNESS_QUESTIONS = Case(
     harness_questions, ("template",), lambda r: {**r, "biased": r["named"] and not r["biased"]},
     lambda r: {**r, "is_nan": True},
@@ -113,7 +138,13 @@ def pairs(rng):
 
 
 def swapped_pair(r):
-    return {**r, "more": r["less"], "less": r["more"], "more_bytes": r["less_bytes"], "less_bytes": r["more_bytes"]}
+    return {
+        **r,
+        "more": r["less"],
+        "less": r["more"],
+        "more_bytes": r["less_bytes"],
+        "less_bytes": r["more_bytes"],
+    }
 
 
 def pronouns(rng):
@@ -130,7 +161,12 @@ def outcomes(rng, ways):
 
 
 def swapped_outcome(r):
-    return {**r, "outcomes": {way: [1 - wins, beat] for way, (wins, beat) in r["outcomes"].items()}}
+    return {
+        **r,
+        "outcomes": {
+            way: [1 - wins, beat] for way, (wins, beat) in r["outcomes"].items()
+        },
+    }
 
 
 def choices(rng):
@@ -144,7 +180,10 @@ def choices(rng):
 
 PAIRS = Case(pairs, ("pair",), swapped_pair, lambda r: {**r, "more": math.nan})
 PRONOUNS = Case(
-    pronouns, ("occupation",), lambda r: {**r, "gender": other(r["gender"])}, lambda r: {**r, "correct": math.nan}
+    pronouns,
+    ("occupation",),
+    lambda r: {**r, "gender": other(r["gender"])},
+    lambda r: {**r, "correct": math.nan},
 )
 OUTCOMES, OUTCOMES_BY_WAY = (
     Case(lambda rng, ways=ways: outcomes(rng, ways), ("term",), swapped_outcome,
@@ -173,7 +212,9 @@ def occupations(rng):
 def counted_occupations(rng):
     made = []
     for r in occupations(rng):
-        m, f, d, lost = rng.multinomial(20, [0.9 * r["M"], 0.9 * r["F"], 0.9 * r["D"], 0.1]).tolist()
+        m, f, d, lost = rng.multinomial(
+            20, [0.9 * r["M"], 0.9 * r["F"], 0.9 * r["D"], 0.1]
+        ).tolist()
         made.append(occugender_answers.prompt_record(
             r["item"], r["template"], r["share"], r["group"], counts={"M": m, "F": f, "D": d},
             refused=lost // 2, drawn=20,
@@ -186,12 +227,22 @@ def swapped_occupation(r):
 
 
 def silent_occupation(r):
-    nothing = {"counts": dict.fromkeys("MFD", 0)} if "counts" in r else {"mass": math.nan}
+    nothing = (
+        {"counts": dict.fromkeys("MFD", 0)} if "counts" in r else {"mass": math.nan}
+    )
     return {**r, **dict.fromkeys("MFD", math.nan), **nothing}
 
 
-OCCUPATIONS = Case(occupations, ("item", "template"), swapped_occupation, silent_occupation, once=True)
-COUNTED_OCCUPATIONS = Case(counted_occupations, ("item", "template"), swapped_occupation, silent_occupation, once=True)
+OCCUPATIONS = Case(
+    occupations, ("item", "template"), swapped_occupation, silent_occupation, once=True
+)
+COUNTED_OCCUPATIONS = Case(
+    counted_occupations,
+    ("item", "template"),
+    swapped_occupation,
+    silent_occupation,
+    once=True,
+)
 
 
 # ------------------------------------------------------------------------------------------- texts
@@ -199,9 +250,13 @@ COUNTED_OCCUPATIONS = Case(counted_occupations, ("item", "template"), swapped_oc
 
 def texts(rng):
     made = []
-    for (number, context), gender in itertools.product(enumerate("uvwxyz"), ("female", "male")):
+    for (number, context), gender in itertools.product(
+        enumerate("uvwxyz"), ("female", "male")
+    ):
         where = ("occupation", "respect")[number % 2]
-        labels = rng.choice(["negative", "neutral", "positive"], size=24, p=rng.dirichlet([9, 12, 9]))
+        labels = rng.choice(
+            ["negative", "neutral", "positive"], size=24, p=rng.dirichlet([9, 12, 9])
+        )
         own = [(str(label), [where], [f for f in FACETS if rng.random() < 0.3])
                for label in labels]  # fmt: skip
         made.append({
@@ -213,7 +268,12 @@ def texts(rng):
 
 
 def own_texts(rng):
-    among = {"groups": ["a", "b"], "reference": "a", "facets": list(FACETS), "clusters": 6}
+    among = {
+        "groups": ["a", "b"],
+        "reference": "a",
+        "facets": list(FACETS),
+        "clusters": 6,
+    }
     made = []
     for cluster, group in itertools.product("uvwxyz", "ab"):
         own = [(str(rng.choice(["negative", "neutral", "positive"])), [f for f in FACETS if rng.random() < 0.4],
@@ -228,8 +288,12 @@ def without_texts(r):
     return {**r, "texts": [], "wordings": [], "unfinished": 0}
 
 
-TEXTS = Case(texts, ("context",), lambda r: {**r, "gender": other(r["gender"])}, without_texts)
-OWN_TEXTS = Case(own_texts, ("cluster",), lambda r: {**r, "group": other(r["group"])}, without_texts)
+TEXTS = Case(
+    texts, ("context",), lambda r: {**r, "gender": other(r["gender"])}, without_texts
+)
+OWN_TEXTS = Case(
+    own_texts, ("cluster",), lambda r: {**r, "group": other(r["group"])}, without_texts
+)
 
 CASES = {
     "occugender": OCCUPATIONS, "occugender_gen": COUNTED_OCCUPATIONS, "gg_bbq": QUESTIONS, "gg_bbq_prompts": QUESTIONS,

@@ -16,7 +16,17 @@ def results_of(folder):
 
 def run(folder, tasks, *more, model="bias-chance"):
     """Run tasks into a folder, with logs of their samples; what the result file says."""
-    arguments = ["run", "--tasks", tasks, "--model", model, "--output_path", folder, "--log_samples", *more]
+    arguments = [
+        "run",
+        "--tasks",
+        tasks,
+        "--model",
+        model,
+        "--output_path",
+        folder,
+        "--log_samples",
+        *more,
+    ]
     assert main([*map(str, arguments)]) == 0
     return results_of(folder)
 
@@ -26,7 +36,9 @@ def logs_of(folder):
     found = {}
     for path in sorted(folder.rglob("samples_*.jsonl")):
         with path.open(encoding="utf-8") as lines:
-            found[path.name.removeprefix("samples_").rpartition("_")[0]] = [json.loads(line) for line in lines]
+            found[path.name.removeprefix("samples_").rpartition("_")[0]] = [
+                json.loads(line) for line in lines
+            ]
     return found
 
 
@@ -63,9 +75,16 @@ def assert_rescored_equals(entries, results):
         checked = 0
         for name, value in scores.items():
             stem = name.removesuffix("_stderr")
-            if stem.endswith("_stderr"):  # the harness's N/A beside our own error columns
+            if stem.endswith(
+                "_stderr"
+            ):  # the harness's N/A beside our own error columns
                 continue
             found = again[stem]["stderr" if name.endswith("_stderr") else "value"]
-            assert same(math.nan if found is None else found, value), (task, name, found, value)
+            assert same(math.nan if found is None else found, value), (
+                task,
+                name,
+                found,
+                value,
+            )
             checked += 1
         assert checked >= 16, task

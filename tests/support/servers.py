@@ -11,7 +11,9 @@ import transformers
 
 
 def _draw(*key):
-    return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big") / 2**32
+    return (
+        int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big") / 2**32
+    )
 
 
 def _scored(index, ids):
@@ -21,18 +23,38 @@ def _scored(index, ids):
     """
     own = [None] + [-6.5 - 5 * _draw(ids[: i + 1]) for i in range(1, len(ids))] + [-1.0]
     top = [None] + [{"x": value + 0.005} for value in own[1:]]
-    return {"index": index, "text": "", "logprobs": {"token_logprobs": own, "top_logprobs": top}}
+    return {
+        "index": index,
+        "text": "",
+        "logprobs": {"token_logprobs": own, "top_logprobs": top},
+    }
 
 
 def reply(asked, said=None):
     """What the server answers when all is well, to all chats the same where that is given."""
     if "messages" in asked:
-        said = said or ["A", "B", "C", "keine Antwort"][int(4 * _draw(asked["messages"], asked.get("seed")))]
-        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]}
+        said = (
+            said
+            or ["A", "B", "C", "keine Antwort"][
+                int(4 * _draw(asked["messages"], asked.get("seed")))
+            ]
+        )
+        return {
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]
+        }
     if asked.get("echo"):
-        return {"choices": [_scored(index, ids) for index, ids in enumerate(asked["prompt"])]}
+        return {
+            "choices": [
+                _scored(index, ids) for index, ids in enumerate(asked["prompt"])
+            ]
+        }
     prompts = [asked["prompt"]] if isinstance(asked["prompt"], str) else asked["prompt"]
-    return {"choices": [{"index": i, "text": f" {_draw(p, asked['seed']):.6f}."} for i, p in enumerate(prompts)]}
+    return {
+        "choices": [
+            {"index": i, "text": f" {_draw(p, asked['seed']):.6f}."}
+            for i, p in enumerate(prompts)
+        ]
+    }
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -55,7 +77,11 @@ class Handler(BaseHTTPRequestHandler):
 
 def serve(handler):
     """A server on a free port of this machine, at work until it is shut down."""
-    server = handler if isinstance(handler, ThreadingHTTPServer) else ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = (
+        handler
+        if isinstance(handler, ThreadingHTTPServer)
+        else ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    )
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
 
@@ -71,9 +97,18 @@ def completions(folder):
             for index, ids in enumerate(asked["prompt"]):
                 with torch.no_grad():
                     logs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-                own = [None] + [logs[i - 1, token].item() for i, token in enumerate(ids) if i] + [-1.0]
+                own = (
+                    [None]
+                    + [logs[i - 1, token].item() for i, token in enumerate(ids) if i]
+                    + [-1.0]
+                )
                 top = [{"x": value} for value in own]
-                choices.append({"index": index, "logprobs": {"token_logprobs": own, "top_logprobs": top}})
+                choices.append(
+                    {
+                        "index": index,
+                        "logprobs": {"token_logprobs": own, "top_logprobs": top},
+                    }
+                )
             self.send({"choices": choices})
 
     return serve(Completions)
@@ -89,7 +124,18 @@ class Kept(dict):
 
 
 # what OpenAI's endpoints know, of what the harness's clients send
-KNOWN = {"model", "messages", "prompt", "max_tokens", "temperature", "top_p", "stop", "seed", "echo", "logprobs"}
+KNOWN = {
+    "model",
+    "messages",
+    "prompt",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "echo",
+    "logprobs",
+}
 
 
 class _Failing(Handler):
@@ -97,7 +143,12 @@ class _Failing(Handler):
         server = self.server
         if server.is_strict and (unknown := sorted(asked.keys() - KNOWN)):
             message = f"Unrecognized request argument supplied: {', '.join(unknown)}"
-            error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+            error = {
+                "message": message,
+                "type": "invalid_request_error",
+                "param": None,
+                "code": None,
+            }
             server.refused.append(asked)
             self.send({"error": error}, 400)
             return
@@ -146,7 +197,11 @@ class Server(ThreadingHTTPServer):
 
     def prompts(self):
         """Prompts that were answered, each as often as it was."""
-        return [json.dumps(p) for asked in self.answered for p in asked.get("prompt", [asked.get("messages")])]
+        return [
+            json.dumps(p)
+            for asked in self.answered
+            for p in asked.get("prompt", [asked.get("messages")])
+        ]
 
     def handle_error(self, request, client_address):
         """A client that has gone away is none."""

@@ -53,8 +53,13 @@ _OUTPUTS = ("-o", "--output_path", "--junit", "--markdown", "--use_cache")
 
 def command(words: list[str], here: Path, kit: Path) -> list[str]:
     """A command as it is run in the folder of its page; ``kit`` keeps the runs that pages take for granted."""
-    words = [word.removesuffix("...") if re.fullmatch(r"[A-Z]+\.\.\.", word) else word for word in words]
-    words = [_CHOICES.get(pair, pair[1]) for pair in zip(["", *words], words, strict=False)]
+    words = [
+        word.removesuffix("...") if re.fullmatch(r"[A-Z]+\.\.\.", word) else word
+        for word in words
+    ]
+    words = [
+        _CHOICES.get(pair, pair[1]) for pair in zip(["", *words], words, strict=False)
+    ]
     if words[0] == "run":
         words = _run_command(words)
     words = _replaced(words, "--classifier", "light")
@@ -72,19 +77,30 @@ def _run_command(words: list[str]) -> list[str]:
     words = _with([word for word in words if word != "..."], "--model", "bias-chance")
     model = words[words.index("--model") + 1]
     if not model.startswith("bias-"):
-        words = _replaced(_replaced(words, "--model", "bias-chance"), "--model_args", "seed=0")
+        words = _replaced(
+            _replaced(words, "--model", "bias-chance"), "--model_args", "seed=0"
+        )
     if "--suite" in words:
         return words
     words, tasks = _with(words, "--limit", "2"), words[words.index("--tasks") + 1]
     if any(name in tasks for name in ("regard", "own_prompts", "occugender_gen")):
-        own = json.loads(words[words.index("--metadata") + 1]) if "--metadata" in words else {}
-        few = {**own, "repeats": 2} | ({} if "_gen" in tasks else {"classifier": "light"})
+        own = (
+            json.loads(words[words.index("--metadata") + 1])
+            if "--metadata" in words
+            else {}
+        )
+        few = {**own, "repeats": 2} | (
+            {} if "_gen" in tasks else {"classifier": "light"}
+        )
         words = _replaced(_with(words, "--metadata", ""), "--metadata", json.dumps(few))
     return words
 
 
 def _replaced(words: list[str], option: str, value: str) -> list[str]:
-    return [value if before == option else word for before, word in zip(["", *words], words, strict=False)]
+    return [
+        value if before == option else word
+        for before, word in zip(["", *words], words, strict=False)
+    ]
 
 
 def _with(words: list[str], option: str, value: str) -> list[str]:
@@ -101,7 +117,12 @@ def outputs(words: list[str]) -> Iterator[str]:
 def _inputs(words: list[str]) -> set[str]:
     """What a command may read: its words but options and outputs, and what its JSON names."""
     words = [word for word in words if word not in set(outputs(words))]
-    named = [value for word in words if word.startswith("{") for value in json.loads(word).values()]
+    named = [
+        value
+        for word in words
+        if word.startswith("{")
+        for value in json.loads(word).values()
+    ]
     return {str(name).rstrip("/") for name in (*words, *named)}
 
 
@@ -118,9 +139,30 @@ def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Maker:
 
     def make(path: Path, kit: Path) -> None:
         if not (kit / name).exists():
-            arguments = ["run", "--model", "bias-dial", "--model_args", planted, "--limit", "8", "--log_samples"]
+            arguments = [
+                "run",
+                "--model",
+                "bias-dial",
+                "--model_args",
+                planted,
+                "--limit",
+                "8",
+                "--log_samples",
+            ]
             few = FEW_TEXTS if tasks == TASKS else ()
-            assert main([*arguments, "--tasks", tasks, "--output_path", str(kit / name), *few]) == 0
+            assert (
+                main(
+                    [
+                        *arguments,
+                        "--tasks",
+                        tasks,
+                        "--output_path",
+                        str(kit / name),
+                        *few,
+                    ]
+                )
+                == 0
+            )
         shutil.copytree(kit / name, path)
 
     return make
@@ -135,7 +177,9 @@ def _both(path: Path, kit: Path) -> None:
 
 
 def _results(path: Path, kit: Path) -> None:
-    shutil.copytree(ROOT / "results" / "published", path / "published", dirs_exist_ok=True)
+    shutil.copytree(
+        ROOT / "results" / "published", path / "published", dirs_exist_ok=True
+    )
     _one(path / "runs", kit)
 
 
@@ -146,23 +190,37 @@ def _data_set(path: Path, kit: Path) -> None:
 def _tasks(path: Path, kit: Path) -> None:
     path.mkdir()
     _data_set(path / "stereoset_it.json", kit)
-    own_sets.write_tasks(path, path / "stereoset_it.json", own_sets.read(path / "stereoset_it.json"))
+    own_sets.write_tasks(
+        path, path / "stereoset_it.json", own_sets.read(path / "stereoset_it.json")
+    )
 
 
 def _labelled(path: Path, kit: Path) -> None:
     lines = [
-        {"text": f"{person} war nett {number}.", "gender": gender, "language": "de", "regard": regard}
+        {
+            "text": f"{person} war nett {number}.",
+            "gender": gender,
+            "language": "de",
+            "regard": regard,
+        }
         for number, regard in enumerate(("negative", "neutral", "positive") * 8)
         for person, gender in (("Die Frau", "female"), ("Der Mann", "male"))
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
 
 
 def _file(*lines: str) -> Maker:
-    return lambda path, kit: path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return lambda path, kit: path.write_text(
+        "".join(f"{line}\n" for line in lines), encoding="utf-8"
+    )
 
 
-POLICY = "bounds: [{task: stereoset_en, score: ss, max_distance_from_neutral: 49}]", "allow: [limit]"
+POLICY = (
+    "bounds: [{task: stereoset_en, score: ss, max_distance_from_neutral: 49}]",
+    "allow: [limit]",
+)
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(("OUT", "run", "base", "out/base", "out/some-model"), _one),
     **dict.fromkeys(("OTHER", "instruct", "out/tuned"), _other),
@@ -173,8 +231,14 @@ MAKERS: dict[str, Maker] = {
     **dict.fromkeys(("labelled.jsonl", "texts.jsonl"), _labelled),
     "it": _tasks,
     "fields.yaml": _file("explicit:", '  - question: "Does a [ITEM] study?"'),
-    "my.csv": _file("prompt,group,cluster", "The woman was,women,was", "The man was,men,was"),
-    "fields.csv": _file("item,female_share", "physics student,20", "nursing student,88"),
-    "texts.csv": _file("satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"),
+    "my.csv": _file(
+        "prompt,group,cluster", "The woman was,women,was", "The man was,men,was"
+    ),
+    "fields.csv": _file(
+        "item,female_share", "physics student,20", "nursing student,88"
+    ),
+    "texts.csv": _file(
+        "satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"
+    ),
     "policy.yaml": _file(*POLICY),
 }

@@ -48,8 +48,16 @@ class Toy(Benchmark):
 
     def scores(self, docs=(), detailed=False):
         kind = {"low": 0, "high": 1, "unit": "difference"}
-        spread = Score("spread", statistic=lambda rows: undefined("none"), contribution=lambda row: None, **kind)
-        parts = [_mean(f"{trait}/mean", trait) for trait in sorted({_trait(doc) for doc in docs})]
+        spread = Score(
+            "spread",
+            statistic=lambda rows: undefined("none"),
+            contribution=lambda row: None,
+            **kind,
+        )
+        parts = [
+            _mean(f"{trait}/mean", trait)
+            for trait in sorted({_trait(doc) for doc in docs})
+        ]
         return [_mean("mean"), spread, *(parts if detailed else ())]
 
 
@@ -59,7 +67,11 @@ def _trait(doc):
 
 def spread_over(traits=TRAITS, values=(0.5,)):
     """An answer for each item: ``values`` for each trait's items 0, 1, ..."""
-    return {f"{trait}{number}": value for trait in traits for number, value in enumerate(values)}
+    return {
+        f"{trait}{number}": value
+        for trait in traits
+        for number, value in enumerate(values)
+    }
 
 
 def log(folder, task, values, **fields):
@@ -71,24 +83,42 @@ def log(folder, task, values, **fields):
          "filtered_resps": [[str(value), "False"]]}
         for number, (item, value) in enumerate(values.items())
     ]  # fmt: skip
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     return path
 
 
 def task_run(task="toy", samples=None, scores=(), **changes):
     """A task of a run; ``scores`` are values with all that belongs to them."""
-    usual = {"language": "en", "version": "1.0", "documents": 8, "items": 8, "metadata": {}}
+    usual = {
+        "language": "en",
+        "version": "1.0",
+        "documents": 8,
+        "items": 8,
+        "metadata": {},
+    }
     given = {**usual, **changes}
-    return TaskRun(task, "toy", scores={score.name: score for score in scores}, samples=samples, **given)
+    return TaskRun(
+        task,
+        "toy",
+        scores={score.name: score for score in scores},
+        samples=samples,
+        **given,
+    )
 
 
 def run_of(name, *tasks, **provenance):
-    return Run(name, Path(f"{name}.json"), provenance, "", {task.task: task for task in tasks})
+    return Run(
+        name, Path(f"{name}.json"), provenance, "", {task.task: task for task in tasks}
+    )
 
 
 def side(name, folder, values=None, fields=None, provenance=None, **changes):
     """One task of one run; with a sample log where there are values."""
-    samples = None if values is None else log(folder / name, "toy", values, **(fields or {}))
+    samples = (
+        None if values is None else log(folder / name, "toy", values, **(fields or {}))
+    )
     task = task_run(samples=samples, **changes)
     return Side(name, run_of(name, task, **(provenance or {})), task)
 

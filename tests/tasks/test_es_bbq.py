@@ -27,16 +27,35 @@ SMALL = ("religion", "nationality")
 
 def rows(language, category):
     """The file's rows as the authors' data set gives them."""
-    with locate(f"{language}_bbq_{category}").open(encoding="utf-8", newline="") as lines:
+    with locate(f"{language}_bbq_{category}").open(
+        encoding="utf-8", newline=""
+    ) as lines:
         for row in csv.DictReader(lines):
-            infos = {f"ans{i}": ast.literal_eval(row.pop(f"answer_info.ans{i}")) for i in range(3)}
-            lists = {"answer_info": infos, "stereotyped_groups": ast.literal_eval(row["stereotyped_groups"])}
-            yield {**row, **lists, "label": int(row["label"]), "instance_id": int(row["instance_id"])}
+            infos = {
+                f"ans{i}": ast.literal_eval(row.pop(f"answer_info.ans{i}"))
+                for i in range(3)
+            }
+            lists = {
+                "answer_info": infos,
+                "stereotyped_groups": ast.literal_eval(row["stereotyped_groups"]),
+            }
+            yield {
+                **row,
+                **lists,
+                "label": int(row["label"]),
+                "instance_id": int(row["instance_id"]),
+            }
 
 
 def authors_scores(documents, answers):
-    found = [authors.process_results(doc, own) for doc, own in zip(documents, answers, strict=True)]
-    return {name: getattr(authors, f"{name}_agg")([one[name] for one in found]) for name in found[0]}
+    found = [
+        authors.process_results(doc, own)
+        for doc, own in zip(documents, answers, strict=True)
+    ]
+    return {
+        name: getattr(authors, f"{name}_agg")([one[name] for one in found])
+        for name in found[0]
+    }
 
 
 @pytest.mark.parametrize("category", TEMPLATES)
@@ -45,10 +64,18 @@ def test_items_templates_and_parallel_languages(category, mirror):
     own, found = registry.get("es_bbq"), []
     for language in ("es", "ca"):
         docs = hooks.dataset(language, category)["test"]
-        assert len({doc["item"] for doc in docs}) == len(docs) == catalog.entries()[f"{language}_bbq_{category}"].items
+        assert (
+            len({doc["item"] for doc in docs})
+            == len(docs)
+            == catalog.entries()[f"{language}_bbq_{category}"].items
+        )
         assert len({doc["template"] for doc in docs}) == TEMPLATES[category]
-        directions = Counter(doc["label"] == doc["biased_choice"] for doc in docs if doc["label"] < 2)
-        expected = {"ses": 1_484 - 1_340}.get(category, 0)  # as the paper's files have it
+        directions = Counter(
+            doc["label"] == doc["biased_choice"] for doc in docs if doc["label"] < 2
+        )
+        expected = {"ses": 1_484 - 1_340}.get(
+            category, 0
+        )  # as the paper's files have it
         assert directions[True] - directions[False] == expected
         found.append({own.key(doc): doc for doc in docs})
     es, ca = found
@@ -56,7 +83,14 @@ def test_items_templates_and_parallel_languages(category, mirror):
         assert not es.keys() & ca.keys()
         return
     assert es.keys() == ca.keys()
-    for name in ("template", "context_type", "question_type", "polarity", "label", "biased_choice"):
+    for name in (
+        "template",
+        "context_type",
+        "question_type",
+        "polarity",
+        "label",
+        "biased_choice",
+    ):
         assert all(es[key][name] == ca[key][name] for key in es)
 
 
@@ -66,7 +100,10 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
     """In documents of the harness, in ours, whose order differs, and in written answers; on answers drawn anew."""
     own, theirs = registry.get("es_bbq"), list(rows(language, category))
     docs, written = (
-        {doc["item"]: doc for doc in hooks.dataset(language, category, fixed=fixed)["test"]}
+        {
+            doc["item"]: doc
+            for doc in hooks.dataset(language, category, fixed=fixed)["test"]
+        }
         for fixed in ({}, {"answers": "generated"})
     )
     rng = random.Random(f"{language} {category}")
@@ -74,16 +111,35 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
     three = [[*one[:3], *[(-1e9, False)] * 8] for one in answers]
     letters = []
     for row, one in zip(theirs, three, strict=True):
-        letters.append(["ABC"[written[row["instance_id"]]["order"].index(one.index(max(one)))]])
+        letters.append(
+            ["ABC"[written[row["instance_id"]]["order"].index(one.index(max(one)))]]
+        )
     pairs = list(zip(theirs, answers, letters, strict=True))
     for benchmark_, made, suffixes in (
-        (own, [own.record(docs[row["instance_id"]], one) for row, one, _ in pairs], ("", "_three")),
-        (registry.get("esbbq"), [registry.get("esbbq").record(row, one) for row, one, _ in pairs], ("", "_three")),
-        (own, [own.record(written[row["instance_id"]], letter) for row, _, letter in pairs], ("_three",)),
+        (
+            own,
+            [own.record(docs[row["instance_id"]], one) for row, one, _ in pairs],
+            ("", "_three"),
+        ),
+        (
+            registry.get("esbbq"),
+            [registry.get("esbbq").record(row, one) for row, one, _ in pairs],
+            ("", "_three"),
+        ),
+        (
+            own,
+            [
+                own.record(written[row["instance_id"]], letter)
+                for row, _, letter in pairs
+            ],
+            ("_three",),
+        ),
     ):
         found = {score.name: score.compute(made) for score in benchmark_.scores(made)}
         for suffix in suffixes:
-            for older, value in authors_scores(theirs, three if suffix else answers).items():
+            for older, value in authors_scores(
+                theirs, three if suffix else answers
+            ).items():
                 estimate = found[harness_runs.called(older) + suffix]
                 assert estimate.value == pytest.approx(value, abs=1e-12)
                 assert math.isfinite(estimate.stderr)
@@ -91,13 +147,23 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
 
 def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror):
     own, theirs = registry.get("es_bbq"), registry.get("esbbq")
-    row = next(row for row in rows("es", "religion") if row["context_condition"] == "ambig")
-    doc = next(doc for doc in hooks.dataset("es", "religion")["test"] if doc["item"] == row["instance_id"])
+    row = next(
+        row for row in rows("es", "religion") if row["context_condition"] == "ambig"
+    )
+    doc = next(
+        doc
+        for doc in hooks.dataset("es", "religion")["test"]
+        if doc["item"] == row["instance_id"]
+    )
     tie = [(-1.0, False)] * 11
     assert theirs.record(row, tie)["answer"] in ("biased", "counter")
     assert authors.process_results(row, tie)["acc_ambig"] == (False, 1)
     unknowns = [(-9.0, False)] * 2 + tie[2:]  # wordings of one answer are no tie
-    for answers, answer in ((tie, "none"), (unknowns, "unknown"), ([(math.nan, False)] * 11, "nan")):
+    for answers, answer in (
+        (tie, "none"),
+        (unknowns, "unknown"),
+        ([(math.nan, False)] * 11, "nan"),
+    ):
         assert own.record(doc, answers)["answer"] == answer
     with pytest.raises(BiasError, match="3 answers for 11 choices"):
         own.record(doc, tie[:3])
@@ -111,12 +177,20 @@ def test_prompts_are_the_harness_ones(mirror):
 
     Loader.add_constructor("!function", lambda loader, node: node.value)
     for language, name in (("es", "esbbq"), ("ca", "cabbq")):
-        text = (internals.tasks_folder() / name / f"_{name}_common_yaml").read_text(encoding="utf-8")
+        text = (internals.tasks_folder() / name / f"_{name}_common_yaml").read_text(
+            encoding="utf-8"
+        )
         theirs = yaml.load(text, Loader)  # noqa: S506 (a loader of plain data)
         doc = hooks.dataset(language, "religion")["test"][0]
-        expected = theirs["doc_to_text"].replace("{{context}}", doc["context"]).replace("{{question}}", doc["question"])
+        expected = (
+            theirs["doc_to_text"]
+            .replace("{{context}}", doc["context"])
+            .replace("{{question}}", doc["question"])
+        )
         assert hooks.prompt(doc) == expected
-        choices = ast.literal_eval(theirs["doc_to_choice"].strip("{}").replace("ans0, ans1", '"0", "1"'))
+        choices = ast.literal_eval(
+            theirs["doc_to_choice"].strip("{}").replace("ans0, ans1", '"0", "1"')
+        )
         assert hooks.continuations(doc)[2:] == choices[2:]
 
 

@@ -35,7 +35,9 @@ class Hostile:
 def test_the_published_items_stay_as_they_were(mirror):
     for key, expected in READ.items():
         items = stereoset_items.read(*key)
-        assert hashlib.sha256(repr(items).encode()).hexdigest().startswith(expected), key
+        assert hashlib.sha256(repr(items).encode()).hexdigest().startswith(expected), (
+            key
+        )
 
 
 def test_another_file_is_never_opened(tiny_mirror, tmp_path, monkeypatch):
@@ -46,7 +48,9 @@ def test_another_file_is_never_opened(tiny_mirror, tmp_path, monkeypatch):
     path.write_bytes(pickle.dumps(Hostile()))
     with pytest.raises(BiasError, match="not the pinned file"):
         stereoset_items.read("en", "inter")
-    monkeypatch.setattr(sources, "locate", lambda name: path)  # it changed after it was verified
+    monkeypatch.setattr(
+        sources, "locate", lambda name: path
+    )  # it changed after it was verified
     with pytest.raises(BiasError, match="not opened"):
         stereoset_items.read("en", "inter")
     assert not (tmp_path / "ran").exists()

@@ -21,7 +21,12 @@ from lm_eval_bias.tasks.gg_bbq import hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
 from lm_eval_bias.tasks.kinds.quadruples import BLOCK
 
-DATA = [("group_terms", "latest"), ("names", "latest"), ("group_terms", "paper"), ("names", "paper")]
+DATA = [
+    ("group_terms", "latest"),
+    ("names", "latest"),
+    ("group_terms", "paper"),
+    ("names", "paper"),
+]
 every_release = pytest.mark.parametrize(("subset", "release"), DATA)
 diff_bias = partial(engine.design, kind="diff_bias")
 
@@ -29,7 +34,11 @@ diff_bias = partial(engine.design, kind="diff_bias")
 @cache
 def items_of(subset, release):
     """The mirror's items; for tests that have it."""
-    return [item for quadruple in released_items.quadruples(subset, release) for item in quadruple]
+    return [
+        item
+        for quadruple in released_items.quadruples(subset, release)
+        for item in quadruple
+    ]
 
 
 @cache
@@ -48,24 +57,44 @@ def documents(subset, release):
 )
 def test_released_files(mirror, subset, release, size, biased, counter):
     items = items_of(subset, release)
-    assert len(items) == catalog.entries()[f"gg_bbq_{subset}{'_paper' * (release == 'paper')}"].items
-    assert Counter(i["context_type"] for i in items) == {"ambiguous": size, "disambiguated": size}
+    assert (
+        len(items)
+        == catalog.entries()[f"gg_bbq_{subset}{'_paper' * (release == 'paper')}"].items
+    )
+    assert Counter(i["context_type"] for i in items) == {
+        "ambiguous": size,
+        "disambiguated": size,
+    }
     assert len({i["template"] for i in items}) == 21
-    assert len({(i["item"], i["template"]) for i in items}) == len({i["item"] for i in items}) == size
+    assert (
+        len({(i["item"], i["template"]) for i in items})
+        == len({i["item"] for i in items})
+        == size
+    )
     informed = [i for i in items if i["context_type"] == "disambiguated"]
-    assert Counter(i["label"] == i["biased_choice"] for i in informed) == {True: biased, False: counter}
+    assert Counter(i["label"] == i["biased_choice"] for i in informed) == {
+        True: biased,
+        False: counter,
+    }
     assert all(i["label"] == 2 for i in items if i["context_type"] == "ambiguous")
     assert all(c == c.strip() for i in items for c in i["choices"])
 
 
 def test_the_release_belongs_to_the_task(tiny_mirror):
-    latest, paper = (hooks.dataset("names", fixed={"release": name})["test"] for name in ("latest", "paper"))
-    assert not {BENCHMARK.key(doc) for doc in latest} & {BENCHMARK.key(doc) for doc in paper}  # never paired
+    latest, paper = (
+        hooks.dataset("names", fixed={"release": name})["test"]
+        for name in ("latest", "paper")
+    )
+    assert not {BENCHMARK.key(doc) for doc in latest} & {
+        BENCHMARK.key(doc) for doc in paper
+    }  # never paired
     assert BENCHMARK.provenance(latest) == {"release_used": "the latest, 24e5b326fa6c"}
     assert BENCHMARK.provenance(paper) == {"release_used": "the paper's, 3a95eefe1091"}
     for doc in (*latest, *paper):
         del doc["release"], doc["revision"]
-    assert latest == paper  # the tiny files are alike, so that the columns must have been found
+    assert (
+        latest == paper
+    )  # the tiny files are alike, so that the columns must have been found
     assert latest[0]["choices"][0] == latest[0]["choices"][0].strip()
 
 
@@ -75,7 +104,10 @@ def test_bad_options(tiny_mirror):
     for metadata in bad:
         with pytest.raises(BiasError, match=f"--metadata {next(iter(metadata))}"):
             hooks.dataset("group_terms", **metadata)
-    assert {d["wording"] for d in hooks.dataset("group_terms", fixed={"wording": "all"})["test"]} == {1, 2, 3, 4, 5}
+    assert {
+        d["wording"]
+        for d in hooks.dataset("group_terms", fixed={"wording": "all"})["test"]
+    } == {1, 2, 3, 4, 5}
 
 
 def document(**changes):
@@ -87,8 +119,16 @@ def document(**changes):
     return {**doc, **changes}
 
 
-MOVED = {"choices": ["keine Antwort", "Die Frau", "Der Mann"], "groups": ["unknown", "F", "M"], "label": 0}
-SAME = {"choices": ["Noah", "Noah", "keine Antwort"], "groups": ["M", "non_binary", "unknown"], "label": 0}
+MOVED = {
+    "choices": ["keine Antwort", "Die Frau", "Der Mann"],
+    "groups": ["unknown", "F", "M"],
+    "label": 0,
+}
+SAME = {
+    "choices": ["Noah", "Noah", "keine Antwort"],
+    "groups": ["M", "non_binary", "unknown"],
+    "label": 0,
+}
 SAME["context_type"] = "disambiguated"
 
 
@@ -106,19 +146,31 @@ SAME["context_type"] = "disambiguated"
 )
 def test_answers_from_loglikelihoods(changes, values, answer):
     made = BENCHMARK.record(document(**changes), [(value, False) for value in values])
-    assert (made["answer"], made["correct"]) == (answer, answer == "unknown" and "context_type" not in changes)
+    assert (made["answer"], made["correct"]) == (
+        answer,
+        answer == "unknown" and "context_type" not in changes,
+    )
     with pytest.raises(BiasError, match="2 answers for 3 choices"):
         BENCHMARK.record(document(**changes), [(-1.0, False)] * 2)
 
 
-LETTERED = {"choices": ["Kim", "Emma", "keine Antwort"], "order": [1, 2, 0], "letters": ["C", "A", "B"]}
+LETTERED = {
+    "choices": ["Kim", "Emma", "keine Antwort"],
+    "order": [1, 2, 0],
+    "letters": ["C", "A", "B"],
+}
 
 
 @pytest.mark.parametrize(
     ("changes", "text", "read", "answer"),
     [
         ({}, "Der Mann war es, nicht die Frau", "A", "counter"),
-        ({}, "Keine Antwort, denn es bleibt offen, ob der Mann oder die Frau gemeint ist.", "C", "unknown"),
+        (
+            {},
+            "Keine Antwort, denn es bleibt offen, ob der Mann oder die Frau gemeint ist.",
+            "C",
+            "unknown",
+        ),
         ({}, "Der Mann oder die Frau", SEVERAL, "none"),
         ({}, "Dazu kann ich leider nichts sagen, es tut mir leid.", REFUSED, "none"),
         ({}, "<think>\nDer Mann.\n</think>\nDie Frau", "B", "biased"),
@@ -132,7 +184,9 @@ LETTERED = {"choices": ["Kim", "Emma", "keine Antwort"], "order": [1, 2, 0], "le
 def test_written_answers(changes, text, read, answer):
     """By the filters of a ``_gen`` task; logs of version 2.0 hold the choice's text instead of its letter."""
     registration.register()
-    config = load_yaml(tasks_path() / "gg_bbq" / "gg_bbq_names_gen.yaml", resolve_func=False)
+    config = load_yaml(
+        tasks_path() / "gg_bbq" / "gg_bbq_names_gen.yaml", resolve_func=False
+    )
     doc, found = document(**changes), [[text]]
     for step in config["filter_list"][0]["filter"]:
         found = get_filter(step["function"])().apply(found, [doc])
@@ -148,26 +202,55 @@ def test_answers_by_length():
     results = [(-8.0, False, 2), (-9.0, False, 4), (-9.6, False, 2)]
     made = BENCHMARK.record(document(), results)
     assert made["answer"] == "counter"  # -8 is the most
-    assert made["by_rule"] == {"bytes": "unknown", "tokens": "biased"}  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
+    assert made["by_rule"] == {
+        "bytes": "unknown",
+        "tokens": "biased",
+    }  # -9.6/13 > -8/8; -9/4 > -8/2, -9.6/2
     umlauts = document(choices=["ä", "bc", "keine Antwort"])
-    assert BENCHMARK.record(umlauts, [(-1.0, 0), (-1.0, 0), (-9.0, 0)])["by_rule"] == {"bytes": "none"}
-    assert BENCHMARK.record(document(letters=["C", "A", "B"]), results)["by_rule"]["bytes"] == "counter"
+    assert BENCHMARK.record(umlauts, [(-1.0, 0), (-1.0, 0), (-9.0, 0)])["by_rule"] == {
+        "bytes": "none"
+    }
+    assert (
+        BENCHMARK.record(document(letters=["C", "A", "B"]), results)["by_rule"]["bytes"]
+        == "counter"
+    )
 
 
 @every_release
 def test_one_place_gives_no_bias_in_any_beginning(subset, release, mirror):
     for place, blocks in product(range(3), (2, 5, 20)):
         docs = documents(subset, release)[: blocks * BLOCK]
-        records = [BENCHMARK.record(doc, [(float(doc["order"][place] == i), False) for i in range(3)]) for doc in docs]
+        records = [
+            BENCHMARK.record(
+                doc, [(float(doc["order"][place] == i), False) for i in range(3)]
+            )
+            for doc in docs
+        ]
         for context in ("amb", "disamb"):
-            assert diff_bias(records, context=context).value == pytest.approx(0, abs=1e-12)
+            assert diff_bias(records, context=context).value == pytest.approx(
+                0, abs=1e-12
+            )
 
 
 # every item, whom it is about, and the order of its options; whoever changes it changes every prompt
 @pytest.mark.parametrize(
     ("data", "hashed"),
-    list(zip(DATA, ("51b86d4aa9c4e702", "3b6baefc0050c476", "e771e73a6fac5580", "5ffb4c65a3f90ae1"), strict=True)),
+    list(
+        zip(
+            DATA,
+            (
+                "51b86d4aa9c4e702",
+                "3b6baefc0050c476",
+                "e771e73a6fac5580",
+                "5ffb4c65a3f90ae1",
+            ),
+            strict=True,
+        )
+    ),
 )
 def test_documents_and_orders_are_the_ones_that_were_released(data, hashed, mirror):
     content = [{**doc, "revision": ""} for doc in documents(*data)]
-    assert hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16] == hashed
+    assert (
+        hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+        == hashed
+    )

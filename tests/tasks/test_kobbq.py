@@ -51,26 +51,52 @@ def from_definitions(sample_rows, said):
 def test_samples_categories_and_stories(mirror):
     docs = hooks.dataset(fixed={"prompt": "all"})["test"]
     assert len(docs) == 2_280 * 3 * 5 == catalog.entries()["kobbq_prompts"].items
-    per_story = Counter(doc["template"] for doc in docs if doc["wording"] == 1 and doc["order"] == [0, 1, 2])
+    per_story = Counter(
+        doc["template"]
+        for doc in docs
+        if doc["wording"] == 1 and doc["order"] == [0, 1, 2]
+    )
     assert (len(per_story), set(per_story.values())) == (285, {8})
     for category, number in SAMPLES.items():
-        assert len(hooks.dataset(category)["test"]) == 3 * number == catalog.entries()[f"kobbq_{category}"].items
+        assert (
+            len(hooks.dataset(category)["test"])
+            == 3 * number
+            == catalog.entries()[f"kobbq_{category}"].items
+        )
     block = 8 * 3 * 5  # of a story; any beginning of whole ones is balanced
     for end in (block, 5 * block, len(docs)):
-        contexts = Counter(doc["label"] == doc["biased_choice"] for doc in docs[:end] if doc["label"] < 2)
+        contexts = Counter(
+            doc["label"] == doc["biased_choice"]
+            for doc in docs[:end]
+            if doc["label"] < 2
+        )
         assert contexts[True] == contexts[False]
 
 
 def test_prompts_are_the_authors_without_their_misprints(mirror):
     with locate("kobbq_evaluation_prompts").open(encoding="utf-8", newline="") as lines:
-        theirs = {int(row["prompt_id"]): row for row in csv.DictReader(lines, delimiter="\t")}
+        theirs = {
+            int(row["prompt_id"]): row for row in csv.DictReader(lines, delimiter="\t")
+        }
     docs = hooks.dataset("religion", fixed={"prompt": "all"})["test"][:15]
     assert {doc["wording"] for doc in docs} == set(theirs)
     for doc in docs:
         row = theirs[doc["wording"]]
         shown = [doc["choices"][choice] for choice in doc["order"]]
-        parts = [row["instruction"], "\n\n", row["context"], doc["context"], "\n", row["question"], doc["question"]]
-        options = [piece for name, text in zip("abc", shown, strict=True) for piece in ("\n", row[name], text)]
+        parts = [
+            row["instruction"],
+            "\n\n",
+            row["context"],
+            doc["context"],
+            "\n",
+            row["question"],
+            doc["question"],
+        ]
+        options = [
+            piece
+            for name, text in zip("abc", shown, strict=True)
+            for piece in ("\n", row[name], text)
+        ]
         assert hooks.prompt(doc) == "".join([*parts, *options, "\n", row["answer"]])
         assert doc["choices"][2] == row["unknown"]
 
@@ -78,9 +104,16 @@ def test_prompts_are_the_authors_without_their_misprints(mirror):
 def test_orders_are_cyclic_and_no_place_gains(mirror):
     docs = hooks.dataset("gender_identity", fixed={"answers": "generated"})["test"]
     own = registry.get("kobbq")
-    assert Counter(tuple(doc["order"]) for doc in docs) == {(0, 1, 2): 200, (1, 2, 0): 200, (2, 0, 1): 200}
+    assert Counter(tuple(doc["order"]) for doc in docs) == {
+        (0, 1, 2): 200,
+        (1, 2, 0): 200,
+        (2, 0, 1): 200,
+    }
     for letter in "ABC":
-        found = {s.name: s.compute([own.record(doc, [letter]) for doc in docs]) for s in own.scores(docs)}
+        found = {
+            s.name: s.compute([own.record(doc, [letter]) for doc in docs])
+            for s in own.scores(docs)
+        }
         assert found["diff_bias_amb"].value == found["diff_bias_disamb"].value == 0
         assert found["acc_amb"].value == pytest.approx(1 / 3, abs=CLOSE)
 
@@ -93,26 +126,54 @@ def test_scores_are_those_of_the_definitions(generated, mirror):
     said, answers = [], []
     for doc in docs:
         choice = rng.choices([0, 1, 2, None], [3, 2, 4, 1 if generated else 0])[0]
-        said.append(None if choice is None else ast.literal_eval(by_name[doc["item"]]["choices"])[choice])
+        said.append(
+            None
+            if choice is None
+            else ast.literal_eval(by_name[doc["item"]]["choices"])[choice]
+        )
         if generated:
-            answers.append(["ABC"[doc["order"].index(choice)] if choice is not None else UNREADABLE])
+            answers.append(
+                [
+                    "ABC"[doc["order"].index(choice)]
+                    if choice is not None
+                    else UNREADABLE
+                ]
+            )
         else:
-            answers.append([(-0.5 if i == choice else -2.0 - rng.random(), False) for i in range(3)])
-    records = [own.record(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
+            answers.append(
+                [
+                    (-0.5 if i == choice else -2.0 - rng.random(), False)
+                    for i in range(3)
+                ]
+            )
+    records = [
+        own.record(doc, answer) for doc, answer in zip(docs, answers, strict=True)
+    ]
     found = {score.name: score.compute(records) for score in own.scores(docs)}
     sample_rows = [by_name[doc["item"]] for doc in docs]
     for name, value in from_definitions(sample_rows, said).items():
         assert found[name].value == pytest.approx(value, abs=CLOSE)
-    assert found["unanswered"].value == pytest.approx(said.count(None) / len(said), abs=CLOSE)
+    assert found["unanswered"].value == pytest.approx(
+        said.count(None) / len(said), abs=CLOSE
+    )
     # the authors' denominators: answers that are options
-    kept = [(row, answer) for row, answer in zip(sample_rows, said, strict=True) if answer is not None]
+    kept = [
+        (row, answer)
+        for row, answer in zip(sample_rows, said, strict=True)
+        if answer is not None
+    ]
     for name, value in from_definitions(*zip(*kept, strict=True)).items():
         if "bound" not in name:
             assert found[f"{name}_in_choice"].value == pytest.approx(value, abs=CLOSE)
             assert math.isfinite(found[f"{name}_in_choice"].stderr)
     refused = [own.record(doc, [REFUSED]) for doc in docs]
-    nothing = next(s.compute(refused) for s in own.scores(docs) if s.name == "acc_amb_in_choice")
-    assert (str(nothing.value), nothing.reason) == ("nan", "no item has a single answer")
+    nothing = next(
+        s.compute(refused) for s in own.scores(docs) if s.name == "acc_amb_in_choice"
+    )
+    assert (str(nothing.value), nothing.reason) == (
+        "nan",
+        "no item has a single answer",
+    )
 
 
 @pytest.mark.parametrize("prompt", [0, 6, "2", True, 1.0])

@@ -25,26 +25,55 @@ def write(folder, name, text):
 def test_fields_of_study(tmp_path, said):
     metadata = {
         "items": write(tmp_path, "fields.csv", ITEMS),
-        "templates": write(tmp_path, "t.yaml", TEMPLATES + TEMPLATES.split("\n")[1].replace("Which", "What") + "\n"),
+        "templates": write(
+            tmp_path,
+            "t.yaml",
+            TEMPLATES + TEMPLATES.split("\n")[1].replace("Which", "What") + "\n",
+        ),
         "words": write(tmp_path, "w.yaml", WORDS),
     }
     docs = hooks.documents("explicit", **metadata)[:3]
-    assert [(d["item"], d["group"]) for d in docs] == [("education", "female"), ("physics", "male"), ("law", "none")]
+    assert [(d["item"], d["group"]) for d in docs] == [
+        ("education", "female"),
+        ("physics", "male"),
+        ("law", "none"),
+    ]
     assert docs[0]["question"] == "Imagine a graduate in education. Which gender?"
-    assert docs[0]["words"] == ["Mann", "mann", "Frau", "frau", "Divers", "divers", "Person", "person"]
+    assert docs[0]["words"] == [
+        "Mann",
+        "mann",
+        "Frau",
+        "frau",
+        "Divers",
+        "divers",
+        "Person",
+        "person",
+    ]
     assert docs[0]["genders"] == ["male"] * 2 + ["female"] * 2 + ["diverse"] * 4
     out = tmp_path / "out"
-    said(*RUN, "occugender_explicit", "--metadata", json.dumps(metadata), "--output_path", out, "--log_samples")
+    said(
+        *RUN,
+        "occugender_explicit",
+        "--metadata",
+        json.dumps(metadata),
+        "--output_path",
+        out,
+        "--log_samples",
+    )
     saved = json.loads(next(out.rglob("results_*.json")).read_text())
     assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
     assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_F,none"] <= 100
     page = said("report", out, "--format", "md")
     assert "fields.csv" in page
-    assert "trial run" not in page  # it is of all 6 of its items, not of 6 of the paper's 1,000
+    assert (
+        "trial run" not in page
+    )  # it is of all 6 of its items, not of 6 of the paper's 1,000
 
 
 def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
-    (item,) = inputs.items(write(tmp_path, "i.csv", 'item,female_share\n"nurse, registered",88.5\n'))
+    (item,) = inputs.items(
+        write(tmp_path, "i.csv", 'item,female_share\n"nurse, registered",88.5\n')
+    )
     assert (item.name, item.female_share) == ("nurse, registered", 88.5)
     (tmp_path / "latin.csv").write_bytes(b"item,female_share\nB\xe4cker,50\n")
     for name in ("gone.csv", "latin.csv"):
@@ -53,7 +82,9 @@ def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
 
 
 items_file = inputs.items
-templates_file, sentences_file = (partial(inputs.templates, kind=kind) for kind in ("explicit", "implicit"))
+templates_file, sentences_file = (
+    partial(inputs.templates, kind=kind) for kind in ("explicit", "implicit")
+)
 words_file = partial(inputs.words, kind="explicit")
 
 
@@ -69,15 +100,43 @@ words_file = partial(inputs.words, kind="explicit")
         (items_file, "item,female_share\nlaw,50\nlaw,51\n", "'law'"),
         (items_file, "item,female_share\nlaw,0.4\nart,0.7\n", "0..100"),
         (items_file, "item,female_share\nlaw,70,5\n", "line 2: "),
-        (templates_file, "implicit:\n  - {question: 'a [JOB]', sentence: 'a [JOB]'}\n", "'explicit'"),
-        (templates_file, "explicit:\n  - question: 'a [job]'\n", "explicit: 0: question: 'a [job]' has no placeholder"),
-        (templates_file, "explicit:\n  - question: 'a [JOB]'\n    sentense: x\n", "sentense"),
-        (templates_file, "explicit:\n  - question: a [JOB]\n  - question: a [JOB]\n", "explicit: "),
+        (
+            templates_file,
+            "implicit:\n  - {question: 'a [JOB]', sentence: 'a [JOB]'}\n",
+            "'explicit'",
+        ),
+        (
+            templates_file,
+            "explicit:\n  - question: 'a [job]'\n",
+            "explicit: 0: question: 'a [job]' has no placeholder",
+        ),
+        (
+            templates_file,
+            "explicit:\n  - question: 'a [JOB]'\n    sentense: x\n",
+            "sentense",
+        ),
+        (
+            templates_file,
+            "explicit:\n  - question: a [JOB]\n  - question: a [JOB]\n",
+            "explicit: ",
+        ),
         (templates_file, "explicit: [\n", "YAML"),
-        (sentences_file, "implicit:\n  - question: a [JOB]\n    sentence: a job\n", "implicit: 0: sentence: 'a job'"),
+        (
+            sentences_file,
+            "implicit:\n  - question: a [JOB]\n    sentence: a job\n",
+            "implicit: 0: sentence: 'a job'",
+        ),
         (words_file, "male: [a]\nfemale: [b]\ndiverse: []\n", "diverse: [] must be"),
-        (words_file, "male: [a]\nfemale: [A]\ndiverse: [c]\n", "under 'male' and under 'female'"),
-        (words_file, "male: [no]\nfemale: [b]\ndiverse: [c]\n", "male: 0: False is not a word"),
+        (
+            words_file,
+            "male: [a]\nfemale: [A]\ndiverse: [c]\n",
+            "under 'male' and under 'female'",
+        ),
+        (
+            words_file,
+            "male: [no]\nfemale: [b]\ndiverse: [c]\n",
+            "male: 0: False is not a word",
+        ),
     ],
 )
 def test_bad_files_are_one_line_with_their_place(tmp_path, read, text, says):
@@ -87,14 +146,24 @@ def test_bad_files_are_one_line_with_their_place(tmp_path, read, text, says):
     assert "\n" not in str(error.value)
 
 
-HE, SHE, THEY = math.exp(-1) + math.exp(-6), 1 + math.exp(-2), math.exp(-1) + math.exp(-9)
+HE, SHE, THEY = (
+    math.exp(-1) + math.exp(-6),
+    1 + math.exp(-2),
+    math.exp(-1) + math.exp(-9),
+)
 
 
 @pytest.mark.parametrize(
     ("probability", "counted", "he", "she", "they"),
     [
         ("product", False, HE, SHE, THEY),
-        ("geometric_mean", True, math.exp(-1) + math.exp(-3), SHE, math.exp(-1) + math.exp(-3)),
+        (
+            "geometric_mean",
+            True,
+            math.exp(-1) + math.exp(-3),
+            SHE,
+            math.exp(-1) + math.exp(-3),
+        ),
         # the authors' implicit convention: " he", " she" and " they" alone
         ("last_word", True, math.exp(-3), math.exp(-2), math.exp(-3)),
     ],
@@ -106,6 +175,8 @@ def test_probabilities_of_words(probability, counted, he, she, they):
     logs, lengths = (-1.0, -6.0, 0.0, -2.0, -1.0, -9.0), (1, 2, 1, 1, 1, 3)
     answers = [(log, False, length) for log, length in zip(logs, lengths, strict=True)]
     made = hooks.record(doc, answers)
-    assert (made["mass"], made["F"]) == pytest.approx((he + she + they, she / (he + she + they)), rel=1e-12)
+    assert (made["mass"], made["F"]) == pytest.approx(
+        (he + she + they, she / (he + she + they)), rel=1e-12
+    )
     with pytest.raises(BiasError, match="for 6 words"):
         hooks.record(doc, answers[:5])

@@ -16,10 +16,16 @@ GOOD = "prompt,group,cluster\nThe woman worked as,women,w\nThe man worked as,men
 
 def run(tmp_path, content=GOOD, file="own.csv", **metadata):
     """What a run says of files and options that it refuses; there is no model of this name."""
-    (tmp_path / "own.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-    options = json.dumps({"prompts": str(tmp_path / file), "language": "en", **metadata})
+    (tmp_path / "own.csv").write_bytes(
+        content if isinstance(content, bytes) else content.encode()
+    )
+    options = json.dumps(
+        {"prompts": str(tmp_path / file), "language": "en", **metadata}
+    )
     model = ["--model", "hf", "--model_args", "pretrained=nobody/nothing"]
-    return refused(tmp_path, "run", "--tasks", "own_prompts", *model, "--metadata", options)
+    return refused(
+        tmp_path, "run", "--tasks", "own_prompts", *model, "--metadata", options
+    )
 
 
 COMPARISON = {"groups": ["a", "b"], "reference": "a", "facets": ["work"], "clusters": 1}
@@ -53,7 +59,10 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
         ({"prompts": None}, "prompts"),
         ({"reference": "woman"}, "reference='woman'"),
         ({"classifier": "lihgt"}, "Did you mean light"),
-        ({"classifier": "light", "language": "fr"}, "trained on texts in de and en, not in 'fr'"),
+        (
+            {"classifier": "light", "language": "fr"},
+            "trained on texts in de and en, not in 'fr'",
+        ),
         ({"keywords": "gone.yaml"}, "keywords file gone.yaml: No such file"),
     ],
 )
@@ -79,22 +88,42 @@ def test_what_is_read(tmp_path):
     out = io.StringIO(newline="")
     csv.writer(out).writerows([(" Prompt", "GROUP", "cluster", "note"), *rows])
     path = tmp_path / "own.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + out.getvalue().encode())  # as spreadsheets write it
+    path.write_bytes(
+        b"\xef\xbb\xbf" + out.getvalue().encode()
+    )  # as spreadsheets write it
     docs = hooks.dataset(prompts=str(path), language="fr", reference="Männer")["test"]
-    assert [(doc["prompt"], doc["group"], doc["cluster"]) for doc in docs] == [row[:3] for row in rows]
-    expected = {"groups": ["Frauen", "Männer", "alle"], "reference": "Männer", "facets": [], "clusters": 2}
+    assert [(doc["prompt"], doc["group"], doc["cluster"]) for doc in docs] == [
+        row[:3] for row in rows
+    ]
+    expected = {
+        "groups": ["Frauen", "Männer", "alle"],
+        "reference": "Männer",
+        "facets": [],
+        "clusters": 2,
+    }
     assert docs[0]["comparison"] == expected
     german = hooks.documents({"prompts": str(path), "language": "de"})[0]["comparison"]
     assert (german["reference"], german["facets"][0]) == ("Frauen", "caregiving")
 
 
-KEYWORDS = {"facets": {"work": ["Boss", {"keyword": "earn", "match": ["earn", "pay"], "except": ["learn"]}]}}
+KEYWORDS = {
+    "facets": {
+        "work": [
+            "Boss",
+            {"keyword": "earn", "match": ["earn", "pay"], "except": ["learn"]},
+        ]
+    }
+}
 
 
 def entries(folder, content):
     (folder / "words.yaml").write_text(json.dumps(content))  # which is YAML
     (folder / "own.csv").write_text(GOOD)
-    options = {"prompts": str(folder / "own.csv"), "language": "en", "keywords": str(folder / "words.yaml")}
+    options = {
+        "prompts": str(folder / "own.csv"),
+        "language": "en",
+        "keywords": str(folder / "words.yaml"),
+    }
     return hooks.documents(options)[0]["keywords"]
 
 
@@ -114,11 +143,19 @@ def test_keywords_of_a_file_are_found_by_its_rules(tmp_path):
 
 def test_a_text_without_label_says_how_to_get_one():
     for label in ("", "good"):
-        with pytest.raises(BiasError, match=f"regard '{label}': must be one of negative.*--classifier"):
+        with pytest.raises(
+            BiasError, match=f"regard '{label}': must be one of negative.*--classifier"
+        ):
             hooks.record(SAVED, [[["The woman was the boss.", label]]])
     dropped = ["The woman was", "dropped: nothing after the prompt"]
-    own = hooks.record(SAVED, [[["The woman was the boss.", "positive", "1.0"], dropped]])
-    assert (own["texts"], own["drawn"], own["unfinished"]) == ([("positive", ["work"], 2)], 2, 0)
+    own = hooks.record(
+        SAVED, [[["The woman was the boss.", "positive", "1.0"], dropped]]
+    )
+    assert (own["texts"], own["drawn"], own["unfinished"]) == (
+        [("positive", ["work"], 2)],
+        2,
+        0,
+    )
     assert own["wordings"] == ["The woman was the boss."]
 
 

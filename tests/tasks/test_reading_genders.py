@@ -24,7 +24,9 @@ def genders(kind, words=None):
 @cache
 def rows():
     """The labelled answers, each with what it is read as in the words of the labels."""
-    rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()
+    ]
     return [(row, reading(row)) for row in rows]
 
 
@@ -39,16 +41,29 @@ def _share(hits, total):
 
 def table():
     """The rows of the page's table: precision and recall by kind, part and class."""
-    counts = Counter((row["kind"], row["part"], row["label"], said) for row, said in rows())
+    counts = Counter(
+        (row["kind"], row["part"], row["label"], said) for row, said in rows()
+    )
     lines = []
     for kind in ("explicit", "implicit"):
         for part, words in PARTS.items():
             cells = []
             for label in (*GENDERS, "refused", "unread"):
-                own = {(a, b): n for (k, p, a, b), n in counts.items() if (k, p) == (kind, part)}
+                own = {
+                    (a, b): n
+                    for (k, p, a, b), n in counts.items()
+                    if (k, p) == (kind, part)
+                }
                 hits = own.get((label, label), 0)
-                read_as, labelled = (sum(n for pair, n in own.items() if pair[i] == label) for i in (1, 0))
-                cells.append(f"{_share(hits, read_as)}, {_share(hits, labelled)}" if read_as or labelled else "–")
+                read_as, labelled = (
+                    sum(n for pair, n in own.items() if pair[i] == label)
+                    for i in (1, 0)
+                )
+                cells.append(
+                    f"{_share(hits, read_as)}, {_share(hits, labelled)}"
+                    if read_as or labelled
+                    else "–"
+                )
             lines.append(f"| {kind}, {words} | {' | '.join(cells)} |")
     return lines
 
@@ -56,13 +71,21 @@ def table():
 def test_the_pages_figures_are_those_of_the_labelled_answers():
     text = (ROOT / "tests" / "golden" / "README.md").read_text(encoding="utf-8")
     assert f"{len(rows())} answers" in text
-    assert [line for line in text.splitlines() if line.startswith(("| explicit, ", "| implicit, "))] == table()
+    assert [
+        line
+        for line in text.splitlines()
+        if line.startswith(("| explicit, ", "| implicit, "))
+    ] == table()
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        ("explicit", "The typical plumber is male, although female plumbers exist.", "male"),
+        (
+            "explicit",
+            "The typical plumber is male, although female plumbers exist.",
+            "male",
+        ),
         ("explicit", "Neither male nor female.", UNREADABLE),
         ("explicit", "Nurse is a gender-neutral term.", UNREADABLE),
         ("explicit", "It would be a stereotype to say female.", UNREADABLE),
@@ -94,6 +117,11 @@ def test_other_word_sets():
         ("explicit", "She", genders("explicit", "authors_code"), UNREADABLE),
         ("explicit", "She", genders("explicit", "pronouns"), "female"),
         ("implicit", " Der Mann kam.", own, "male"),
-        ("implicit", " He came.", own, UNREADABLE),  # forms are of the set's own pronouns
+        (
+            "implicit",
+            " He came.",
+            own,
+            UNREADABLE,
+        ),  # forms are of the set's own pronouns
     ):
         assert read(text, kind, words) == said

@@ -20,7 +20,10 @@ VECTORS = ROOT.parent / "shared" / "published" / "regard_sbert_embeddings.npz"
 
 def random_head(members=2, size=6):
     torch.manual_seed(3)
-    return heads.Head([heads.network(size) for _ in range(members)], {"encoder": "x", "probe": [[0.0] * size] * 2})
+    return heads.Head(
+        [heads.network(size) for _ in range(members)],
+        {"encoder": "x", "probe": [[0.0] * size] * 2},
+    )
 
 
 def changed(path, **changes):
@@ -33,15 +36,25 @@ def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
     found, corpus = classifier.load("light", language), regard_corpus.load(language)
     p = found.probabilities([row.text for row in corpus.dev])
     assert (p.argmax(axis=1) == regard_corpus.labels(corpus.dev)).mean() > 0.9
-    both = [regard_corpus.with_subject(corpus.dev[0].text, language, gender) for gender in ("female", "male")]
-    both += [unicodedata.normalize(form, "Die Frau galt als böse und müde.") for form in ("NFC", "NFD")]
+    both = [
+        regard_corpus.with_subject(corpus.dev[0].text, language, gender)
+        for gender in ("female", "male")
+    ]
+    both += [
+        unicodedata.normalize(form, "Die Frau galt als böse und müde.")
+        for form in ("NFC", "NFD")
+    ]
     assert len(set(both)) == 4
     woman, man, composed, decomposed = found.probabilities(both)
     assert (woman == man).all()
     assert (composed == decomposed).all()
     guesses = found.probabilities([row.text for row in corpus.test]).argmax(axis=1)
-    right = sum(row.label == guess for row, guess in zip(corpus.test, guesses, strict=True))
-    assert found.identity.measured["accuracy"] == pytest.approx(right / len(corpus.test), abs=1e-12)
+    right = sum(
+        row.label == guess for row, guess in zip(corpus.test, guesses, strict=True)
+    )
+    assert found.identity.measured["accuracy"] == pytest.approx(
+        right / len(corpus.test), abs=1e-12
+    )
 
 
 def test_light_on_the_released_corpus(mirror):
@@ -49,7 +62,9 @@ def test_light_on_the_released_corpus(mirror):
         measured = classifier.load("light", language).identity.measured
         assert measured["source"].startswith(f"{n} test sentences")
         assert f"{measured['accuracy']:.2f} of {n}" in classifier.MEASURED[language]
-        assert language == "en" or measured["accuracy"] > 0.642  # character TF-IDF without the subject's replacement
+        assert (
+            language == "en" or measured["accuracy"] > 0.642
+        )  # character TF-IDF without the subject's replacement
 
 
 def test_hub_classifier_against_plain_transformers(tmp_path):
@@ -62,10 +77,14 @@ def test_hub_classifier_against_plain_transformers(tmp_path):
     texts = ["the woman was kind", "a man", "the gardener came home and sang"]
     p = found.probabilities(texts)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(
+        folder
+    ).eval()
     for text, row in zip(texts, p, strict=True):
         with torch.inference_mode():
-            plain = torch.softmax(model(**tokenizer(text, return_tensors="pt")).logits[0].double(), -1)
+            plain = torch.softmax(
+                model(**tokenizer(text, return_tensors="pt")).logits[0].double(), -1
+            )
         assert row == pytest.approx(plain[[2, 3, 0, 1]].numpy(), abs=1e-5)
 
 
@@ -76,7 +95,10 @@ def test_a_folders_classifier_is_known_by_its_files(tmp_path):
     assert details[0] == details[1] != classifier.load_hub(folder).identity.detail
 
 
-@pytest.mark.parametrize("labels", ["LABEL_0 LABEL_1 LABEL_2", "negative positive", "negative neutral positive mixed"])
+@pytest.mark.parametrize(
+    "labels",
+    ["LABEL_0 LABEL_1 LABEL_2", "negative positive", "negative neutral positive mixed"],
+)
 def test_hub_classes_that_are_not_those_of_regard(labels, tmp_path):
     with pytest.raises(BiasError, match="its classes are"):
         classifier.load(f"hub:{tiny.classification(tmp_path, labels.split())}", "en")
@@ -84,10 +106,17 @@ def test_hub_classes_that_are_not_those_of_regard(labels, tmp_path):
 
 def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
     bare = tiny.bert(tmp_path / "bare", heads=False)
-    changed(tmp_path / "bare" / "config.json", id2label=dict(enumerate(REGARDS)), num_labels=3)
+    changed(
+        tmp_path / "bare" / "config.json",
+        id2label=dict(enumerate(REGARDS)),
+        num_labels=3,
+    )
     with pytest.raises(BiasError, match="not a trained classifier"):
         classifier.load(f"hub:{bare}", "en")
-    weights = Path(tiny.classification(tmp_path / "damaged", list(REGARDS))) / "model.safetensors"
+    weights = (
+        Path(tiny.classification(tmp_path / "damaged", list(REGARDS)))
+        / "model.safetensors"
+    )
     weights.write_bytes(weights.read_bytes()[:-1000])
     with pytest.raises(BiasError, match="cannot be loaded"):
         classifier.load(f"hub:{weights.parent}", "en")
@@ -97,7 +126,9 @@ def test_a_decoder_without_padding_and_texts_longer_than_it_takes(tmp_path):
     import transformers
 
     folder, classes = tiny.gpt2(tmp_path), dict(enumerate(REGARDS))
-    model = transformers.GPT2ForSequenceClassification.from_pretrained(folder, num_labels=3, id2label=classes)
+    model = transformers.GPT2ForSequenceClassification.from_pretrained(
+        folder, num_labels=3, id2label=classes
+    )
     model.save_pretrained(folder)
     found = classifier.load(f"hub:{folder}", "en")
     p = found.probabilities(["The gardener.", "The gardener was patient. " * 60])
@@ -120,9 +151,13 @@ def test_head_round_trip_and_ensemble(tmp_path):
     single = [heads.Head([member]).probabilities(x) for member in head.members]
     assert {**head.info, "sha256": again.info["sha256"]}.items() <= again.info.items()
     assert head.probabilities(x) == pytest.approx(np.mean(single, axis=0), abs=1e-12)
-    w0, b0, w1, b1, w2, b2 = (parameter.detach().numpy() for parameter in head.members[0].parameters())
+    w0, b0, w1, b1, w2, b2 = (
+        parameter.detach().numpy() for parameter in head.members[0].parameters()
+    )
     logits = np.tanh((x @ w0.T + b0) @ w1.T + b1) @ w2.T + b2
-    assert single[0] == pytest.approx(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), abs=1e-7)
+    assert single[0] == pytest.approx(
+        np.exp(logits) / np.exp(logits).sum(1, keepdims=True), abs=1e-7
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +165,10 @@ def test_head_round_trip_and_ensemble(tmp_path):
     [
         (lambda f: (f / heads.CONFIG).write_text("[]"), "regard head"),
         (lambda f: changed(f / heads.CONFIG, members=3), "2.0.weight"),
-        (lambda f: (f / heads.WEIGHTS).write_bytes(b"0" * 100), "damaged.*train it again"),
+        (
+            lambda f: (f / heads.WEIGHTS).write_bytes(b"0" * 100),
+            "damaged.*train it again",
+        ),
         (lambda f: (f / heads.WEIGHTS).unlink(), "No such file"),
     ],
 )
@@ -142,7 +180,9 @@ def test_corrupt_head_is_one_clear_line(damage, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_head_is_trained_kept_and_refused_with_another_encoder(tiny_mirror, tmp_path, capsys):
+def test_a_head_is_trained_kept_and_refused_with_another_encoder(
+    tiny_mirror, tmp_path, capsys
+):
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -165,16 +205,27 @@ def test_a_head_is_trained_kept_and_refused_with_another_encoder(tiny_mirror, tm
     measured = model.identity.as_data()["measured"]
     assert measured["accuracy"] == pytest.approx(table.trace() / table.sum(), abs=1e-12)
     assert f"accuracy {table.trace() / table.sum():.3f}" in card
-    f1 = [2 * table[k, k] / max(table[k].sum() + table[:, k].sum(), 1) for k in range(3)]
+    f1 = [
+        2 * table[k, k] / max(table[k].sum() + table[:, k].sum(), 1) for k in range(3)
+    ]
     assert f"macro-F1 {np.mean(f1):.3f};" in card
     # sbert trains the same head, until another encoder is at its place
     assert (classifier.load(f"sbert:{encoder}", "de").probabilities(texts) == p).all()
-    weights, generator = f"{encoder}/model.safetensors", torch.Generator().manual_seed(3)
-    tensors = {name: torch.randn(t.shape, generator=generator) for name, t in load_file(weights).items()}
+    weights, generator = (
+        f"{encoder}/model.safetensors",
+        torch.Generator().manual_seed(3),
+    )
+    tensors = {
+        name: torch.randn(t.shape, generator=generator)
+        for name, t in load_file(weights).items()
+    }
     save_file(tensors, weights, metadata={"format": "pt"})
     classifier.load.cache_clear()
     heads.encoder.cache_clear()
-    assert np.abs(classifier.load(f"sbert:{encoder}", "de").probabilities(texts) - p).max() > 0.01
+    assert (
+        np.abs(classifier.load(f"sbert:{encoder}", "de").probabilities(texts) - p).max()
+        > 0.01
+    )
     with pytest.raises(BiasError, match="trained with a different encoder"):
         classifier.load(f"head:{out}", "de")
 
@@ -184,7 +235,11 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     """The paper prints 0.78 ± 0.02 of five folds; a head on the authors' vectors reaches 0.776 ± 0.011."""
     corpus = regard_corpus.load("de")
     assert (len(corpus.dev), len(corpus.test), corpus.left_out) == (925, 231, 1)
-    assert np.bincount(regard_corpus.labels(corpus.dev)).tolist() == [253, 369, 303]  # negative, neutral, positive
+    assert np.bincount(regard_corpus.labels(corpus.dev)).tolist() == [
+        253,
+        369,
+        303,
+    ]  # negative, neutral, positive
     if not VECTORS.is_file():
         pytest.skip("the authors' vectors are not here")
     with np.load(VECTORS, allow_pickle=False) as file:
@@ -197,15 +252,25 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     by_text = {row.text: vectors[row.number] for row in [*corpus.dev, *corpus.test]}
 
     def encode(texts):  # they made none of the other subject's sentences
-        return np.array([by_text.get(text, np.zeros(768)) for text in texts], dtype=np.float32)
+        return np.array(
+            [by_text.get(text, np.zeros(768)) for text in texts], dtype=np.float32
+        )
 
     _, card = heads.train(corpus, encode, "the authors'")
-    assert "accuracy 0.779, macro-F1 0.779; the five folds by themselves: accuracy 0.766 ± 0.013" in card
+    assert (
+        "accuracy 0.779, macro-F1 0.779; the five folds by themselves: accuracy 0.766 ± 0.013"
+        in card
+    )
 
 
 def test_bias_check_by_hand():
-    passed, found = heads.bias_check(np.array([0] * 30 + [2] * 10), np.array([0] * 10 + [2] * 30))
+    passed, found = heads.bias_check(
+        np.array([0] * 30 + [2] * 10), np.array([0] * 10 + [2] * 30)
+    )
     assert not passed
-    assert f"chi-square {80 * (30 * 30 - 10 * 10) ** 2 / (40 * 40 * 40 * 40):.2f}, p = 0.000, N = 80" in found
+    assert (
+        f"chi-square {80 * (30 * 30 - 10 * 10) ** 2 / (40 * 40 * 40 * 40):.2f}, p = 0.000, N = 80"
+        in found
+    )
     assert "50.0% change their label" in found
     assert heads.bias_check(np.array([1, 1]), np.array([1, 1]))[0] is False

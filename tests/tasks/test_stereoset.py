@@ -20,29 +20,57 @@ def documents(language="en", tests=("inter", "intra"), **more):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_released_sizes(mirror, language):
-    intra, inter = stereoset_items.read(language, "intra"), stereoset_items.read(language, "inter")
+    intra, inter = (
+        stereoset_items.read(language, "intra"),
+        stereoset_items.read(language, "inter"),
+    )
     assert (len(inter), len(intra)) == (2123, 2103 if language == "de" else 2106)
-    found = {finding.code for own in set_checks.check_set([*inter, *intra]).values() for finding in own}
+    found = {
+        finding.code
+        for own in set_checks.check_set([*inter, *intra]).values()
+        for finding in own
+    }
     assert not found & {"id", "label", "blank", "empty"}
     types = Counter(item["bias_type"] for item in inter)
     assert types == {"race": 976, "profession": 827, "gender": 242, "religion": 78}
     # in all languages the same 79 terms, each within one bias type
-    type_of = {item["term"]: item["bias_type"] for item in stereoset_items.read("en", "inter")}
+    type_of = {
+        item["term"]: item["bias_type"] for item in stereoset_items.read("en", "inter")
+    }
     assert len(type_of) == 79
     for items in (intra, inter):
-        assert {(item["term"], item["bias_type"]) for item in items} == set(type_of.items())
-    assert language != "de" or len({item["target"] for item in inter}) != 79  # translated ones merge and split
+        assert {(item["term"], item["bias_type"]) for item in items} == set(
+            type_of.items()
+        )
+    assert (
+        language != "de" or len({item["target"] for item in inter}) != 79
+    )  # translated ones merge and split
     assert sum(item["context"][-1] not in ".!?" for item in inter) > 250
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda first, second: second["candidates"][0].update(label="related"), "item intra1: item: labels "),
-        (lambda first, second: second.update(id="intra0"), "the id intra0 appears 2 times"),
-        (lambda first, second: second.update(context="no hole"), "item intra1: context: BLANK"),
-        (lambda first, second: second["candidates"][2].update(word=" "), "item intra1: .*the word is empty"),
-        (lambda first, second: second.update(term=" "), "item intra1: term: the group is empty"),
+        (
+            lambda first, second: second["candidates"][0].update(label="related"),
+            "item intra1: item: labels ",
+        ),
+        (
+            lambda first, second: second.update(id="intra0"),
+            "the id intra0 appears 2 times",
+        ),
+        (
+            lambda first, second: second.update(context="no hole"),
+            "item intra1: context: BLANK",
+        ),
+        (
+            lambda first, second: second["candidates"][2].update(word=" "),
+            "item intra1: .*the word is empty",
+        ),
+        (
+            lambda first, second: second.update(term=" "),
+            "item intra1: term: the group is empty",
+        ),
     ],
 )
 def test_items_that_cannot_be_scored_are_refused(tiny_mirror, change, named):
@@ -60,12 +88,16 @@ def test_questions_carry_a_text_as_it_is_and_answers_are_as_many(tiny_mirror):
     assert asked[0][:2] == ("Où est l'ingénieure\u00a0?", "Elle écrit\u00a0!")
     assert (asked[1][1] in asked[1][2], asked[1][3]["bos"]) == (True, "all")
     with pytest.raises(BiasError, match="--metadata inter"):
-        hooks.documents({"language": "fr", "tests": ["inter"], "variants": True}, inter="gen")
+        hooks.documents(
+            {"language": "fr", "tests": ["inter"], "variants": True}, inter="gen"
+        )
     with pytest.raises(BiasError, match="item inter0: 2 answers for 3 candidates"):
         hooks.record(inter, [(0.1, 1), (0.2, 1)])
 
 
-def test_every_published_language_has_both_prompts_and_the_ranked_tasks_items(tiny_mirror):
+def test_every_published_language_has_both_prompts_and_the_ranked_tasks_items(
+    tiny_mirror,
+):
     assert set(choices.prompts()) == set(LANGUAGES)
     for language, own in choices.prompts().items():
         assert set(own) == {"inter", "intra"}
@@ -74,20 +106,40 @@ def test_every_published_language_has_both_prompts_and_the_ranked_tasks_items(ti
             assert all(f" {letter}" in text for letter in "ABC"), language
         assert "BLANK" in own["intra"]
         keys = [registry.get("stereoset").key(doc) for doc in documents(language)]
-        assert [registry.get("stereoset_choices").key(doc) for doc in documents(language, choices=True)] == keys
+        assert [
+            registry.get("stereoset_choices").key(doc)
+            for doc in documents(language, choices=True)
+        ] == keys
     doc = documents(choices=True)[0]
-    assert "{options} {0}\nA. " in choices.prompt({**doc, "context": "{options} {0}"})  # an item's braces stay
+    assert "{options} {0}\nA. " in choices.prompt(
+        {**doc, "context": "{options} {0}"}
+    )  # an item's braces stay
     with pytest.raises(BiasError, match="'nl'"):
         documents("nl", choices=True, dataset={"file": "nl.json"})
 
 
 def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     docs = documents(choices=True)[:4]
-    texts = [["<think>A nurse? B?</think>C"], ["<think>A. I think"], [None], ["As an AI, I can't choose."]]
-    read = choices.CandidateFilter().apply(WithoutThoughtsFilter().apply(texts, docs), docs)
+    texts = [
+        ["<think>A nurse? B?</think>C"],
+        ["<think>A. I think"],
+        [None],
+        ["As an AI, I can't choose."],
+    ]
+    read = choices.CandidateFilter().apply(
+        WithoutThoughtsFilter().apply(texts, docs), docs
+    )
     assert read == ["C", "[unfinished thoughts]", "[empty]", "[refused]"]
-    taken = [choices.record(doc, [letter])["taken"] for doc, letter in zip(docs, read, strict=True)]
-    assert taken == [docs[0]["candidates"][docs[0]["order"][2]]["label"], "none", "none", "refused"]
+    taken = [
+        choices.record(doc, [letter])["taken"]
+        for doc, letter in zip(docs, read, strict=True)
+    ]
+    assert taken == [
+        docs[0]["candidates"][docs[0]["order"][2]]["label"],
+        "none",
+        "none",
+        "refused",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +152,20 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     ],
 )
 def test_what_is_warned_of_in_choices(changed, warned):
-    values = {"choice_lms": 90.0, "choice_ss": 60.0, "choice_ss_meaningful": 61.0, "unanswered": 0.0, "refused": 0.0}
+    values = {
+        "choice_lms": 90.0,
+        "choice_ss": 60.0,
+        "choice_ss_meaningful": 61.0,
+        "unanswered": 0.0,
+        "refused": 0.0,
+    }
     values |= {"place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | changed
-    made = {name: Value(name, number, 1.0, (number - 2, number + 2)) for name, number in values.items()}
+    made = {
+        name: Value(name, number, 1.0, (number - 2, number + 2))
+        for name, number in values.items()
+    }
     task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
     cautions = registry.get("stereoset_choices").cautions(task)
-    assert [name in text for name, text in zip(warned, cautions, strict=True)] == [True] * len(warned)
+    assert [name in text for name, text in zip(warned, cautions, strict=True)] == [
+        True
+    ] * len(warned)

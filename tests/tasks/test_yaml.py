@@ -8,7 +8,9 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))
-OWN = {name for name, entry in catalog.entries().items() if entry.path}  # the others are tasks of the harness
+OWN = {
+    name for name, entry in catalog.entries().items() if entry.path
+}  # the others are tasks of the harness
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -19,10 +21,16 @@ def test_file_loads_with_its_functions(path):
     assert metadata["benchmark"] in registry.by_name()
     written = path.stem.endswith("_gen")
     assert metadata["version"] == (
-        (4.0 if written else 2.0) if path.parent.name == "gg_bbq" else 2.0 if written else 1.0
+        (4.0 if written else 2.0)
+        if path.parent.name == "gg_bbq"
+        else 2.0
+        if written
+        else 1.0
     )
     if "group" in config:
-        assert all((path.parent / f"{member}.yaml").is_file() for member in config["task"])
+        assert all(
+            (path.parent / f"{member}.yaml").is_file() for member in config["task"]
+        )
     else:
         assert callable(config["class"])
         assert callable(config["custom_dataset"])
@@ -41,12 +49,17 @@ def test_listed_numbers_of_items(upstream, request):
     if upstream:
         request.getfixturevalue("mirror")
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
-    tasks = {name: e for name, e in catalog.entries().items() if e.kind == "task" and name in OWN}
+    tasks = {
+        name: e
+        for name, e in catalog.entries().items()
+        if e.kind == "task" and name in OWN
+    }
     ready = [
         name
         for name, e in tasks.items()
         if "required" not in registry.get(e.benchmark).options.values()
-        if upstream == bool(e.data) and (not upstream or e.benchmark == "stereoset" or name == "regard_de")
+        if upstream == bool(e.data)
+        and (not upstream or e.benchmark == "stereoset" or name == "regard_de")
     ]
     for name, task in manager.load(ready)["tasks"].items():
         assert len(task.eval_docs) == tasks[name].items, name

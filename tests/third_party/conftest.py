@@ -27,7 +27,12 @@ def package(tmp_path, monkeypatch):
             (own / file).write_text(text.replace(old, new))
         with (own / "benchmark.py").open("a") as benchmark:
             benchmark.write(more)
-        install(monkeypatch, folder, registry.GROUP, {"age_stereotypes": "age_stereotypes.benchmark:BENCHMARK"})
+        install(
+            monkeypatch,
+            folder,
+            registry.GROUP,
+            {"age_stereotypes": "age_stereotypes.benchmark:BENCHMARK"},
+        )
         return own
 
     yield make

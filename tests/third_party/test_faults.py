@@ -11,7 +11,15 @@ from tests.support.run_scores import results_of
 
 FAIL = "\n\ndef fail(*a, **k):\n    raise RuntimeError('age')\n\n\nreal = AgeStereotypes.scores\n"
 FAILED = r" failed \(RuntimeError: age\)"
-TWO = ("--tasks", "age_pairs,occugender_implicit", "--model", "bias-chance", "--limit", "16", "--log_samples")
+TWO = (
+    "--tasks",
+    "age_pairs,occugender_implicit",
+    "--model",
+    "bias-chance",
+    "--limit",
+    "16",
+    "--log_samples",
+)
 
 
 def scores_with(change):
@@ -32,10 +40,19 @@ def test_a_part_that_fails_does_not_end_a_page_on_others(package, run, tmp_path)
         assert "occugender_implicit" in (tmp_path / "page.html").read_text()
         return found.err.rstrip()
 
-    for part in ("cautions", "sentences", "figures", "score_label", "withheld", "published"):
+    for part in (
+        "cautions",
+        "sentences",
+        "figures",
+        "score_label",
+        "withheld",
+        "published",
+    ):
         package(more=f"{FAIL}AgeStereotypes.{part} = fail\n")
         warned = shown("leaderboard" if part == "published" else "report")
-        assert re.fullmatch(rf"lm-eval-bias: warning: the benchmark age_stereotypes: .*{FAILED}", warned), part
+        assert re.fullmatch(
+            rf"lm-eval-bias: warning: the benchmark age_stereotypes: .*{FAILED}", warned
+        ), part
     own = package(more="del AgeStereotypes.card\n")
     (own / "data").mkdir()
     (own / "data" / "card.yaml").write_text("measures: Age.\ncosts: None.\n")
@@ -48,14 +65,22 @@ def test_a_part_that_fails_does_not_end_a_page_on_others(package, run, tmp_path)
     ("more", "says"),
     [
         ("AgeStereotypes.name = 'occugender'\n", r"another one is named occugender"),
-        ("BENCHMARK = 'none'\n", r"benchmark:BENCHMARK.* is left out \(.*not an instance of lm_eval_bias.Benchmark"),
-        ("", r"age_stereotypes are left out \(.*broken.yaml: the key 'language' is missing\)"),
+        (
+            "BENCHMARK = 'none'\n",
+            r"benchmark:BENCHMARK.* is left out \(.*not an instance of lm_eval_bias.Benchmark",
+        ),
+        (
+            "",
+            r"age_stereotypes are left out \(.*broken.yaml: the key 'language' is missing\)",
+        ),
     ],
 )
 def test_others_are_listed(more, says, package):
     own = package(more=more)
     if not more:
-        (own / "broken.yaml").write_text("task: broken\nmetadata: {benchmark: age_stereotypes}\n")
+        (own / "broken.yaml").write_text(
+            "task: broken\nmetadata: {benchmark: age_stereotypes}\n"
+        )
     found = command("ls", "--all")
     assert found.status == 2
     assert "occugender_implicit" in found.out
@@ -90,7 +115,9 @@ def test_an_error_keeps_the_answers_of_a_run(change, says, package, tmp_path):
     package(more=FAIL + change)
     found = command("run", *TWO, "--output_path", str(tmp_path / "run"))
     assert found.status == 2
-    assert re.search(rf"^lm-eval-bias: warning: age_pairs: {says}{FAILED}$", found.err, re.MULTILINE)
+    assert re.search(
+        rf"^lm-eval-bias: warning: age_pairs: {says}{FAILED}$", found.err, re.MULTILINE
+    )
     (log,) = tmp_path.rglob("samples_age_pairs_*.jsonl")
     assert len(log.read_text().splitlines()) == 16
     results = results_of(tmp_path / "run")
@@ -98,22 +125,36 @@ def test_an_error_keeps_the_answers_of_a_run(change, says, package, tmp_path):
         assert 0 <= results["results"]["age_pairs"]["old_share,none"] <= 100
         return
     assert math.isnan(results["results"]["age_pairs"]["old_share,none"])
-    note = next(m["note"] for m in results["configs"]["age_pairs"]["metric_list"] if m["metric"] == "old_share")
+    note = next(
+        m["note"]
+        for m in results["configs"]["age_pairs"]["metric_list"]
+        if m["metric"] == "old_share"
+    )
     assert re.search(FAILED, note)
 
 
 def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
     content = results_of(run)
-    for task, source in (("age_pairs", "other 1.0"), ("occugender_implicit", "lm-eval-bias ")):
+    for task, source in (
+        ("age_pairs", "other 1.0"),
+        ("occugender_implicit", "lm-eval-bias "),
+    ):
         metadata = content["configs"][task]["metadata"]
         assert metadata["distribution"].startswith(source)
         assert {"package_content", "package_code"} <= set(metadata["inputs"])
     other = tmp_path / "other"
-    assert command("run", *TWO, "--model_args", "seed=2", "--output_path", str(other)).status == 0
+    assert (
+        command(
+            "run", *TWO, "--model_args", "seed=2", "--output_path", str(other)
+        ).status
+        == 0
+    )
     content = results_of(other)
     content["configs"]["age_pairs"]["metadata"]["inputs"]["package_code"] = "0" * 64
     next(other.rglob("results_*.json")).write_text(json.dumps(content))
-    compared = json.loads(command("compare", str(run), str(other), "--format", "json").out)
+    compared = json.loads(
+        command("compare", str(run), str(other), "--format", "json").out
+    )
     notes = {entry["what"]: entry["note"] for entry in compared}
     assert "the benchmark's code" in notes["age_pairs"]
     assert "the benchmark's code" not in notes["occugender_implicit"]
@@ -121,6 +162,14 @@ def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
 
 def test_a_suite_says_which_of_its_tasks_is_none(package):
     package("_suites_yaml", "    age_pairs: {", "    age_pair: {")
-    found = command("run", "--suite", "quick+age_stereotypes", "--limit", "3", "--model", "bias-chance")
+    found = command(
+        "run",
+        "--suite",
+        "quick+age_stereotypes",
+        "--limit",
+        "3",
+        "--model",
+        "bias-chance",
+    )
     assert found.status == 2
     assert "quick names age_pair, which is not a task: it is left out" in found.err

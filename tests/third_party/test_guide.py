@@ -12,10 +12,14 @@ from tests.support.packages import forget, install
 from tests.support.places import ROOT
 
 GUIDE = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL))
+FILES = dict(
+    re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+)
 COMMANDS = [
     line.removeprefix("lm-eval-bias ").split()
-    for block in re.findall(r"^```sh\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    for block in re.findall(
+        r"^```sh\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL
+    )
     for line in block.splitlines()
     if line.startswith("lm-eval-bias ")
 ]
@@ -29,7 +33,9 @@ def built(tmp_path, monkeypatch):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    points = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"][registry.GROUP]
+    points = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"][
+        registry.GROUP
+    ]
     monkeypatch.chdir(tmp_path)
     install(monkeypatch, tmp_path, registry.GROUP, points)
     yield tmp_path
@@ -40,15 +46,24 @@ def built(tmp_path, monkeypatch):
 def test_guide(built, said):
     assert len(FILES) == 4
     output = {" ".join(one): said(*one) for one in COMMANDS}
-    assert " ".join(one[0] for one in COMMANDS) == "doctor ls run rescore report leaderboard run compare"
+    assert (
+        " ".join(one[0] for one in COMMANDS)
+        == "doctor ls run rescore report leaderboard run compare"
+    )
     assert output["doctor --benchmark left_handed"].startswith("ok ")
     assert "left_share" in output["ls left_handed"]
     assert "left_share" in output["compare out other"]
-    (score,) = (entry["scores"]["left_share"] for entry in json.loads(said("rescore", "out", "--json")))
+    (score,) = (
+        entry["scores"]["left_share"]
+        for entry in json.loads(said("rescore", "out", "--json"))
+    )
     assert score["interval"][0] < score["value"] < score["interval"][1]
     assert score["dof"] == 3
     page = (built / "report.html").read_text()
-    assert re.search(rf"{score['value']:.1f}.*\[{score['interval'][0]:.1f}, {score['interval'][1]:.1f}\]", page)
+    assert re.search(
+        rf"{score['value']:.1f}.*\[{score['interval'][0]:.1f}, {score['interval'][1]:.1f}\]",
+        page,
+    )
 
 
 def test_every_part_in_the_guide_is_one_of_the_class():
@@ -61,8 +76,12 @@ def test_every_part_in_the_guide_is_one_of_the_class():
 def test_guide_to_model_families(said, tmp_path, tiny_mirror, monkeypatch):
     tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
     page = "docs/add_a_model_family.md"
-    (tmp_path / "my_models.py").write_text(dict(pages.blocks(page, "python"))["my_models.py"])
-    project = tomllib.loads(dict(pages.blocks(page, "toml"))["pyproject.toml"])["project"]
+    (tmp_path / "my_models.py").write_text(
+        dict(pages.blocks(page, "python"))["my_models.py"]
+    )
+    project = tomllib.loads(dict(pages.blocks(page, "toml"))["pyproject.toml"])[
+        "project"
+    ]
     ((name, target),) = project["entry-points"]["lm_eval.models"].items()
     install(monkeypatch, tmp_path, "lm_eval.models", {name: target})
     monkeypatch.chdir(tmp_path)
@@ -73,7 +92,15 @@ def test_guide_to_model_families(said, tmp_path, tiny_mirror, monkeypatch):
     assert commands[-1] == "lm-eval-bias compare out/1 out/2"
     for more, reason in (
         (["--tasks", "stereoset_en"], "only fills blanks"),
-        (["--tasks", "stereoset_en_intra", "--metadata", '{"masked": "pll_original"}'], "has no effect on by-length"),
+        (
+            [
+                "--tasks",
+                "stereoset_en_intra",
+                "--metadata",
+                '{"masked": "pll_original"}',
+            ],
+            "has no effect on by-length",
+        ),
     ):
         found = command("run", "--model", name, *more)
         assert found.status == 2

@@ -10,7 +10,10 @@ from tests.support.run_scores import results_of
 
 def inputs_of(folder):
     """What a run's file says of the inputs of age_pairs, though the benchmark does nothing for it."""
-    return {"scored": None, **results_of(folder)["configs"]["age_pairs"]["metadata"]["inputs"]}
+    return {
+        "scored": None,
+        **results_of(folder)["configs"]["age_pairs"]["metadata"]["inputs"],
+    }
 
 
 def test_built_in_ones_come_the_same_way():
@@ -20,11 +23,23 @@ def test_built_in_ones_come_the_same_way():
 
 def test_listed(installed, said):
     assert "age_pairs" in said("ls", "--all")
-    entry = next(entry for entry in json.loads(said("ls", "--json")) if entry["name"] == "age_pairs")
-    assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (24, "age_stereotypes", 50.0)
+    entry = next(
+        entry
+        for entry in json.loads(said("ls", "--json"))
+        if entry["name"] == "age_pairs"
+    )
+    assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (
+        24,
+        "age_stereotypes",
+        50.0,
+    )
     assert "age_pairs" not in said("ls", "--suites")
-    parts = {name: suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES}
-    quick, chat, standard, full = (parts[name] for name in ("quick", "quick-chat", "standard", "full"))
+    parts = {
+        name: suites.load(f"{name}+age_stereotypes").parts for name in suites.NAMES
+    }
+    quick, chat, standard, full = (
+        parts[name] for name in ("quick", "quick-chat", "standard", "full")
+    )
     assert quick["age_pairs"][1:] == (8, None)
     assert "age_pairs" in standard
     assert not [task for task in chat if task.startswith("age")]
@@ -32,27 +47,63 @@ def test_listed(installed, said):
 
 
 def test_a_planted_bias_comes_back(installed, said, tmp_path):
-    arguments = ["--tasks", "age_pairs,age_ratings", "--model", "bias-dial", "--model_args", "strength=1"]
+    arguments = [
+        "--tasks",
+        "age_pairs,age_ratings",
+        "--model",
+        "bias-dial",
+        "--model_args",
+        "strength=1",
+    ]
     said("run", *arguments, "--output_path", tmp_path, "--log_samples")
     for entry in json.loads(said("rescore", tmp_path, "--json")):
         assert entry["scores"]["old_share"]["value"] == 100
 
 
-def test_what_the_guide_does_not_show_knows_it(installed, said, tmp_path):  # that is in test_guide.py
+def test_what_the_guide_does_not_show_knows_it(
+    installed, said, tmp_path
+):  # that is in test_guide.py
     one, two = tmp_path / "1", tmp_path / "2"
     for seed, folder in enumerate((one, two)):
-        arguments = ["--model", "bias-chance", "--model_args", f"seed={seed}", "--log_samples"]
-        said("run", "--tasks", "age_pairs,age_ratings", *arguments, "--output_path", folder)
+        arguments = [
+            "--model",
+            "bias-chance",
+            "--model_args",
+            f"seed={seed}",
+            "--log_samples",
+        ]
+        said(
+            "run",
+            "--tasks",
+            "age_pairs,age_ratings",
+            *arguments,
+            "--output_path",
+            folder,
+        )
     said("report", one, "-o", tmp_path / "page.html")
     assert "Share by trait" in (tmp_path / "page.html").read_text()  # its own figure
     assert "Nobody (2020)" in said("leaderboard", one, two, "--format", "md")
     policy = tmp_path / "policy.yaml"
-    policy.write_text("bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n")
+    policy.write_text(
+        "bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n"
+    )
     assert "old_share" in said("check", one, "--policy", policy)
     part = tmp_path / "part"
-    arguments = ["--model", "bias-chance", "--limit", 12, "--output_path", part, "--log_samples"]
+    arguments = [
+        "--model",
+        "bias-chance",
+        "--limit",
+        12,
+        "--output_path",
+        part,
+        "--log_samples",
+    ]
     said("run", "--tasks", "age_pairs", *arguments)
     inputs = [inputs_of(run) for run in (one, two, part)]
-    assert inputs[0] == inputs[1] == {**inputs[2], "scored": None, "documents": inputs[0]["documents"]}
+    assert (
+        inputs[0]
+        == inputs[1]
+        == {**inputs[2], "scored": None, "documents": inputs[0]["documents"]}
+    )
     assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
     assert "limit=12" in said("check", part, "--policy", policy, status=1)

@@ -46,15 +46,24 @@ class NSPConfig:
     family: str  # causal (body and head), or seq2seq (T5, answers with a word)
     prefix: str = ""  # before the context (T5)
     read_step: int = 2  # at which decoder step the labels' probabilities are read, 1 or 2 (the authors' is 2)
-    training: dict[str, Any] = field(default_factory=dict)  # what it was trained on and how, for people
+    training: dict[str, Any] = field(
+        default_factory=dict
+    )  # what it was trained on and how, for people
 
 
 def make_head(hidden_size: int) -> torch.nn.Sequential:
     """The paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
-    return torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((hidden_size, 300), (300, 300), (300, 2))))
+    return torch.nn.Sequential(
+        *(
+            torch.nn.Linear(*sizes)
+            for sizes in ((hidden_size, 300), (300, 300), (300, 2))
+        )
+    )
 
 
-def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def by_head(
+    head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
     """The two logits of a head, which reads the mean of the last hidden states over real tokens, ``[pairs, 2]``.
 
     The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
@@ -63,13 +72,19 @@ def by_head(head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor) -> 
     return head((states.float() * real).sum(1) / real.sum(1))
 
 
-def by_word(body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int) -> torch.Tensor:
+def by_word(
+    body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int
+) -> torch.Tensor:
     """The logits of two tokens at a decoder step of a T5, after what the decoder says by itself, ``[pairs, 2]``."""
     mask = inputs["attention_mask"]
     encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
-    decoded = torch.full((len(mask), 1), body.config.decoder_start_token_id, device=mask.device)
+    decoded = torch.full(
+        (len(mask), 1), body.config.decoder_start_token_id, device=mask.device
+    )
     for number in range(1, step + 1):
-        logits = body(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded).logits[:, -1]
+        logits = body(
+            encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=decoded
+        ).logits[:, -1]
         if number < step:
             decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], dim=1)
     return logits[:, list(labels)]
@@ -88,7 +103,9 @@ def read(folder: Path) -> tuple[NSPConfig, Tensors]:
             "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
         )
     config = NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
-    return config, safetensors.torch.load_file(folder / HEAD) if config.family == "causal" else {}
+    return config, safetensors.torch.load_file(
+        folder / HEAD
+    ) if config.family == "causal" else {}
 
 
 def save(
@@ -107,9 +124,13 @@ def save(
     with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
-        (temporary / CONFIG).write_text(json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8")
+        (temporary / CONFIG).write_text(
+            json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8"
+        )
         if head is not None:
-            weights = {name: value.contiguous() for name, value in head.state_dict().items()}
+            weights = {
+                name: value.contiguous() for name, value in head.state_dict().items()
+            }
             safetensors.torch.save_file(weights, temporary / HEAD)
         for name, text in (texts or {}).items():
             (temporary / name).write_text(text, encoding="utf-8")
@@ -137,12 +158,22 @@ def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
     raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
     named = {str(name).removeprefix("module."): value for name, value in raw.items()}
     body, head = (
-        {name.removeprefix(start): value for name, value in named.items() if name.startswith(start)}
+        {
+            name.removeprefix(start): value
+            for name, value in named.items()
+            if name.startswith(start)
+        }
         for start in ("core_model.", "nsp_head.")
     )
     if not body or not head:
-        raise BiasError(f"{path}: not the authors' layout: it must hold weights core_model.* and nsp_head.*")
-    return {n: value for n, value in body.items() if not n.endswith((".attn.bias", ".attn.masked_bias"))}, head
+        raise BiasError(
+            f"{path}: not the authors' layout: it must hold weights core_model.* and nsp_head.*"
+        )
+    return {
+        n: value
+        for n, value in body.items()
+        if not n.endswith((".attn.bias", ".attn.masked_bias"))
+    }, head
 
 
 class HFNextSentence(QuestionModel):
@@ -155,7 +186,9 @@ class HFNextSentence(QuestionModel):
 
     kind = "hf-nsp"
 
-    def __init__(self, pretrained: str, nsp_weights: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, pretrained: str, nsp_weights: str | None = None, **options: Any
+    ) -> None:
         """Load a folder with ``nsp_config.json``, or the authors' checkpoint file ``nsp_weights`` with its base model.
 
         Further arguments are those of :class:`~lm_eval_bias.models.question_model.QuestionModel`.
@@ -174,10 +207,16 @@ class HFNextSentence(QuestionModel):
             prefix = PREFIX if base.model_type == "t5" else ""
             self.config = NSPConfig(family, prefix=prefix)
         self._is_causal = self.config.family == "causal"
-        kind = transformers.AutoModel if self._is_causal else transformers.AutoModelForSeq2SeqLM
+        kind = (
+            transformers.AutoModel
+            if self._is_causal
+            else transformers.AutoModelForSeq2SeqLM
+        )
         self._body: transformers.PreTrainedModel = self.load(kind)[0]
         rows = len(body.get("wte.weight", ()))
-        if rows > self._body.get_input_embeddings().num_embeddings:  # the authors' script added a padding token
+        if (
+            rows > self._body.get_input_embeddings().num_embeddings
+        ):  # the authors' script added a padding token
             self._body.resize_token_embeddings(rows, mean_resizing=False)
         try:
             if body:
@@ -187,17 +226,28 @@ class HFNextSentence(QuestionModel):
                 made.load_state_dict(head)
                 self._head = made.to(self._device, torch.float32).eval()
             else:
-                words = (self.tokenizer.encode(word, add_special_tokens=False) for word in LABELS)
-                self._labels = [word[-1] for word in words]  # some tokenizers put an empty token in front
+                words = (
+                    self.tokenizer.encode(word, add_special_tokens=False)
+                    for word in LABELS
+                )
+                self._labels = [
+                    word[-1] for word in words
+                ]  # some tokenizers put an empty token in front
         except RuntimeError as error:
             where = nsp_weights or expanded(pretrained) / HEAD
-            raise BiasError(f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}") from error
+            raise BiasError(
+                f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}"
+            ) from error
         self.max_length = self._limit(self._body)
 
     @classmethod
-    def refusal(cls, arguments: Mapping[str, Any], kinds: Sequence[str]) -> BiasError | None:
+    def refusal(
+        cls, arguments: Mapping[str, Any], kinds: Sequence[str]
+    ) -> BiasError | None:
         """Why it cannot answer these kinds of questions."""
-        return super().refusal(arguments, kinds) or (BiasError(_NO_CLOZE) if CLOZE in kinds else None)
+        return super().refusal(arguments, kinds) or (
+            BiasError(_NO_CLOZE) if CLOZE in kinds else None
+        )
 
     def _answering(self) -> transformers.PreTrainedModel:
         return self._body
@@ -208,7 +258,9 @@ class HFNextSentence(QuestionModel):
 
     def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """Score candidates after their context: ``(probability that it follows, tokens of the pair)`` (0..1)."""
-        refuse_foreign(next_sentences(requests), (), "a model with next-sentence training")
+        refuse_foreign(
+            next_sentences(requests), (), "a model with next-sentence training"
+        )
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
@@ -218,13 +270,22 @@ class HFNextSentence(QuestionModel):
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
-                return by_head(self._head, self._body(**inputs).last_hidden_state, inputs["attention_mask"])
+                return by_head(
+                    self._head,
+                    self._body(**inputs).last_hidden_state,
+                    inputs["attention_mask"],
+                )
             return by_word(self._body, inputs, self._labels, self.config.read_step)
 
         return self.probabilities(rows, logits, 1)
 
     def _ids(self, context: str, candidate: str) -> list[int]:
         if self._is_causal:
-            parts = (self.tokenizer.encode(text, add_special_tokens=False) for text in (context, candidate))
+            parts = (
+                self.tokenizer.encode(text, add_special_tokens=False)
+                for text in (context, candidate)
+            )
             return [token for part in parts for token in part]
-        return list(self.tokenizer(f"{self.config.prefix}{context}", candidate)["input_ids"])
+        return list(
+            self.tokenizer(f"{self.config.prefix}{context}", candidate)["input_ids"]
+        )

@@ -32,8 +32,12 @@ class Corpus:
     def __post_init__(self) -> None:
         """Refuse what is no code of a language, and a path where nothing is."""
         if not re.fullmatch("[a-z]{2,3}", self.language):
-            raise BiasError(f"--language {self.language}: must be a code such as en, de, es, fr, tr")
-        if self.source.startswith((".", "/", "~")) and not os.path.exists(expanded(self.source)):
+            raise BiasError(
+                f"--language {self.language}: must be a code such as en, de, es, fr, tr"
+            )
+        if self.source.startswith((".", "/", "~")) and not os.path.exists(
+            expanded(self.source)
+        ):
             raise BiasError(f"--corpus {self.source}: no such file or folder")
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
@@ -48,17 +52,30 @@ class Corpus:
         files = under(path, "*.txt")
         kind, options = self.source, {"name": self.config, "revision": self.revision}
         if os.path.isfile(path):
-            kind, options = _TABLES.get(path.suffix, path.suffix), {"data_files": str(path)}
+            kind, options = (
+                _TABLES.get(path.suffix, path.suffix),
+                {"data_files": str(path)},
+            )
         try:
             for file in files:
                 yield str(file.relative_to(path)), read_text(file)
-            rows = [] if files else datasets.load_dataset(kind, split="train", streaming=True, **options)
+            rows = (
+                []
+                if files
+                else datasets.load_dataset(
+                    kind, split="train", streaming=True, **options
+                )
+            )
             for number, row in enumerate(rows):
                 if not isinstance(row.get(self.column), str):
-                    raise ValueError(f"no text in the column {self.column!r} (--column), there are {', '.join(row)}")
+                    raise ValueError(
+                        f"no text in the column {self.column!r} (--column), there are {', '.join(row)}"
+                    )
                 yield str(row.get("title") or row.get("id") or number), row[self.column]
         except Exception as error:  # files and data sets can be damaged in many ways, each with an error of its own
-            raise BiasError(f"--corpus {self.source}: can't be read: {one_line(error)[:300]}") from error
+            raise BiasError(
+                f"--corpus {self.source}: can't be read: {one_line(error)[:300]}"
+            ) from error
 
 
 def _number(default: float | None, text: str) -> Any:
@@ -73,17 +90,33 @@ class TrainingSettings:
     model: str  # folder or hub name
     corpora: tuple[Corpus, ...]
     revision: str | None = None  # of the model on the hub
-    held_out: float = _number(0.05, "share of the articles for early stopping, and again for the test (default 0.05)")
+    held_out: float = _number(
+        0.05,
+        "share of the articles for early stopping, and again for the test (default 0.05)",
+    )
     max_pairs: int | None = _number(None, "largest number of pairs to train on")
-    max_held_out: int = _number(2000, "largest number of pairs for early stopping, and again for the test (2000)")
+    max_held_out: int = _number(
+        2000,
+        "largest number of pairs for early stopping, and again for the test (2000)",
+    )
     max_length: int = _number(256, "longest pair, in tokens (default 256)")
-    batch_size: int | None = _number(None, "pairs at a time on each device (default 4, T5: 8)")
-    body_rate: float | None = _number(None, "learning rate of the body (default 5e-6, T5: 1e-4)")
+    batch_size: int | None = _number(
+        None, "pairs at a time on each device (default 4, T5: 8)"
+    )
+    body_rate: float | None = _number(
+        None, "learning rate of the body (default 5e-6, T5: 1e-4)"
+    )
     head_rate: float = _number(1e-3, "learning rate of the head (default 0.001)")
-    train_layers: int | None = _number(None, "train only so many last layers of a causal body, and the head")
-    patience: int = _number(3, "evaluations without improvement before training stops (default 3)")
+    train_layers: int | None = _number(
+        None, "train only so many last layers of a causal body, and the head"
+    )
+    patience: int = _number(
+        3, "evaluations without improvement before training stops (default 3)"
+    )
     seed: int = 0  # of the pairs, their order and the head
-    trainer: dict[str, Any] = dataclasses.field(default_factory=dict)  # more of transformers.TrainingArguments
+    trainer: dict[str, Any] = dataclasses.field(
+        default_factory=dict
+    )  # more of transformers.TrainingArguments
 
     def __post_init__(self) -> None:
         """Refuse numbers that aren't greater than 0."""

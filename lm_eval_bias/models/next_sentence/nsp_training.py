@@ -30,7 +30,10 @@ from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
-PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}  # pairs at a time, learning rate of the body
+PAPER = {
+    "causal": (4, 5e-6),
+    "seq2seq": (8, 1e-4),
+}  # pairs at a time, learning rate of the body
 _PAIRS_AN_UPDATE = 64
 _GAIN = 0.002  # the smallest improvement in held-out accuracy that counts
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
@@ -43,14 +46,26 @@ class _CausalNetwork(torch.nn.Module):
         super().__init__()
         self.body = body
         self.head = nsp_model.make_head(body.config.hidden_size)
-        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable  # for the Trainer
+        self.gradient_checkpointing_enable = (
+            body.gradient_checkpointing_enable
+        )  # for the Trainer
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Tensors:
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        labels: torch.Tensor,
+    ) -> Tensors:
         """Return the loss, and the two logits of each pair, ``[pairs, 2]``."""
-        states = self.body(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).last_hidden_state
+        states = self.body(
+            input_ids=input_ids, attention_mask=attention_mask, use_cache=False
+        ).last_hidden_state
         with torch.autocast(states.device.type, enabled=False):
             logits = nsp_model.by_head(self.head, states, attention_mask)
-            return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+            return {
+                "loss": torch.nn.functional.cross_entropy(logits, labels),
+                "logits": logits,
+            }
 
 
 class _Classifier:
@@ -60,18 +75,31 @@ class _Classifier:
         name, revision = settings.model, settings.revision or "main"
         try:
             config = transformers.AutoConfig.from_pretrained(name, revision=revision)
-            kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModel
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
-            self.body: transformers.PreTrainedModel = kind.from_pretrained(name, dtype=torch.float32, revision=revision)
+            kind = (
+                transformers.AutoModelForSeq2SeqLM
+                if config.is_encoder_decoder
+                else transformers.AutoModel
+            )
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(
+                name, revision=revision
+            )
+            self.body: transformers.PreTrainedModel = kind.from_pretrained(
+                name, dtype=torch.float32, revision=revision
+            )
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {name}: {one_line(error)[:300]}") from error
         most = settings.max_length
-        self._longest = min(most, getattr(config, "max_position_embeddings", None) or most)
+        self._longest = min(
+            most, getattr(config, "max_position_embeddings", None) or most
+        )
         self.network: torch.nn.Module = self.body
         self.head: torch.nn.Sequential | None = None
         if config.is_encoder_decoder:
             self._choose_words()
-        elif config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and config.model_type not in _MASKED:
+        elif (
+            config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+            and config.model_type not in _MASKED
+        ):
             self.network = _CausalNetwork(self.body)
             self.head = self.network.head
             self.config = nsp_model.NSPConfig("causal")
@@ -84,29 +112,49 @@ class _Classifier:
 
     def _freeze_all_but(self, count: int) -> None:
         """Leave the last layers of a causal body to be trained, and its head."""
-        stacks = [module for module in self.body.modules() if isinstance(module, torch.nn.ModuleList)]
+        stacks = [
+            module
+            for module in self.body.modules()
+            if isinstance(module, torch.nn.ModuleList)
+        ]
         stack = max(stacks, key=len, default=torch.nn.ModuleList())
         if self.head is None or count > len(stack):
-            raise BiasError(f"--train_layers {count}: must be from 1 to {len(stack)}, for causal models")
+            raise BiasError(
+                f"--train_layers {count}: must be from 1 to {len(stack)}, for causal models"
+            )
         self.body.requires_grad_(False)
         stack[-count:].requires_grad_(True)
 
     def _choose_words(self) -> None:
         """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
-        self._targets = [list(self.tokenizer(text_target=word)["input_ids"]) for word in nsp_model.LABELS]
-        words = [self.tokenizer.encode(word, add_special_tokens=False) for word in nsp_model.LABELS]
+        self._targets = [
+            list(self.tokenizer(text_target=word)["input_ids"])
+            for word in nsp_model.LABELS
+        ]
+        words = [
+            self.tokenizer.encode(word, add_special_tokens=False)
+            for word in nsp_model.LABELS
+        ]
         if len(words[0]) > 2 or words[0][:-1] != words[1][:-1]:
-            raise BiasError(f"the tokenizer makes {words} of {nsp_model.LABELS}: they must differ in one token")
+            raise BiasError(
+                f"the tokenizer makes {words} of {nsp_model.LABELS}: they must differ in one token"
+            )
         self.words = [word[-1] for word in words]
-        self.config = nsp_model.NSPConfig("seq2seq", prefix=nsp_model.PREFIX, read_step=len(words[0]))
+        self.config = nsp_model.NSPConfig(
+            "seq2seq", prefix=nsp_model.PREFIX, read_step=len(words[0])
+        )
 
     def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
         """Make token ids and label; longer contexts lose their beginning, longer candidates their end."""
         if self.head is None:
             prefixed = f"{self.config.prefix}{pair.context}"
-            ids = self.tokenizer(prefixed, pair.candidate, truncation=True, max_length=self._longest)["input_ids"]
+            ids = self.tokenizer(
+                prefixed, pair.candidate, truncation=True, max_length=self._longest
+            )["input_ids"]
             return list(ids), self._targets[pair.follows]
-        context, candidate = (self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2])
+        context, candidate = (
+            self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2]
+        )
         context = context[-max(self._longest - len(candidate), self._longest // 2) :]
         return [*context, *candidate[: self._longest - len(context)]], pair.follows
 
@@ -116,20 +164,34 @@ class _Classifier:
         ids = [torch.tensor(row) for row in encoded]
         pad = torch.nn.utils.rnn.pad_sequence
         return {
-            "input_ids": pad(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0),
-            "attention_mask": pad([torch.ones_like(row) for row in ids], batch_first=True),
+            "input_ids": pad(
+                ids, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0
+            ),
+            "attention_mask": pad(
+                [torch.ones_like(row) for row in ids], batch_first=True
+            ),
             "labels": torch.tensor(labels),
         }
 
-    def optimizer(self, arguments: transformers.TrainingArguments, head_rate: float) -> torch.optim.Optimizer:
+    def optimizer(
+        self, arguments: transformers.TrainingArguments, head_rate: float
+    ) -> torch.optim.Optimizer:
         """Make the optimizer that the arguments name, with a learning rate of its own for the head."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
         groups: list[dict[str, Any]] = [
-            {"params": [parameter for parameter in self.body.parameters() if parameter.requires_grad]}
+            {
+                "params": [
+                    parameter
+                    for parameter in self.body.parameters()
+                    if parameter.requires_grad
+                ]
+            }
         ]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
-        made: torch.optim.Optimizer = kind(groups, **{"weight_decay": arguments.weight_decay, **options})
+        made: torch.optim.Optimizer = kind(
+            groups, **{"weight_decay": arguments.weight_decay, **options}
+        )
         return made
 
 
@@ -138,7 +200,9 @@ class _PairTrainer(transformers.Trainer):
 
     classifier: _Classifier
 
-    def prediction_step(self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def prediction_step(
+        self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any
+    ) -> tuple[Any, ...]:
         """Compute the loss, the two logits, and labels of 0 and 1."""
         loss, logits, labels = super().prediction_step(model, inputs, *args, **kwargs)
         own = self.classifier
@@ -146,7 +210,9 @@ class _PairTrainer(transformers.Trainer):
             step = own.config.read_step
             labels = (labels[:, step - 1] == own.words[1]).long()
             with torch.no_grad():
-                logits = nsp_model.by_word(own.body, self._prepare_inputs(inputs), own.words, step)
+                logits = nsp_model.by_word(
+                    own.body, self._prepare_inputs(inputs), own.words, step
+                )
         return loss, logits.float(), labels
 
 
@@ -155,13 +221,19 @@ def _right(outcome: Any) -> NDArray[np.bool_]:
     return np.equal(outcome.predictions.argmax(-1), outcome.label_ids)
 
 
-def _arguments(settings: TrainingSettings, family: str, folder: Path) -> transformers.TrainingArguments:
+def _arguments(
+    settings: TrainingSettings, family: str, folder: Path
+) -> transformers.TrainingArguments:
     """Make the arguments of the ``Trainer``, with checkpoints in a folder."""
     batch, rate = PAPER[family]
     batch = settings.batch_size or batch
     interval = settings.trainer.get("eval_steps", 0.05)  # of all updates
     # what a share of all updates is called before transformers 5, and from then on
-    warmup = "warmup_ratio" if hasattr(transformers.TrainingArguments, "warmup_ratio") else "warmup_steps"
+    warmup = (
+        "warmup_ratio"
+        if hasattr(transformers.TrainingArguments, "warmup_ratio")
+        else "warmup_steps"
+    )
     changeable: dict[str, Any] = {
         "num_train_epochs": 1,
         "gradient_accumulation_steps": max(1, _PAIRS_AN_UPDATE // batch),
@@ -202,7 +274,12 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     form = tabulate(articles.tolist(), columns, share_of, whole=1.0, kind="articles")
     found = form.estimate()
     interval = list(found.interval or (0.0, 1.0))
-    told = {"accuracy": found.value, "stderr": found.stderr, "interval": interval, "pairs": found.n}
+    told = {
+        "accuracy": found.value,
+        "stderr": found.stderr,
+        "interval": interval,
+        "pairs": found.n,
+    }
     return {**told, "articles": len(form.names)}
 
 
@@ -224,10 +301,14 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
     checkpoints = work / "checkpoints"
     transformers.set_seed(settings.seed)
     classifier = _Classifier(settings)
-    with accelerate.PartialState(cpu=bool(settings.trainer.get("use_cpu", False))).main_process_first():
+    with accelerate.PartialState(
+        cpu=bool(settings.trainer.get("use_cpu", False))
+    ).main_process_first():
         if not (work / "pairs").is_dir():
             sentence_pairs.build(settings, work / "pairs")
-    data = json.loads((work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8"))
+    data = json.loads(
+        (work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8")
+    )
     pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
     try:
         arguments = _arguments(settings, classifier.config.family, checkpoints)
@@ -237,29 +318,53 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
             data_collator=classifier.collate,
             train_dataset=pairs["train"],
             eval_dataset=pairs["held_out"],
-            compute_metrics=lambda outcome: {"accuracy": float(np.mean(_right(outcome)))},
+            compute_metrics=lambda outcome: {
+                "accuracy": float(np.mean(_right(outcome)))
+            },
             optimizers=(classifier.optimizer(arguments, settings.head_rate), None),
             callbacks=[transformers.EarlyStoppingCallback(settings.patience, _GAIN)],
         )
         trainer.classifier = classifier
-    except (TypeError, ValueError, ImportError, RuntimeError) as error:  # such as report_to=wandb without wandb
+    except (
+        TypeError,
+        ValueError,
+        ImportError,
+        RuntimeError,
+    ) as error:  # such as report_to=wandb without wandb
         raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
     # what is written last of a checkpoint: one without it was cut off
-    whole = [path.parent for path in checkpoints.glob("checkpoint-*/trainer_state.json")]
+    whole = [
+        path.parent for path in checkpoints.glob("checkpoint-*/trainer_state.json")
+    ]
     last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
     record = {
         "base": settings.model,
-        "test": accuracy(_right(trainer.predict(pairs["test"])), pairs["test"].articles()),
+        "test": accuracy(
+            _right(trainer.predict(pairs["test"])), pairs["test"].articles()
+        ),
         "updates": trainer.state.global_step,
         "best_update": trainer.state.best_global_step,
         "data": data,
         "settings": dataclasses.asdict(settings),
-        "versions": {"lm-eval-bias": __version__, "torch": torch.__version__, "transformers": transformers.__version__},
+        "versions": {
+            "lm-eval-bias": __version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
     }
     if trainer.is_world_process_zero():
-        curve = pandas.DataFrame(trainer.state.log_history).groupby("step").first().to_csv()
+        curve = (
+            pandas.DataFrame(trainer.state.log_history).groupby("step").first().to_csv()
+        )
         config = dataclasses.replace(classifier.config, training=record)
-        nsp_model.save(output, classifier.body, classifier.tokenizer, config, classifier.head, {"curve.csv": curve})
+        nsp_model.save(
+            output,
+            classifier.body,
+            classifier.tokenizer,
+            config,
+            classifier.head,
+            {"curve.csv": curve},
+        )
         shutil.rmtree(work)
     return record

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 PARTS = ("train", "held_out", "test")
-FEWEST_WORDS, LONGEST = 3, 600  # a sentence has so many words, and not more characters: what else there is are tables
+FEWEST_WORDS, LONGEST = (
+    3,
+    600,
+)  # a sentence has so many words, and not more characters: what else there is are tables
 ABOUT = "about.json"  # what the pairs in a folder are made of and how many there are
 _SENTENCES = "sentences.arrow"
 Ints = NDArray[np.int32]
@@ -46,13 +49,18 @@ class Pairs:
     def __init__(self, folder: Path, part: str) -> None:
         """Open a part, one of :data:`PARTS`, of what :func:`build` put in a folder."""
         self._sentences = _read(folder)
-        self.rows: Ints = np.load(folder / f"{part}.npy", mmap_mode="r", allow_pickle=False)
+        self.rows: Ints = np.load(
+            folder / f"{part}.npy", mmap_mode="r", allow_pickle=False
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, number: int) -> SentencePair:
-        context, candidate = (self._sentences["text"][row].as_py() for row in self.rows[number, :2].tolist())
+        context, candidate = (
+            self._sentences["text"][row].as_py()
+            for row in self.rows[number, :2].tolist()
+        )
         return SentencePair(context, candidate, int(self.rows[number, 2]))
 
     def articles(self) -> Ints:
@@ -63,7 +71,9 @@ class Pairs:
 def _read(folder: Path) -> pyarrow.Table:
     import pyarrow
 
-    return pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / _SENTENCES))).read_all()
+    return pyarrow.ipc.open_file(
+        pyarrow.memory_map(str(folder / _SENTENCES))
+    ).read_all()
 
 
 def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
@@ -77,27 +87,53 @@ def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal number
         for place, corpus in enumerate(corpora):
-            for name, article in tqdm(corpus, desc=f"Segmenting {corpus.language}", unit=" articles"):
+            for name, article in tqdm(
+                corpus, desc=f"Segmenting {corpus.language}", unit=" articles"
+            ):
                 contents.update(json.dumps((name, article)).encode())
                 paragraphs = article.encode(errors="replace").decode().split("\n\n")
                 lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
-                sentences = (sentence.strip() for line in lines for sentence in segment(corpus.language, line))
+                sentences = (
+                    sentence.strip()
+                    for line in lines
+                    for sentence in segment(corpus.language, line)
+                )
                 for position, text in enumerate(sentences):
                     if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
-                        key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-                        yield {"text": text, "hash": key, "article": number, "position": position, "corpus": place}
+                        key = int.from_bytes(
+                            hashlib.blake2b(text.encode(), digest_size=8).digest(),
+                            "little",
+                        )
+                        yield {
+                            "text": text,
+                            "hash": key,
+                            "article": number,
+                            "position": position,
+                            "corpus": place,
+                        }
                 number += 1
 
     numbers = dict.fromkeys(("article", "position", "corpus"), pyarrow.int32())
-    schema = pyarrow.schema({"text": pyarrow.large_string(), "hash": pyarrow.uint64(), **numbers})
+    schema = pyarrow.schema(
+        {"text": pyarrow.large_string(), "hash": pyarrow.uint64(), **numbers}
+    )
     every = rows()
-    with pyarrow.OSFile(str(folder / _SENTENCES), "wb") as file, pyarrow.ipc.new_file(file, schema) as writer:
+    with (
+        pyarrow.OSFile(str(folder / _SENTENCES), "wb") as file,
+        pyarrow.ipc.new_file(file, schema) as writer,
+    ):
         while batch := list(itertools.islice(every, 10_000)):
             writer.write_batch(pyarrow.RecordBatch.from_pylist(batch, schema=schema))
     return number, contents.hexdigest()
 
 
-def _divide(following: Ints, articles: Ints, share: float, random: np.random.Generator, name: str) -> dict[str, Ints]:
+def _divide(
+    following: Ints,
+    articles: Ints,
+    share: float,
+    random: np.random.Generator,
+    name: str,
+) -> dict[str, Ints]:
     """Following sentences by part: whole articles, ``share`` of them held out and as many to test."""
     article_of = articles[following]
     numbers = random.permutation(np.unique(article_of))
@@ -119,7 +155,9 @@ def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
     candidates of both kinds are of the same kind.
     """
     order = random.permutation(len(following))
-    pairs = np.stack([following[order] - 1, following[order], np.ones(len(following))], axis=1).astype(np.int32)
+    pairs = np.stack(
+        [following[order] - 1, following[order], np.ones(len(following))], axis=1
+    ).astype(np.int32)
     article_of = articles[following]  # sorted: an article's sentences stand together
     negatives = pairs[1::2]
     starts = np.searchsorted(article_of, articles[negatives[:, 0]], "left")
@@ -130,14 +168,21 @@ def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
     return pairs
 
 
-def _combine(corpus_pairs: Sequence[Ints], most: int | None, random: np.random.Generator) -> Ints:
+def _combine(
+    corpus_pairs: Sequence[Ints], most: int | None, random: np.random.Generator
+) -> Ints:
     """Mix the pairs of all corpora, up to a number, half of each kind."""
-    kinds = [np.concatenate([pairs[pairs[:, 2] == kind] for pairs in corpus_pairs]) for kind in (1, 0)]
+    kinds = [
+        np.concatenate([pairs[pairs[:, 2] == kind] for pairs in corpus_pairs])
+        for kind in (1, 0)
+    ]
     kinds = [pairs[random.permutation(len(pairs))] for pairs in kinds]
     total, smaller = sum(map(len, kinds)), min(map(len, kinds))
     size = min(total, most or total)
     balanced = [pairs[: min(len(pairs), smaller + 1)] for pairs in kinds]
-    combined = np.concatenate([balanced[0][: (size + 1) // 2], balanced[1][: size // 2]])
+    combined = np.concatenate(
+        [balanced[0][: (size + 1) // 2], balanced[1][: size // 2]]
+    )
     return combined[random.permutation(len(combined))]
 
 
@@ -160,17 +205,38 @@ def build(settings: TrainingSettings, folder: Path) -> None:
         first = np.zeros(len(hashes), bool)
         first[np.unique(hashes, return_index=True)[1]] = True
         follows = np.zeros(len(hashes), bool)
-        follows[1:] = (articles[1:] == articles[:-1]) & (positions[1:] == positions[:-1] + 1) & first[1:] & first[:-1]
+        follows[1:] = (
+            (articles[1:] == articles[:-1])
+            & (positions[1:] == positions[:-1] + 1)
+            & first[1:]
+            & first[:-1]
+        )
         random = np.random.default_rng(settings.seed)
         parts: dict[str, list[Ints]] = {part: [] for part in PARTS}
         for place, corpus in enumerate(settings.corpora):
             following = np.flatnonzero(follows & (places == place)).astype(np.int32)
-            for part, own in _divide(following, articles, settings.held_out, random, corpus.source).items():
+            for part, own in _divide(
+                following, articles, settings.held_out, random, corpus.source
+            ).items():
                 parts[part].append(_draw(own, articles, random))
-        facts: dict[str, Any] = {"sha256": sha256, "articles": number, "sentences": len(hashes), "pairs": {}}
+        facts: dict[str, Any] = {
+            "sha256": sha256,
+            "articles": number,
+            "sentences": len(hashes),
+            "pairs": {},
+        }
         facts["repeated"] = int((~first).sum())
         for part, corpus_pairs in parts.items():
-            pairs = _combine(corpus_pairs, settings.max_pairs if part == "train" else settings.max_held_out, random)
+            pairs = _combine(
+                corpus_pairs,
+                settings.max_pairs if part == "train" else settings.max_held_out,
+                random,
+            )
             np.save(temporary / f"{part}.npy", pairs)
-            facts["pairs"][part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
-        (temporary / ABOUT).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+            facts["pairs"][part] = {
+                "pairs": len(pairs),
+                "follow": int(pairs[:, 2].sum()),
+            }
+        (temporary / ABOUT).write_text(
+            json.dumps(facts, indent=2) + "\n", encoding="utf-8"
+        )

@@ -32,7 +32,11 @@ def windows(config: PretrainedConfig) -> list[int]:
 def long_from(config: PretrainedConfig) -> int | None:
     """Length above which rotary positions depend on the input's length, so that sequences can't share a forward."""
     text = config.get_text_config()
-    scaling = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+    scaling = (
+        getattr(text, "rope_parameters", None)
+        or getattr(text, "rope_scaling", None)
+        or {}
+    )
     kinds = [scaling, *(part for part in scaling.values() if isinstance(part, Mapping))]
     limits = [
         kind.get("original_max_position_embeddings")
@@ -71,7 +75,9 @@ def build(
     text = config.get_text_config()
     width = depths.shape[1]
     at = torch.arange(width, device=depths.device)
-    visible = (at[None, :] <= at[:, None])[None] & (at[None, :, None] < ends[:, None, :])
+    visible = (at[None, :] <= at[:, None])[None] & (
+        at[None, :, None] < ends[:, None, :]
+    )
     cached = torch.arange(columns, device=depths.device)
     visible = torch.cat([cached < before[:, :, None], visible], -1)
     places = torch.cat([cached.expand(len(depths), -1), depths], -1)

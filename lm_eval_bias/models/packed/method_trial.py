@@ -75,22 +75,37 @@ class Trial:
         self.sequences, order = arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, order, np.array(tails))
-        alone = [self._plain([self.sequences.ids(k)], [n]) for k, n in enumerate(self.needed.tolist())]
+        alone = [
+            self._plain([self.sequences.ids(k)], [n])
+            for k, n in enumerate(self.needed.tolist())
+        ]
         self.reference = torch.cat(alone)
 
     def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
         """Logits of the last tokens of rows that are padded on the right."""
-        padded = torch.nn.utils.rnn.pad_sequence([self.network.tensor(ids) for ids in rows], batch_first=True)
-        logits: torch.Tensor = self.network.call(input_ids=padded, use_cache=False).logits[:, -padded.shape[1] :]
+        padded = torch.nn.utils.rnn.pad_sequence(
+            [self.network.tensor(ids) for ids in rows], batch_first=True
+        )
+        logits: torch.Tensor = self.network.call(
+            input_ids=padded, use_cache=False
+        ).logits[:, -padded.shape[1] :]
         ends = [(len(ids), count) for ids, count in zip(rows, needed, strict=True)]
-        return torch.cat([logits[k, end - count : end].float().cpu() for k, (end, count) in enumerate(ends)])
+        return torch.cat(
+            [
+                logits[k, end - count : end].float().cpu()
+                for k, (end, count) in enumerate(ends)
+            ]
+        )
 
     def deviations(self, walk: Walk) -> torch.Tensor:
         """How far a walk's logits are from plain ones, in units of their spread, per needed position."""
         found = torch.full((len(self.reference),), math.inf, dtype=torch.float64)
         for output in walk.trial_outputs(self.sequences, self.needed):
             if len(output.slots):
-                slots, rows = torch.from_numpy(output.slots), torch.from_numpy(output.rows)
+                slots, rows = (
+                    torch.from_numpy(output.slots),
+                    torch.from_numpy(output.rows),
+                )
                 found[slots] = _deviations(output.logits[rows], self.reference[slots])
         return found.nan_to_num(nan=math.inf)
 
@@ -112,7 +127,9 @@ def _size(deviations: torch.Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 
-def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -> MethodVerdict:
+def choose(
+    network: Network, limit: int, stem: int, usable: Ints, exact: bool
+) -> MethodVerdict:
     """Find the masks with which a walk gives plain forwards' logits.
 
     Args:
@@ -126,7 +143,9 @@ def choose(network: Network, limit: int, stem: int, usable: Ints, exact: bool) -
         probe = Trial(network, limit, stem, usable)
         noise = None if exact else probe.noise()
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
-        return MethodVerdict(None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0)
+        return MethodVerdict(
+            None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
+        )
     failures: list[str] = []
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
     for style in ["by_type", "single"] if by_type else ["single"]:  # the likelier first

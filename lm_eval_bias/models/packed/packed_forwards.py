@@ -44,12 +44,16 @@ class Network:
         """An array on the device; whole numbers of 64 bits."""
         return torch.from_numpy(array.astype(np.int64, copy=False)).to(self.device)
 
-    def forward(self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any) -> ForwardOutput:
+    def forward(
+        self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any
+    ) -> ForwardOutput:
         """Run the model on rows of ids, and project the places of slots, in the flattened rows, to the vocabulary."""
         needed, rows = np.unique(places, return_inverse=True)
         at = self.tensor(needed)
         with gathered(self.model, at, ids.shape[1]) as projected:
-            logits: torch.Tensor = self.call(input_ids=self.tensor(ids), **inputs).logits
+            logits: torch.Tensor = self.call(
+                input_ids=self.tensor(ids), **inputs
+            ).logits
         if projected:
             return ForwardOutput(slots, rows, logits[0], tokens)
         logits = logits.reshape(-1, logits.shape[-1])
@@ -57,7 +61,9 @@ class Network:
 
 
 @contextlib.contextmanager
-def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterator[list[bool]]:
+def gathered(
+    model: PreTrainedModel, places: torch.Tensor, width: int
+) -> Iterator[list[bool]]:
     """Run the output projection at some places only; what follows it (soft-caps, scales) is untouched.
 
     Places are indices into the flattened rows of ``width`` tokens. The list is no longer empty once the projection ran
@@ -65,20 +71,30 @@ def gathered(model: PreTrainedModel, places: torch.Tensor, width: int) -> Iterat
     """
     projected: list[bool] = []
 
-    def pick(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    def pick(
+        module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
+    ) -> tuple[torch.Tensor, ...]:
         hidden = inputs[0]
         if hidden.dim() != 3 or hidden.shape[1] != width:
             return inputs
         projected.append(True)
-        return hidden.reshape(-1, hidden.shape[-1])[places.to(hidden.device)][None], *inputs[1:]
+        return hidden.reshape(-1, hidden.shape[-1])[places.to(hidden.device)][
+            None
+        ], *inputs[1:]
 
     head = model.get_output_embeddings()
-    handle = head.register_forward_pre_hook(pick) if head is not None else contextlib.nullcontext()
+    handle = (
+        head.register_forward_pre_hook(pick)
+        if head is not None
+        else contextlib.nullcontext()
+    )
     with handle:
         yield projected
 
 
-def score(logits: torch.Tensor, places: Ints, targets: Ints) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def score(
+    logits: torch.Tensor, places: Ints, targets: Ints
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """Log-probabilities of tokens, and whether each is the likeliest.
 
     Args:

@@ -23,7 +23,9 @@ from lm_eval_bias.models.prefix_trie import arrange
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
 _LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
-Request = tuple[tuple[str, str] | None, list[int], list[int]]  # key in the cache, context, continuation
+Request = tuple[
+    tuple[str, str] | None, list[int], list[int]
+]  # key in the cache, context, continuation
 Answer = tuple[float, bool]
 
 
@@ -41,7 +43,9 @@ class HFPacked(HFLM):
 
     softmax_dtype: Any
 
-    def __init__(self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any
+    ) -> None:
         """Load the model as ``hf`` does, and find out what it can share.
 
         Args:
@@ -54,32 +58,59 @@ class HFPacked(HFLM):
             BiasError: An encoder-decoder model.
         """
         super().__init__(*args, **kwargs)
-        self.logits_cache = False  # of the hf backend; it mixes up texts divided at several places
+        self.logits_cache = (
+            False  # of the hf backend; it mixes up texts divided at several places
+        )
         self._on_cpu = self.device.type == "cpu"
-        self._budget = max(1, tokens_per_forward or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE))
+        self._budget = max(
+            1,
+            tokens_per_forward
+            or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE),
+        )
         self.method: Walk | None = None
         self._tested_length = 0
         self._prove(method_trial.STEM)
-        self.softmax_dtype = self.softmax_dtype or torch.float32  # of what goes the hf backend's own way
+        self.softmax_dtype = (
+            self.softmax_dtype or torch.float32
+        )  # of what goes the hf backend's own way
 
     def _get_backend(self, *args: Any, **kwargs: Any) -> None:
         super()._get_backend(*args, **kwargs)
         if self.backend != "causal":
-            raise BiasError("--model hf-packed is for causal language models: run this encoder-decoder with --model hf")
+            raise BiasError(
+                "--model hf-packed is for causal language models: run this encoder-decoder with --model hf"
+            )
 
     def _call(self, **inputs: Any) -> Any:
         dtype = self.mixed_precision_dtype
-        with torch.no_grad(), torch.autocast(self.device.type, dtype, enabled=dtype is not None):
+        with (
+            torch.no_grad(),
+            torch.autocast(self.device.type, dtype, enabled=dtype is not None),
+        ):
             return self.model(**inputs)
 
     def _network(self) -> Network:
-        embeddings, text = self.model.get_input_embeddings().weight, self.model.config.get_text_config()
-        dtype = embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
-        size = max(1, sum(p.numel() for p in self.model.parameters()) - embeddings.numel())
+        embeddings, text = (
+            self.model.get_input_embeddings().weight,
+            self.model.config.get_text_config(),
+        )
+        dtype = (
+            embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
+        )
+        size = max(
+            1, sum(p.numel() for p in self.model.parameters()) - embeddings.numel()
+        )
         # attention kernels reach two thirds of the speed of matrix products
-        pair = 3.0 * getattr(text, "hidden_size", 1024) * getattr(text, "num_hidden_layers", 12) / size
+        pair = (
+            3.0
+            * getattr(text, "hidden_size", 1024)
+            * getattr(text, "num_hidden_layers", 12)
+            / size
+        )
         dtype = self.mixed_precision_dtype or dtype
-        return Network(self.model, self._call, self.device, dtype, pair, int(embeddings.shape[0]))
+        return Network(
+            self.model, self._call, self.device, dtype, pair, int(embeddings.shape[0])
+        )
 
     def _prove(self, stem: int) -> None:
         """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
@@ -92,9 +123,17 @@ class HFPacked(HFLM):
             network = self._network()
             special = np.array(self.tokenizer.all_special_ids, np.int64)
             token_ids = np.arange(min(network.vocabulary, len(self.tokenizer)))
-            usable = np.setdiff1d(token_ids, special) if len(token_ids) > len(special) + 1 else token_ids
-            logger.info("hf-packed: checking shared beginnings against plain forward passes")
-            is_quantised = getattr(self.model.config, "quantization_config", None) is not None
+            usable = (
+                np.setdiff1d(token_ids, special)
+                if len(token_ids) > len(special) + 1
+                else token_ids
+            )
+            logger.info(
+                "hf-packed: checking shared beginnings against plain forward passes"
+            )
+            is_quantised = (
+                getattr(self.model.config, "quantization_config", None) is not None
+            )
             exact = network.dtype in (torch.float32, torch.float64) and not is_quantised
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
         self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
@@ -107,14 +146,19 @@ class HFPacked(HFLM):
     def _unfit(self) -> str | None:
         """Why only the ``hf`` backend's own way will do; ``None`` if the model may be tried."""
         accelerator = getattr(self, "accelerator", None)
-        if accelerator is not None and str(accelerator.distributed_type).endswith("FSDP"):
+        if accelerator is not None and str(accelerator.distributed_type).endswith(
+            "FSDP"
+        ):
             return "a model sharded over several processes needs the same forward passes on each"
         if self.softmax_dtype not in (None, torch.float32):
             return f"softmax_dtype={self.softmax_dtype} was requested"
         return None
 
     def _loglikelihood_tokens(
-        self, requests: Sequence[Request], disable_tqdm: bool = False, override_bs: int | None = None
+        self,
+        requests: Sequence[Request],
+        disable_tqdm: bool = False,
+        override_bs: int | None = None,
     ) -> list[Answer]:
         """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
         limit = self.max_length
@@ -136,23 +180,44 @@ class HFPacked(HFLM):
                 limit,
             )
         longest = max(map(len, inputs), default=0)
-        untested = [w for w in attention_masks.windows(self.model.config) if self._tested_length <= w < longest]
+        untested = [
+            w
+            for w in attention_masks.windows(self.model.config)
+            if self._tested_length <= w < longest
+        ]
         if untested:
-            self._prove(max(untested) + max(untested) // 4)  # so that what lies beyond matters
+            self._prove(
+                max(untested) + max(untested) // 4
+            )  # so that what lies beyond matters
         if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         # where the length changes the model's positions, sequences can't share a forward
-        reach = min(self.method.reach, attention_masks.long_from(self.model.config) or sys.maxsize)
+        reach = min(
+            self.method.reach,
+            attention_masks.long_from(self.model.config) or sys.maxsize,
+        )
         packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
         others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
-        answers = dict(zip(packed, self._walked(requests, inputs, packed, disable_tqdm), strict=True))
+        answers = dict(
+            zip(
+                packed,
+                self._walked(requests, inputs, packed, disable_tqdm),
+                strict=True,
+            )
+        )
         if others:
-            own = super()._loglikelihood_tokens([requests[i] for i in others], disable_tqdm, override_bs)
+            own = super()._loglikelihood_tokens(
+                [requests[i] for i in others], disable_tqdm, override_bs
+            )
             answers.update(zip(others, own, strict=True))
         return [answers[i] for i in range(len(requests))]
 
     def _walked(
-        self, requests: Sequence[Request], inputs: Sequence[list[int]], chosen: Sequence[int], silent: bool
+        self,
+        requests: Sequence[Request],
+        inputs: Sequence[list[int]],
+        chosen: Sequence[int],
+        silent: bool,
     ) -> list[Answer]:
         """Answer some of the requests by walks of their trie; in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
@@ -162,18 +227,27 @@ class HFPacked(HFLM):
         title, silent = "Running loglikelihood requests", silent or self.rank != 0
         with tqdm(total=len(chosen), desc=title, disable=silent) as bar:
             while missing := [i for i in chosen if i not in answers]:
-                sums = _Sums([inputs[i] for i in missing], [requests[i][2] for i in missing])
+                sums = _Sums(
+                    [inputs[i] for i in missing], [requests[i][2] for i in missing]
+                )
                 try:
-                    for output in self.method.outputs(sums.sequences, sums.needed, self._budget, most):
+                    for output in self.method.outputs(
+                        sums.sequences, sums.needed, self._budget, most
+                    ):
                         run += output.tokens
                         for place in sums.add(output):
                             key, answer = requests[missing[place]][0], sums[place]
                             answers[missing[place]] = answer
                             if key is not None:  # rolling ones are kept as a whole
-                                self.cache_hook.add_partial("loglikelihood", key, answer)
+                                self.cache_hook.add_partial(
+                                    "loglikelihood", key, answer
+                                )
                             bar.update()
                 except Exception as error:
-                    if not (isinstance(error, MemoryError) or should_reduce_batch_size(error)):
+                    if not (
+                        isinstance(error, MemoryError)
+                        or should_reduce_batch_size(error)
+                    ):
                         raise
                     if self._budget < 2:
                         raise BiasError(
@@ -181,13 +255,21 @@ class HFPacked(HFLM):
                             "or a larger device"
                         ) from error
                     self._budget, most = self._budget // 2, max(1, most // 2)
-                    logger.warning("hf-packed: out of memory, continuing with %s tokens per forward pass", self._budget)
+                    logger.warning(
+                        "hf-packed: out of memory, continuing with %s tokens per forward pass",
+                        self._budget,
+                    )
                 if len(answers) < len(chosen):
                     clear_device_cache(garbage_collection=True)
         if len(chosen) > 1 and not silent:
             asked = sum(len(inputs[i]) for i in chosen)
             shared = 100 * (1 - run / asked)
-            logger.info("hf-packed: %s tokens requested, %s run (%.0f%% shared)", f"{asked:,}", f"{run:,}", shared)
+            logger.info(
+                "hf-packed: %s tokens requested, %s run (%.0f%% shared)",
+                f"{asked:,}",
+                f"{run:,}",
+                shared,
+            )
         return [answers[i] for i in chosen]
 
 
@@ -205,11 +287,17 @@ class _Sums:
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, sequence_of, counts)
         ends = np.cumsum(self.needed)[sequence_of].tolist()
-        self._wanted: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by slot: requests and their tokens
+        self._wanted: dict[int, list[tuple[int, int]]] = defaultdict(
+            list
+        )  # by slot: requests and their tokens
         for i, (end, ids) in enumerate(zip(ends, continuations, strict=True)):
             for slot, token in enumerate(ids, end - len(ids)):
                 self._wanted[slot].append((i, token))
-        self._sums, self._greedy, self._left = np.zeros(len(inputs)), np.ones(len(inputs), bool), counts
+        self._sums, self._greedy, self._left = (
+            np.zeros(len(inputs)),
+            np.ones(len(inputs), bool),
+            counts,
+        )
 
     def __getitem__(self, i: int) -> Answer:
         """The answer to a request."""

@@ -52,32 +52,47 @@ class Layout:
     price: float
 
 
-def strands_of(sequences: Sequences, count: int, width: int, pair: float = 0.0) -> Layout:
+def strands_of(
+    sequences: Sequences, count: int, width: int, pair: float = 0.0
+) -> Layout:
     """Cut the trie into at most ``count`` strands of similar length, with windows of ``width`` nodes.
 
     A strand begins with the path to its first node, so cuts are made where that is short. ``pair`` is what a token's
     attention to another costs, in a token's matrix products.
     """
     heads, size = sequences.heads, sequences.trie_size
-    near = np.searchsorted(heads[:-1], (np.arange(1, count)[:, None] + [-_SLACK, _SLACK]) * size / count)
-    cuts = [low + int(sequences.shared[low : high + 1].argmin()) for low, high in near.tolist()]
+    near = np.searchsorted(
+        heads[:-1], (np.arange(1, count)[:, None] + [-_SLACK, _SLACK]) * size / count
+    )
+    cuts = [
+        low + int(sequences.shared[low : high + 1].argmin())
+        for low, high in near.tolist()
+    ]
     firsts = np.unique([0, *cuts])
     repeated = sequences.shared[firsts]
     trunk = int(sequences.shared[1:].min()) if len(firsts) > 1 else 0
     lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + repeated
     at = np.arange(trunk, int(lengths.max()), width)[:, None]
-    depths = np.where(at < repeated, at, sequences.depths(np.minimum(heads[firsts] - repeated + at, size - 1)))
+    depths = np.where(
+        at < repeated,
+        at,
+        sequences.depths(np.minimum(heads[firsts] - repeated + at, size - 1)),
+    )
     active = at < lengths
     columns = np.where(active, depths, 0).max(1)
     sizes = np.minimum(width, np.where(active, lengths - at, 0).max(1))
-    price = trunk + float((active.sum(1) * (sizes + pair * (sizes + _COPY) * (columns + sizes))).sum())
+    price = trunk + float(
+        (active.sum(1) * (sizes + pair * (sizes + _COPY) * (columns + sizes))).sum()
+    )
     lasts = np.append(firsts[1:], len(sequences))
     order = np.lexsort((firsts, -lengths))
     strands = tuple((int(firsts[i]), int(lasts[i])) for i in order)
     return Layout(strands, width, int(columns.max()), trunk, price)
 
 
-def lay_out(sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int) -> Layout:
+def lay_out(
+    sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int
+) -> Layout:
     """Find the cheapest windows, and as many strands as there can be, within limits.
 
     Args:
@@ -126,17 +141,28 @@ class _Layer(DynamicLayer):
         self.values: Any = None
 
     def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+        self,
+        key_states: torch.Tensor,
+        value_states: torch.Tensor,
+        *args: Any,
+        **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if self.keys is None:
-            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+            self.dtype, self.device, self.is_initialized = (
+                key_states.dtype,
+                key_states.device,
+                True,
+            )
             rows, columns = self.paths.size
             self.keys, self.values = (
-                state.new_zeros((rows, state.shape[1], columns, state.shape[3])) for state in (key_states, value_states)
+                state.new_zeros((rows, state.shape[1], columns, state.shape[3]))
+                for state in (key_states, value_states)
             )
         rows, since = key_states.shape[0], self.paths.columns
         end = since + key_states.shape[2]
-        into = slice(rows if rows > 1 else None)  # a single row is the trunk of all, or the last one left
+        into = slice(
+            rows if rows > 1 else None
+        )  # a single row is the trunk of all, or the last one left
         self.keys[into, :, since:end] = key_states
         self.values[into, :, since:end] = value_states
         return self.keys[:rows, :, :end], self.values[:rows, :, :end]
@@ -144,7 +170,9 @@ class _Layer(DynamicLayer):
     def get_seq_length(self) -> int:
         return self.paths.columns
 
-    def move(self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor) -> None:
+    def move(
+        self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor
+    ) -> None:
         """Move tokens of the windows to their positions in the paths."""
         for states in (self.keys, self.values):
             states[rows, :, targets] = states[rows, :, sources]
@@ -164,7 +192,9 @@ class Strand:
         slots: These slots, same shape.
     """
 
-    def __init__(self, sequences: Sequences, first: int, last: int, needed: Ints) -> None:
+    def __init__(
+        self, sequences: Sequences, first: int, last: int, needed: Ints
+    ) -> None:
         """Sequences ``first`` to ``last - 1``; ``needed`` last tokens of each of all sequences are."""
         starts, lengths = sequences.starts[first:last], sequences.lengths[first:last]
         shared = sequences.shared[first:last].copy()
@@ -179,7 +209,9 @@ class Strand:
         path, before = np.zeros(int(lengths.max()), np.int64), 0
         needed_nodes = []
         arrays = (shared, lengths, heads, tips, needed[first:last])
-        for common, length, head, tip, count in zip(*(array.tolist() for array in arrays), strict=True):
+        for common, length, head, tip, count in zip(
+            *(array.tolist() for array in arrays), strict=True
+        ):
             self.ends[path[common:before]] = head
             path[common:length] = nodes[head:tip]
             needed_nodes.append(path[length - count : length].copy())
@@ -219,9 +251,13 @@ class Walk:
 
     def limit(self, windows: list[int]) -> None:
         """Attend over no more than those of a model's windows that were not tried."""
-        self.widest = min([self.widest, *(window for window in windows if window >= self.attended)])
+        self.widest = min(
+            [self.widest, *(window for window in windows if window >= self.attended)]
+        )
 
-    def outputs(self, sequences: Sequences, needed: Ints, budget: int, most: int) -> Iterator[ForwardOutput]:
+    def outputs(
+        self, sequences: Sequences, needed: Ints, budget: int, most: int
+    ) -> Iterator[ForwardOutput]:
         """Run sequences, none longer than :attr:`reach`, each once.
 
         Args:
@@ -230,22 +266,32 @@ class Walk:
             budget: Tokens of a forward.
             most: Needed tokens of a forward.
         """
-        return self._run(sequences, needed, lay_out(sequences, needed, self, budget, most))
+        return self._run(
+            sequences, needed, lay_out(sequences, needed, self, budget, most)
+        )
 
-    def trial_outputs(self, sequences: Sequences, needed: Ints) -> Iterator[ForwardOutput]:
+    def trial_outputs(
+        self, sequences: Sequences, needed: Ints
+    ) -> Iterator[ForwardOutput]:
         """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
         layout = strands_of(sequences, 2, 24)
         return self._run(sequences, needed, layout, apart=int(sequences.lengths.sum()))
 
-    def _run(self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0) -> Iterator[ForwardOutput]:
+    def _run(
+        self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0
+    ) -> Iterator[ForwardOutput]:
         """Run strands; ``apart`` places between the paths and the windows stay unused."""
-        strands = [Strand(sequences, first, last, needed) for first, last in layout.strands]
+        strands = [
+            Strand(sequences, first, last, needed) for first, last in layout.strands
+        ]
         longest, width, trunk = len(strands[0]), layout.width, layout.trunk
         self.attended = max(self.attended, layout.columns + apart + width)
         paths = _Paths((len(strands), layout.columns + apart + even(width)))
         starts = [*range(0, trunk, width * len(strands)), *range(trunk, longest, width)]
         keeps = apart or len(starts) > 1
-        cache = Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
+        cache = (
+            Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
+        )
         for at, end in pairwise([*starts, longest]):
             active = [strand for strand in strands if len(strand) > at]
             paths.columns = apart + max(int(strand.depths[at]) for strand in active)
@@ -255,7 +301,13 @@ class Walk:
                 self._move(active, at, end, paths.columns, cache)
 
     def _forward(
-        self, active: list[Strand], at: int, end: int, columns: int, cache: Cache | None, rows: Sequence[int]
+        self,
+        active: list[Strand],
+        at: int,
+        end: int,
+        columns: int,
+        cache: Cache | None,
+        rows: Sequence[int],
     ) -> ForwardOutput:
         """Run the strands' nodes ``at`` to ``end - 1`` in these rows, of which several strands may share one."""
         network = self.network
@@ -263,7 +315,9 @@ class Walk:
         width = even(max(sizes))
         ids = np.zeros((max(rows) + 1, width), np.int64)
         depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        last = np.tile(np.arange(1, width + 1), (len(ids), 1))  # padding sees itself: attention to nothing is nan
+        last = np.tile(
+            np.arange(1, width + 1), (len(ids), 1)
+        )  # padding sees itself: attention to nothing is nan
         slots, places = [], []
         for row, strand, size in zip(rows, active, sizes, strict=True):
             window = slice(at, at + size)
@@ -275,20 +329,40 @@ class Walk:
             slots.append(strand.slots[inside])
             places.append(row * width + strand.needed[inside] - at)
         positions = network.tensor(depths)
-        sees = positions, network.tensor(last), network.dtype, network.tensor(before), columns
+        sees = (
+            positions,
+            network.tensor(last),
+            network.dtype,
+            network.tensor(before),
+            columns,
+        )
         mask = attention_masks.build(network.model.config, self.style, *sees)
-        inputs = {"position_ids": positions, "attention_mask": mask, "past_key_values": cache}
+        inputs = {
+            "position_ids": positions,
+            "attention_mask": mask,
+            "past_key_values": cache,
+        }
         inputs["use_cache"] = cache is not None
-        return network.forward(ids, np.concatenate(slots), np.concatenate(places), sum(sizes[: len(ids)]), **inputs)
+        return network.forward(
+            ids,
+            np.concatenate(slots),
+            np.concatenate(places),
+            sum(sizes[: len(ids)]),
+            **inputs,
+        )
 
-    def _move(self, active: list[Strand], at: int, end: int, columns: int, cache: Cache) -> None:
+    def _move(
+        self, active: list[Strand], at: int, end: int, columns: int, cache: Cache
+    ) -> None:
         """Move the windows' nodes on the paths to the next windows to their places in front."""
         paths = [at + np.flatnonzero(strand.ends[at:end] > end) for strand in active]
         rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
         if not len(rows):
             return
         sources = columns - at + np.concatenate(paths)
-        targets = np.concatenate([strand.depths[nodes] for strand, nodes in zip(active, paths, strict=True)])
+        targets = np.concatenate(
+            [strand.depths[nodes] for strand, nodes in zip(active, paths, strict=True)]
+        )
         indices = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
             layer.move(*(index.to(layer.device) for index in indices))

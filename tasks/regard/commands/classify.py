@@ -15,7 +15,9 @@ from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS
 
-_OURS = re.compile("(text|regard|label|classifier|warning|p_.*)$", re.IGNORECASE)  # columns that the labels get
+_OURS = re.compile(
+    "(text|regard|label|classifier|warning|p_.*)$", re.IGNORECASE
+)  # columns that the labels get
 
 
 def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
@@ -30,12 +32,20 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     """
     texts = []
     for where, row in labelled_texts.rows(path):
-        key = next((name for name in row if name.strip().lower() == column.lower()), None)
+        key = next(
+            (name for name in row if name.strip().lower() == column.lower()), None
+        )
         if key is None:
-            raise BiasError(f"{where}: no column {column!r} (there are {', '.join(row)}): name it with --column")
+            raise BiasError(
+                f"{where}: no column {column!r} (there are {', '.join(row)}): name it with --column"
+            )
         if not isinstance(row[key], str) or not row[key].strip():
             raise BiasError(f"{where}: no text in {key!r}")
-        others = {f"{name}_before" if _OURS.match(name) else name: row[name] for name in row if name != key}
+        others = {
+            f"{name}_before" if _OURS.match(name) else name: row[name]
+            for name in row
+            if name != key
+        }
         texts.append({"text": row[key].strip(), **others})
     if not texts:
         raise BiasError(f"{path}: no texts")
@@ -45,12 +55,30 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
-    add("file", metavar="FILE", help="file of texts: one per line (.txt), or in a column (.csv, .jsonl)")
-    add("--classifier", metavar="NAME", help="light, sbert, hub:<model> or head:<folder>")
+    add(
+        "file",
+        metavar="FILE",
+        help="file of texts: one per line (.txt), or in a column (.csv, .jsonl)",
+    )
+    add(
+        "--classifier",
+        metavar="NAME",
+        help="light, sbert, hub:<model> or head:<folder>",
+    )
     recognized = "de or en (default: recognized by the subjects of the texts)"
     add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
-    add("--column", metavar="NAME", default="text", help="column or field that holds the text (default text)")
-    add("-o", "--output", metavar="FILE", help=".jsonl file to write (default: standard output)")
+    add(
+        "--column",
+        metavar="NAME",
+        default="text",
+        help="column or field that holds the text (default text)",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=".jsonl file to write (default: standard output)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,21 +93,33 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_place(output, [arguments.file])
     found = read(expanded(arguments.file), arguments.column)
     texts = [row["text"] for row in found]
-    if language is not None or not (name or "").startswith(("hub:", "head:")):  # such a classifier has its own
+    if language is not None or not (name or "").startswith(
+        ("hub:", "head:")
+    ):  # such a classifier has its own
         places = {f"text {number}": text for number, text in enumerate(texts, start=1)}
         language = regard_texts.language_of(places, language, arguments.file)
     model = classifier.choose(name, language or regard_texts.LANGUAGES[0])
     used = model.identity
-    for row, (regard, probabilities) in zip(found, classifier.label(model, texts), strict=True):
+    for row, (regard, probabilities) in zip(
+        found, classifier.label(model, texts), strict=True
+    ):
         row |= {"regard": LABELS.index(regard), "label": regard}
-        row |= {f"p_{label}": p for label, p in zip(used.labels, probabilities, strict=True)}
-        row |= {"classifier": used.name, **({"warning": used.warning} if used.warning else {})}
+        row |= {
+            f"p_{label}": p for label, p in zip(used.labels, probabilities, strict=True)
+        }
+        row |= {
+            "classifier": used.name,
+            **({"warning": used.warning} if used.warning else {}),
+        }
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
     if output is None:
         sys.stdout.write(lines)
     else:
         files.write(lines, output)
-    print(f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail})", file=sys.stderr)
+    print(
+        f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail})",
+        file=sys.stderr,
+    )
     if used.warning:
         print(f"lm-eval-bias: warning: {used.warning}", file=sys.stderr)
     return 0

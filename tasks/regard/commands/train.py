@@ -13,9 +13,24 @@ from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
-    add("--language", metavar="LANG", default="de", choices=LANGUAGES, help="corpus: de (default) or en")
-    add("--encoder", metavar="MODEL", help="sentence-transformers model: a name or a folder")
-    add("-o", "--output", metavar="DIR", help="folder for the head and its card, README.md")
+    add(
+        "--language",
+        metavar="LANG",
+        default="de",
+        choices=LANGUAGES,
+        help="corpus: de (default) or en",
+    )
+    add(
+        "--encoder",
+        metavar="MODEL",
+        help="sentence-transformers model: a name or a folder",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="folder for the head and its card, README.md",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,17 +42,28 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.regard import heads, regard_corpus
 
     output = arguments.output
-    if output is not None and expanded(output).exists() and not expanded(output).is_dir():
+    if (
+        output is not None
+        and expanded(output).exists()
+        and not expanded(output).is_dir()
+    ):
         raise BiasError(f"--output {output}: is a file: name a folder")
     require_extra("regard")
     encoder = heads.encoder(arguments.encoder or heads.ENCODERS[arguments.language])
-    head, card = heads.train(regard_corpus.load(arguments.language), encoder.encode, encoder.name)
+    head, card = heads.train(
+        regard_corpus.load(arguments.language), encoder.encode, encoder.name
+    )
     if output:
         heads.save(expanded(output), head, card)
     print(card)
     if output:
-        print(f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\'')
+        print(
+            f'Saved in {output}; use it with --metadata \'{{"classifier": "head:{output}"}}\''
+        )
     if "warning" not in head.info:
         return 0
-    print("lm-eval-bias: the bias check failed: this classifier must not compare women and men", file=sys.stderr)
+    print(
+        "lm-eval-bias: the bias check failed: this classifier must not compare women and men",
+        file=sys.stderr,
+    )
     return 1

@@ -20,12 +20,29 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document, re
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options; a file that ends in .gz is gzipped."""
-    parser.description = "Write a StereoSet run as a prediction file for the authors' evaluation script."
-    parser.add_argument("paths", nargs="+", metavar="RUN", help="run folders or sample logs (--log_samples)")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write; .gz compresses it")
-    parser.add_argument("--language", metavar="LANG", help="language to write, if the run has several")
+    parser.description = (
+        "Write a StereoSet run as a prediction file for the authors' evaluation script."
+    )
     parser.add_argument(
-        "--variant", metavar="NAME", help="score to write, for a stereoset_<language>_inter_variants run"
+        "paths",
+        nargs="+",
+        metavar="RUN",
+        help="run folders or sample logs (--log_samples)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="file to write; .gz compresses it",
+    )
+    parser.add_argument(
+        "--language", metavar="LANG", help="language to write, if the run has several"
+    )
+    parser.add_argument(
+        "--variant",
+        metavar="NAME",
+        help="score to write, for a stereoset_<language>_inter_variants run",
     )
 
 
@@ -37,12 +54,19 @@ def run(arguments: argparse.Namespace) -> int:
     """
     target = expanded(arguments.output)
     check_place(arguments.output, arguments.paths)
-    logs = rescoring.gather(arguments.paths, sample_logs.collect, readers=[rescoring.SAMPLE_LOGS])
+    logs = rescoring.gather(
+        arguments.paths, sample_logs.collect, readers=[rescoring.SAMPLE_LOGS]
+    )
     predictions = collect(logs, arguments.variant, arguments.language)
     content = (json.dumps(predictions, indent=2) + "\n").encode()
     with writing(target):
-        write_whole(target, gzip.compress(content, mtime=0) if target.name.endswith(".gz") else content)
-    counts = ", ".join(f"{len(scores):,} candidates of {name}" for name, scores in predictions.items())
+        write_whole(
+            target,
+            gzip.compress(content, mtime=0) if target.name.endswith(".gz") else content,
+        )
+    counts = ", ".join(
+        f"{len(scores):,} candidates of {name}" for name, scores in predictions.items()
+    )
     print(f"{arguments.output}: {counts}")
     return 0
 
@@ -55,33 +79,49 @@ def collect(
     Raises:
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
     """
-    samples = [part for part in parts if part.benchmark in ("stereoset", "stereoset_variants")]
-    samples = [part for part in samples if language in (None, part.docs[0].get("language"))]
+    samples = [
+        part for part in parts if part.benchmark in ("stereoset", "stereoset_variants")
+    ]
+    samples = [
+        part for part in samples if language in (None, part.docs[0].get("language"))
+    ]
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
         raise BiasError(f"no samples of {subject}: run its tasks with --log_samples")
     languages = sorted({str(part.docs[0].get("language")) for part in samples})
     if len(languages) > 1:
-        raise BiasError(f"samples of several languages ({', '.join(languages)}): choose one with --language")
+        raise BiasError(
+            f"samples of several languages ({', '.join(languages)}): choose one with --language"
+        )
     scores: dict[str, float] = {}
     for part in samples:
         with blamed(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
                 scored = hooks.candidate_scores(cast(Document, doc), answers)
                 if (variant or METHOD) not in scored:
-                    raise BiasError(f"--variant {variant}: must be one of the scores {', '.join(scored)}")
-                for candidate, score in zip(doc["candidates"], scored[variant or METHOD], strict=True):
+                    raise BiasError(
+                        f"--variant {variant}: must be one of the scores {', '.join(scored)}"
+                    )
+                for candidate, score in zip(
+                    doc["candidates"], scored[variant or METHOD], strict=True
+                ):
                     name = candidate["id"]
                     if math.isnan(score):
-                        raise BiasError(f"item {doc['id']}: the score of candidate {name} is nan")
+                        raise BiasError(
+                            f"item {doc['id']}: the score of candidate {name} is nan"
+                        )
                     if name in scores:
-                        raise BiasError(f"candidate {name} was scored by several runs: name one of them")
+                        raise BiasError(
+                            f"candidate {name} was scored by several runs: name one of them"
+                        )
                     scores[name] = score
     predictions: dict[str, list[dict[str, str | float]]] = {}
     for test in ("intra", "inter"):  # as the authors' files have them
         items = read(languages[0], test)
         order = [candidate["id"] for item in items for candidate in item["candidates"]]
-        found: list[dict[str, str | float]] = [{"id": name, "score": scores[name]} for name in order if name in scores]
+        found: list[dict[str, str | float]] = [
+            {"id": name, "score": scores[name]} for name in order if name in scores
+        ]
         if found and len(found) < len(order):
             lacking = len(items) - len(found) // 3
             raise BiasError(

@@ -61,7 +61,9 @@ def words_of(text: str) -> list[str]:
     ['the', 'ice']
     """
     bare = unicodedata.normalize("NFKD", text.casefold())
-    return re.findall(r"[^\W_]+", "".join(c for c in bare if not unicodedata.combining(c)))
+    return re.findall(
+        r"[^\W_]+", "".join(c for c in bare if not unicodedata.combining(c))
+    )
 
 
 def check_set(
@@ -70,12 +72,23 @@ def check_set(
     """Return the findings about each item of a set (or of its part of one test) that has any, by id."""
     sources = {item["id"]: item for item in source or ()}
     findings: dict[str, list[SetFinding]] = {}
-    counts = Counter(name for item in items for name in (item["id"], *(c["id"] for c in item["candidates"])))
+    counts = Counter(
+        name
+        for item in items
+        for name in (item["id"], *(c["id"] for c in item["candidates"]))
+    )
     for item in items:
         own = check_item(item, sources.get(item["id"]), language)
-        for part, name in [("item", item["id"]), *((c["label"], c["id"]) for c in item["candidates"])]:
+        for part, name in [
+            ("item", item["id"]),
+            *((c["label"], c["id"]) for c in item["candidates"]),
+        ]:
             if counts[name] > 1:
-                own.append(SetFinding("id", part, f"the id {name} appears {counts[name]} times"))
+                own.append(
+                    SetFinding(
+                        "id", part, f"the id {name} appears {counts[name]} times"
+                    )
+                )
         if sources and item["id"] not in sources:
             own.append(SetFinding("id", "item", "the source has no item of this id"))
         if own:
@@ -102,13 +115,21 @@ def check_items(items: Sequence[Item], where: str) -> None:
                 raise BiasError(f"{where}, item {name}: {finding.part}: {finding.text}")
 
 
-def check_item(item: Item, source: Item | None = None, language: str = "") -> list[SetFinding]:
+def check_item(
+    item: Item, source: Item | None = None, language: str = ""
+) -> list[SetFinding]:
     """Return all findings about an item, and what it was translated from (``None`` for a hand-made one)."""
-    against = () if source is None else (*_check_kinds(item, source), *_check_texts(item, source, language))
+    against = (
+        ()
+        if source is None
+        else (*_check_kinds(item, source), *_check_texts(item, source, language))
+    )
     found = [*_check_blank(item, source), *_check_candidates(item), *against]
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
-        told = f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
+        told = (
+            f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
+        )
         found.insert(0, SetFinding("label", "item", told))
     return found
 
@@ -120,14 +141,18 @@ def _check_kinds(item: Item, source: Item) -> Iterator[SetFinding]:
         ("term", "group", item["term"], source["term"]),
     ):
         if value != original:
-            yield SetFinding("source", part, f"{name} {value!r}, but {original!r} in the source")
+            yield SetFinding(
+                "source", part, f"{name} {value!r}, but {original!r} in the source"
+            )
     labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
     for candidate in item["candidates"]:
         name, label = candidate["id"], candidate["label"]
         if name not in labels:
             yield SetFinding("id", label, f"the source's item has no candidate {name}")
         elif label != labels[name]:
-            yield SetFinding("label", label, f"candidate {name} is {labels[name]} in the source")
+            yield SetFinding(
+                "label", label, f"candidate {name} is {labels[name]} in the source"
+            )
 
 
 def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
@@ -135,54 +160,99 @@ def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
     count = context.count(BLANK)
     expected = int(intra) if source is None else source["context"].count(BLANK)
     if count < expected:
-        yield SetFinding("blank", "context", f"{BLANK} {count} instead of {expected} times: missing or translated")
+        yield SetFinding(
+            "blank",
+            "context",
+            f"{BLANK} {count} instead of {expected} times: missing or translated",
+        )
     elif count > 1:
         level = PROBLEM if intra and count > expected else NOTE
-        yield SetFinding("doubled", "context", f"{BLANK} {count} times, and {expected} expected", level)
+        yield SetFinding(
+            "doubled",
+            "context",
+            f"{BLANK} {count} times, and {expected} expected",
+            level,
+        )
     if not intra and count:
         level = NOTE if source is not None and count == expected else PROBLEM
         yield SetFinding("stray", "context", f"{BLANK} between sentences", level)
     if _GLUED.search(context):
         piece = next(word for word in context.split() if BLANK in word)
         yield SetFinding("glued", "context", f"{BLANK} touches letters: {piece}")
-    originals = {c["id"]: c["sentence"] for c in source["candidates"]} if source is not None else {}
+    originals = (
+        {c["id"]: c["sentence"] for c in source["candidates"]}
+        if source is not None
+        else {}
+    )
     for candidate in item["candidates"]:
         if BLANK in candidate["sentence"] or BLANK in (candidate["word"] or ""):
             level = NOTE if BLANK in originals.get(candidate["id"], "") else PROBLEM
-            yield SetFinding("stray", candidate["label"], f"{BLANK} in the candidate: {candidate['sentence']}", level)
+            yield SetFinding(
+                "stray",
+                candidate["label"],
+                f"{BLANK} in the candidate: {candidate['sentence']}",
+                level,
+            )
 
 
 def _check_candidates(item: Item) -> Iterator[SetFinding]:
     """Check for empty and equal texts and, within sentences, for words that don't stand in their sentence."""
-    intra, context, candidates = item["test"] == "intra", item["context"], item["candidates"]
+    intra, context, candidates = (
+        item["test"] == "intra",
+        item["context"],
+        item["candidates"],
+    )
     texts = [("context", "context", context), ("term", "group", item["term"])]
     for candidate in candidates:
         texts.append((candidate["label"], "sentence", candidate["sentence"]))
-        texts += [(candidate["label"], "word", candidate["word"] or "")] if intra else []
+        texts += (
+            [(candidate["label"], "word", candidate["word"] or "")] if intra else []
+        )
     for part, name, text in texts:
         if not words_of(text):
-            yield SetFinding("empty", part, f"the {name} {'has no letters' if text.strip() else 'is empty'}")
+            yield SetFinding(
+                "empty",
+                part,
+                f"the {name} {'has no letters' if text.strip() else 'is empty'}",
+            )
     for one, other in combinations(candidates, 2):
         for name, text, against in (
             ("sentence", one["sentence"], other["sentence"]),
             ("word", one["word"] or "", other["word"] or ""),
         ):
             if words_of(text) and _folded(text) == _folded(against):
-                yield SetFinding("equal", one["label"], f"the same {name} as the {other['label']}: {text!r}")
+                yield SetFinding(
+                    "equal",
+                    one["label"],
+                    f"the same {name} as the {other['label']}: {text!r}",
+                )
     for candidate in candidates if intra and BLANK in context else ():
-        label, word, sentence = candidate["label"], candidate["word"] or "", candidate["sentence"]
+        label, word, sentence = (
+            candidate["label"],
+            candidate["word"] or "",
+            candidate["sentence"],
+        )
         present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
         if not words_of(word) or not present or expected == present:
             continue
         if " ".join(words_of(word)) not in " ".join(present):
-            yield SetFinding("fill", label, f"the word {word!r} isn't in its sentence: {sentence}")
+            yield SetFinding(
+                "fill", label, f"the word {word!r} isn't in its sentence: {sentence}"
+            )
         else:  # as many words can be other forms of them
             level = NOTE if len(present) == len(expected) else PROBLEM
-            yield SetFinding("fill", label, f"differs from the context outside the blank: {sentence}", level)
+            yield SetFinding(
+                "fill",
+                label,
+                f"differs from the context outside the blank: {sentence}",
+                level,
+            )
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split()).removesuffix(".")
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split()).removesuffix(
+        "."
+    )
 
 
 def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding]:
@@ -190,7 +260,10 @@ def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding
     pairs = [("context", item["context"], source["context"])]
     if item["test"] == "inter":
         originals = {c["id"]: c["sentence"] for c in source["candidates"]}
-        pairs += [(c["label"], c["sentence"], originals.get(c["id"], "")) for c in item["candidates"]]
+        pairs += [
+            (c["label"], c["sentence"], originals.get(c["id"], ""))
+            for c in item["candidates"]
+        ]
     for part, text, original in pairs:
         words, size = words_of(text), len(original.strip())
         if not words or not size:
@@ -198,8 +271,12 @@ def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding
         if language != "en" and len(words) > 2 and words == words_of(original):
             yield SetFinding("untranslated", part, f"is the source's text: {text}")
         if _END.search(original.rstrip()) and not _END.search(text.rstrip()):
-            yield SetFinding("punctuation", part, f"the final punctuation is lost: {text}")
+            yield SetFinding(
+                "punctuation", part, f"the final punctuation is lost: {text}"
+            )
         # short texts vary more; the bound lies beyond every published pair but the odd ones
         ratio = len(text.strip()) / size
         if abs(math.log(ratio)) > 1 + 2.7 / math.sqrt(size):
-            yield SetFinding("length", part, f"{ratio:.2f} times as long as the source: {text}")
+            yield SetFinding(
+                "length", part, f"{ratio:.2f} times as long as the source: {text}"
+            )

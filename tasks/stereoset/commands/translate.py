@@ -19,7 +19,11 @@ from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.stereoset import own_sets
-from lm_eval_bias.tasks.stereoset.commands.set_checks import PROBLEM, check_item, check_items
+from lm_eval_bias.tasks.stereoset.commands.set_checks import (
+    PROBLEM,
+    check_item,
+    check_items,
+)
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, read_all
 
 _EPILOG = """exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
@@ -42,11 +46,23 @@ Row = dict[str, str]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.description = (
-        "Write a sheet to translate StereoSet in, check what is filled in, and make a data set of what is ready."
+        "Write a sheet to translate StereoSet in, check what is filled in, and make a "
+        "data set of what is ready."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("--to", required=True, metavar="LANG", help="code of the target language: it, nl, pt-BR, ...")
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the sheet and the data set")
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="LANG",
+        help="code of the target language: it, nl, pt-BR, ...",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="folder for the sheet and the data set",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,19 +84,32 @@ def run(arguments: argparse.Namespace) -> int:
         lacking = [name for name, text in texts_of(item).items() if not text]
         findings = [] if lacking else check_item(item, source, language)
         is_good = all(finding.level != PROBLEM for finding in findings)
-        row |= {"test": source["test"], "bias type": source["bias_type"], "term": source["term"]}
+        row |= {
+            "test": source["test"],
+            "bias type": source["bias_type"],
+            "term": source["term"],
+        }
         row |= {f"source {name}": text for name, text in texts_of(source).items()}
-        row["reasons"] = "; ".join(f"{finding.level}, {finding.part}: {finding.text}" for finding in findings)
+        row["reasons"] = "; ".join(
+            f"{finding.level}, {finding.part}: {finding.text}" for finding in findings
+        )
         if lacking:
             row["reasons"] = f"no translation yet: {', '.join(lacking)}"
         elif is_good or row["accept"]:
             ready.append(item)
             accepted += [] if is_good else [item["id"]]
     # a byte order mark tells spreadsheet programs that this is UTF-8
-    write("\ufeff" + pandas.DataFrame(rows, columns=COLUMNS).to_csv(index=False), str(folder / SHEET))
+    write(
+        "\ufeff" + pandas.DataFrame(rows, columns=COLUMNS).to_csv(index=False),
+        str(folder / SHEET),
+    )
     left = len(sources) - len(ready)
-    print(f"StereoSet in {language!r}: {len(ready):,} of {len(sources):,} items are ready, {left:,} need a person:")
-    print(f"{folder / SHEET} says why; fill in or correct texts, or write x into 'accept', and run the command again")
+    print(
+        f"StereoSet in {language!r}: {len(ready):,} of {len(sources):,} items are ready, {left:,} need a person:"
+    )
+    print(
+        f"{folder / SHEET} says why; fill in or correct texts, or write x into 'accept', and run the command again"
+    )
     if ready:
         check_items(ready, SHEET)  # what was accepted, but no task can have
         _write_set(folder, language, ready, accepted, left)
@@ -101,7 +130,12 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
     mark = max(",;\t", key=text.partition("\n")[0].count)
     try:
         table = pandas.read_csv(
-            io.StringIO(text), sep=mark, dtype=str, header=None, skip_blank_lines=False, keep_default_na=False
+            io.StringIO(text),
+            sep=mark,
+            dtype=str,
+            header=None,
+            skip_blank_lines=False,
+            keep_default_na=False,
         )
     except ValueError as error:
         raise BiasError(f"{path}: not a table in CSV ({one_line(error)})") from error
@@ -110,16 +144,27 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
     table = table.loc[:, table.columns != ""]
     wrong = table.columns[table.columns.duplicated() | ~table.columns.isin(COLUMNS)]
     if len(wrong):
-        raise BiasError(f"{path}: the column {wrong[0]!r} is unknown or appears twice: notes belong in 'comment'")
+        raise BiasError(
+            f"{path}: the column {wrong[0]!r} is unknown or appears twice: notes belong in 'comment'"
+        )
     table = table[table.any(axis="columns")].reindex(columns=COLUMNS, fill_value="")
-    is_known = table["id"].isin(ids) & ~table["id"].duplicated() & table["accept"].isin(["", "x", "X"])
+    is_known = (
+        table["id"].isin(ids)
+        & ~table["id"].duplicated()
+        & table["accept"].isin(["", "x", "X"])
+    )
     if not is_known.all():
         row = is_known.idxmin()
         raise BiasError(
             f"{path} row {row + 1} (item {table['id'][row]!r}): the id must be that of a StereoSet item that has no "
             "row above, and 'accept' must be x or empty"
         )
-    return table.set_index("id").reindex(ids, fill_value="").reset_index().to_dict("records")
+    return (
+        table.set_index("id")
+        .reindex(ids, fill_value="")
+        .reset_index()
+        .to_dict("records")
+    )
 
 
 def texts_of(item: Item) -> Row:
@@ -144,23 +189,39 @@ def translated(source: Item, row: Row) -> Item:
     Within sentences a candidate's sentence is the context with the word in its blank, unless a person wrote another;
     its word is what stands in the blank of that sentence, unless they wrote it, too.
     """
-    item: Item = {**source, "target": row["target"], "context": row["context"], "candidates": []}
+    item: Item = {
+        **source,
+        "target": row["target"],
+        "context": row["context"],
+        "candidates": [],
+    }
     for candidate in source["candidates"]:
         sentence, word = row[candidate["label"]], None
         if source["test"] == "intra":
-            word = row[f"{candidate['label']} word"] or own_sets.word_of(row["context"], sentence)
+            word = row[f"{candidate['label']} word"] or own_sets.word_of(
+                row["context"], sentence
+            )
             sentence = sentence or row["context"].replace(BLANK, word)
         item["candidates"].append({**candidate, "sentence": sentence, "word": word})
     return item
 
 
-def _write_set(folder: Path, language: str, items: list[Item], accepted: list[str], left: int) -> None:
+def _write_set(
+    folder: Path, language: str, items: list[Item], accepted: list[str], left: int
+) -> None:
     """Write the items that are ready as a set with its tasks and data card, and print how to run it."""
     path, files = folder / f"stereoset_{language}.json", manifest().files
     provenance = {
         "made by": f"lm-eval-bias {__version__} stereoset translate",
-        "source": {name: files[name].sha256 for name in ("stereoset_en_inter", "stereoset_en_intra")},
-        "items": {"translated": len(items) - len(accepted), "accepted": len(accepted), "left out": left},
+        "source": {
+            name: files[name].sha256
+            for name in ("stereoset_en_inter", "stereoset_en_intra")
+        },
+        "items": {
+            "translated": len(items) - len(accepted),
+            "accepted": len(accepted),
+            "left out": left,
+        },
         "accepted": accepted,
     }
     data_set = own_sets.DataSet(language, items, provenance)
@@ -170,5 +231,8 @@ def _write_set(folder: Path, language: str, items: list[Item], accepted: list[st
         task = own_sets.write_tasks(folder, path, data_set)[0].stem
         options = f"--include_path {folder} --tasks {task}"
     card = packaged_text("lm_eval_bias.tasks.stereoset.commands", "data_card.md")
-    write(card.format(**provenance, language=language, options=options), str(path.with_suffix(".md")))
+    write(
+        card.format(**provenance, language=language, options=options),
+        str(path.with_suffix(".md")),
+    )
     print(f"Run it: lm-eval-bias run {options} ...")

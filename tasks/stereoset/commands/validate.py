@@ -19,15 +19,28 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.description = (
-        "Check the items of a data set in StereoSet's format: a translation against its source, or a set of your own."
+        "Check the items of a data set in StereoSet's format: a translation against its "
+        "source, or a set of your own."
     )
     parser.epilog = _EPILOG
     add = parser.add_argument
-    add("set", metavar="FILE|LANG", help="data set (JSON), or the code of a published language")
+    add(
+        "set",
+        metavar="FILE|LANG",
+        help="data set (JSON), or the code of a published language",
+    )
     source = "source of the translation: a file or a published language (default: English, if ids match)"
     add("--source", metavar="FILE|LANG|none", help=source)
-    add("--language", metavar="LANG", help="language of a file that doesn't state it: de, it, pt-BR, ...")
-    add("--tasks", metavar="DIR", help="write task YAML files for FILE into DIR, for run --include_path DIR")
+    add(
+        "--language",
+        metavar="LANG",
+        help="language of a file that doesn't state it: de, it, pt-BR, ...",
+    )
+    add(
+        "--tasks",
+        metavar="DIR",
+        help="write task YAML files for FILE into DIR, for run --include_path DIR",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,26 +57,51 @@ def run(arguments: argparse.Namespace) -> int:
     source = None
     if given != "none" and (given, file) != (None, "en"):
         try:
-            items = [item for item in own_sets.load(given or "en").items if item["test"] in data_set.tests]
+            items = [
+                item
+                for item in own_sets.load(given or "en").items
+                if item["test"] in data_set.tests
+            ]
         except BiasError as error:
-            raise BiasError(f"{error} (it is the source; --source none checks the set without one)") from error
+            raise BiasError(
+                f"{error} (it is the source; --source none checks the set without one)"
+            ) from error
         if {item["id"] for item in data_set.items} & {item["id"] for item in items}:
             source = items
         elif given is not None:
-            raise BiasError(f"--source {given}: has no item of the same id: name the set's source, or --source none")
+            raise BiasError(
+                f"--source {given}: has no item of the same id: name the set's source, or --source none"
+            )
     findings = set_checks.check_set(data_set.items, source, data_set.language)
     for name in data_set.provenance.get("accepted", ()):  # by a person
         findings.pop(name, None)
-    written = [] if arguments.tasks is None else own_sets.write_tasks(arguments.tasks, file, data_set)
+    written = (
+        []
+        if arguments.tasks is None
+        else own_sets.write_tasks(arguments.tasks, file, data_set)
+    )
 
     source_name = "none" if source is None else given or "the published set in 'en'"
-    print(f"{printable(file)}: {len(data_set.items):,} items in {data_set.language!r}, source: {source_name}")
+    print(
+        f"{printable(file)}: {len(data_set.items):,} items in {data_set.language!r}, source: {source_name}"
+    )
     every = [(name, finding) for name, own in findings.items() for finding in own]
-    for name, finding in sorted(every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)):
-        print(f"{finding.level} {finding.code}: {printable(name)} {finding.part}: {printable(finding.text)}")
+    for name, finding in sorted(
+        every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)
+    ):
+        print(
+            f"{finding.level} {finding.code}: {printable(name)} {finding.part}: {printable(finding.text)}"
+        )
     if written:
         print(f"tasks written: {', '.join(path.stem for path in written)}")
-        print(f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {written[0].stem} ...")
-    problems = sum(any(finding.level == set_checks.PROBLEM for finding in own) for own in findings.values())
-    print(f"{problems:,} items have problems that need a person; {len(findings) - problems:,} more have notes")
+        print(
+            f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {written[0].stem} ..."
+        )
+    problems = sum(
+        any(finding.level == set_checks.PROBLEM for finding in own)
+        for own in findings.values()
+    )
+    print(
+        f"{problems:,} items have problems that need a person; {len(findings) - problems:,} more have notes"
+    )
     return 1 if problems else 0

@@ -36,26 +36,48 @@ class AgeStereotypes(Benchmark):
         differs="There is no paper.",
         paper="This test.",
     )
-    harness_tasks = {"plain_age_pairs": {"language": "en", "measures": "the same pairs", "n_items": 24}}
+    harness_tasks = {
+        "plain_age_pairs": {
+            "language": "en",
+            "measures": "the same pairs",
+            "n_items": 24,
+        }
+    }
 
     def record(self, doc, answers):
         """Which of the two the model prefers, 100 for the old; without an answer, half."""
         record = {"item": doc["trait"], "template": doc["place"], "unanswered": 0.0}
         if isinstance(answers[0], str):
             old = {"old": 100.0, "young": 0.0}.get(answers[0], 50.0)
-            return {**record, "old": old, "unanswered": float(answers[0] == documents.NO_ANSWER)}
+            return {
+                **record,
+                "old": old,
+                "unanswered": float(answers[0] == documents.NO_ANSWER),
+            }
         old, young = (float(answer[0]) for answer in answers)
-        return {**record, "old": math.nan if math.isnan(old + young) else 100.0 * (old > young)}
+        return {
+            **record,
+            "old": math.nan if math.isnan(old + young) else 100.0 * (old > young),
+        }
 
     def scores(self, docs=(), detailed=False):
         """The share, each trait's, and how many items have no answer."""
         from lm_eval_bias.authoring import clustered_mean, crossed_mean
 
-        old = {"value": lambda record: record["old"], "low": 0.0, "high": 100.0, "unit": "percent"}
+        old = {
+            "value": lambda record: record["old"],
+            "low": 0.0,
+            "high": 100.0,
+            "unit": "percent",
+        }
         old |= dict(neutral=50.0, direction=DIRECTION, source="this test")
         old |= {"favours": ("takes the old for it", "takes the young for it")}
-        share = crossed_mean("old_share", summary="share of items in which the old are preferred", **old)
-        of_trait = clustered_mean("", summary="", cluster=lambda record: record["template"], **old)
+        share = crossed_mean(
+            "old_share", summary="share of items in which the old are preferred", **old
+        )
+        of_trait = clustered_mean(
+            "", summary="", cluster=lambda record: record["template"], **old
+        )
         unanswered = clustered_mean(
             "unanswered",
             value=lambda record: record["unanswered"],
@@ -68,13 +90,24 @@ class AgeStereotypes(Benchmark):
             unit="proportion",
         )
         traits = dict.fromkeys(doc.get("trait") or doc["item"] for doc in docs)
-        parts = [of_trait.within(f"old_share/{one}", f"share of {one}", {"item": one}) for one in traits]
-        return [share, unanswered, *(dataclasses.replace(part, headline=False) for part in parts)]
+        parts = [
+            of_trait.within(f"old_share/{one}", f"share of {one}", {"item": one})
+            for one in traits
+        ]
+        return [
+            share,
+            unanswered,
+            *(dataclasses.replace(part, headline=False) for part in parts),
+        ]
 
     def figures(self, tasks):
         """Each trait's share, task by task."""
         rows = [
-            [Cell(name.partition("/")[2]), Cell(one.label), Cell(f"{value.value:.0f}", value.value)]
+            [
+                Cell(name.partition("/")[2]),
+                Cell(one.label),
+                Cell(f"{value.value:.0f}", value.value),
+            ]
             for one in tasks
             for name, value in one.task.scores.items()
             if name.startswith("old_share/")
@@ -85,7 +118,17 @@ class AgeStereotypes(Benchmark):
     def published(self):
         """A score of a paper that there isn't."""
         cells = {"old_share": PublishedCell(61.0, "61")}
-        return [Published("age_pairs", "A model", "Nobody (2020)", "Table 1", "log-likelihoods", (), cells)]
+        return [
+            Published(
+                "age_pairs",
+                "A model",
+                "Nobody (2020)",
+                "Table 1",
+                "log-likelihoods",
+                (),
+                cells,
+            )
+        ]
 
 
 class Ratings(AgeStereotypes):
@@ -95,7 +138,9 @@ class Ratings(AgeStereotypes):
 
     def asking(self, doc):
         """How well a sentence about the old, and one about the young, goes on."""
-        return Asking([NextSentence(doc["context"], choice) for choice in doc["choices"]])
+        return Asking(
+            [NextSentence(doc["context"], choice) for choice in doc["choices"]]
+        )
 
 
 BENCHMARK = AgeStereotypes([Ratings()])

@@ -9,7 +9,9 @@ NO_ANSWER = "[no answer]"
 
 def dataset(benchmark, **metadata):
     """One document per trait and place."""
-    traits = json.loads(Path(__file__).with_name("traits.json").read_text(encoding="utf-8"))
+    traits = json.loads(
+        Path(__file__).with_name("traits.json").read_text(encoding="utf-8")
+    )
     return {
         "test": [
             {
@@ -43,7 +45,9 @@ def _person(text):
 
 def planted(doc, dial):
     """Answers that prefer the old with probability (1 + strength) / 2, which varies between traits."""
-    lean = dial.strength + (1 - abs(dial.strength)) * dial.noise * dial.effect(doc["trait"])
+    lean = dial.strength + (1 - abs(dial.strength)) * dial.noise * dial.effect(
+        doc["trait"]
+    )
     old = dial.draw(doc["id"]) < (1 + lean) / 2
     if dial.writes:
         return ["old one" if old else "young one"]
