@@ -99,9 +99,13 @@ def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
         pen.mark(axis, item.real, item.female, series, text, zorder=3)
     for item in sorted(items, key=lambda item: -abs(item.female - item.real))[:LABELS]:
         side, shift = ("left", 6) if item.real < 50 else ("right", -6)
-        place = {"xytext": (shift, 3), "textcoords": "offset points", "ha": side}
         axis.annotate(
-            short(item.name, 26), (item.real, item.female), fontsize=8, **place
+            short(item.name, 26),
+            (item.real, item.female),
+            (shift, 3),
+            textcoords="offset points",
+            ha=side,
+            fontsize=8,
         )
     axis.tick_params(labelsize=8)
     axis.set_ylabel("female words, percent", fontsize=8)
