@@ -280,14 +280,15 @@ def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> Non
 
     if not internals.is_client(kind) or set(asks) <= {"generate_until"}:
         return
-    backend = str(config.model_args.get("tokenizer_backend", "huggingface"))
-    is_text = str(config.model_args.get("tokenized_requests", True)) == "False"
-    if backend.lower() == "none" or is_text:
-        given = "tokenized_requests=False" if is_text else "tokenizer_backend=None"
-        raise BiasError(
-            f"--model_args {given}: log-likelihoods of a server are cut by tokens: leave it out and give "
-            "tokenizer=NAME_OR_FOLDER, or run the tasks whose names end in _gen"
-        )
+    for name, useless in (
+        ("tokenizer_backend", "none"),
+        ("tokenized_requests", "false"),
+    ):
+        if str(config.model_args.get(name, "")).lower() == useless:
+            raise BiasError(
+                f"--model_args {name}=: log-likelihoods of a server are cut by tokens: leave it out and give "
+                "tokenizer=NAME_OR_FOLDER, or run the tasks whose names end in _gen"
+            )
 
 
 def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:

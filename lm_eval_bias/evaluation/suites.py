@@ -135,7 +135,7 @@ def load(name: str) -> Suite:
     chosen: dict[str, Sampling | None] = {}
     for file, part in zip(files, wanted, strict=True):
         tasks = (file.get("standard") if base == "full" else part) or {}
-        for task, fields in _tasks(tasks).items():
+        for task, fields in tasks.get("tasks", {}).items():
             if task in catalog.entries():
                 chosen[task] = fields and Sampling(**fields)
             else:
@@ -183,12 +183,6 @@ def definitions(benchmark: Benchmark) -> dict[str, Any]:
     return (
         yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
     )
-
-
-def _tasks(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tasks of a suite with the fields of their sampling, ``None`` for all items."""
-    tasks = part.get("tasks", ())
-    return dict(tasks) if isinstance(tasks, Mapping) else dict.fromkeys(tasks)
 
 
 def listing() -> list[dict[str, Any]]:
@@ -258,10 +252,8 @@ def apply(
 def describe(suite: Suite) -> str:
     """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
-    items, requests = (
-        catalog.total(column)
-        for column in ([p.documents for p in parts], [p.requests for p in parts])
-    )
+    items = catalog.total(part.documents for part in parts)
+    requests = catalog.total(part.requests for part in parts)
     purpose = PURPOSES[suite.name.partition("+")[0]]
     lines = [
         f"Suite {suite.name} (version {VERSION}): {purpose}.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -17,16 +17,12 @@ from lm_eval_bias.harness import internals
 logger = logging.getLogger("lm_eval.bias")
 SAMPLE = "hello world"
 _SAID = "_lm_eval_bias_border"  # on a model that was looked at: what was said
-_RECURRENT = {
+_RECURRENT = (
     "rwkv",
-    "rwkv5",
-    "rwkv6",
-    "rwkv7",
     "mamba",
-    "mamba2",
     "falcon_mamba",
     "recurrent_gemma",
-}
+)  # beginnings of model types
 
 
 def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[str]:
@@ -70,10 +66,7 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
 
 def _refuse_without_start(model: Any) -> None:
     """Refuse a tokenizer that has nothing for a text to begin with: the harness fails on it after hours."""
-    start = None
-    with contextlib.suppress(Exception):  # of other people's tokenizers
-        start = model.prefix_token_id
-    if start is None:
+    if getattr(model, "prefix_token_id", None) is None:
         option = (
             "custom_prefix_token_id"
             if internals.is_client(model)
@@ -85,7 +78,7 @@ def _refuse_without_start(model: Any) -> None:
         )
 
 
-def around(encoded: Sequence[int], bare: Sequence[int]) -> tuple[list[int], list[int]]:
+def around(encoded: list[int], bare: list[int]) -> tuple[list[int], list[int]]:
     """Divide what a tokenizer adds to a text into what stands in front of it and what behind.
 
     >>> around([1, 5, 2], [5]), around([5], [5])
@@ -93,8 +86,8 @@ def around(encoded: Sequence[int], bare: Sequence[int]) -> tuple[list[int], list
     """
     if not bare or bare[0] not in encoded:
         return [], []
-    place = list(encoded).index(bare[0])
-    return list(encoded[:place]), list(encoded[place + len(bare) :])
+    place = encoded.index(bare[0])
+    return encoded[:place], encoded[place + len(bare) :]
 
 
 def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
@@ -202,7 +195,7 @@ def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
                 f"peft=: the harness has cut the embeddings to the tokenizer's {rows:,} tokens"
             )
     is_batched = str(getattr(model, "batch_size", 1)) != "1"
-    if getattr(config, "model_type", "") in _RECURRENT and is_batched:
+    if getattr(config, "model_type", "").startswith(_RECURRENT) and is_batched:
         said.append(
             "a recurrent model reads the padding in front of shorter prompts when it writes texts: use --batch_size 1"
         )

@@ -13,6 +13,7 @@ from lm_eval.models.vllm_causallms import VLLM
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
+from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.method_trial import trial
 
 logger = logging.getLogger("lm_eval.bias")
@@ -58,7 +59,12 @@ class VLLMPacked(VLLM):
         if current_platform.is_cpu():
             kwargs.setdefault("block_size", BLOCK_ON_CPU)
         super().__init__(*args, **kwargs)
-        self.why_not = self._unfit() or self._trial()
+        self._prove(2 * self._block)
+
+    def _prove(self, stem: int) -> None:
+        """Find out whether beginnings of so many tokens can be shared, and say so where they can't."""
+        self._tested = stem
+        self.why_not = self._unfit() or self._trial(stem)
         if self.why_not:
             logger.warning(
                 "vllm-packed: the vllm backend's own method (%s)", self.why_not
@@ -81,18 +87,15 @@ class VLLMPacked(VLLM):
     def _block(self) -> int:
         return int(self.model.llm_engine.vllm_config.cache_config.block_size)
 
-    def _trial(self) -> str:
+    def _trial(self, stem: int) -> str:
         """Why a small trie's log-likelihoods aren't those of the engine's own way; empty if they are."""
-        vocabulary = range(
-            min(
-                len(self.tokenizer), self.model.llm_engine.model_config.get_vocab_size()
-            )
-        )
+        size = self.model.llm_engine.model_config.get_vocab_size()
+        vocabulary = range(min(len(self.tokenizer), size))
         usable = set(vocabulary) - set(getattr(self.tokenizer, "all_special_ids", ()))
         drawn = trial(
-            min(self.max_length, 4096) - 3,
-            2 * self._block,
-            np.array(sorted(usable or vocabulary)),
+            self.max_length - 3,
+            stem,
+            np.array(sorted(usable)),
         )
         requests: list[Request] = []
         for number, (ids, tail) in enumerate(zip(*drawn, strict=True)):
@@ -125,17 +128,17 @@ class VLLMPacked(VLLM):
             return f"a trial differs by {difference:.1e} from the engine's own log-likelihoods"
         if not cached:
             return "the engine doesn't use its prefix cache"
-        logger.info(
-            "vllm-packed: cache in blocks of %s tokens; a trial differs by %.0e nats",
-            self._block,
-            difference,
-        )
         return ""
 
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False
     ) -> list[Answer]:
         """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
+        config = self.model.llm_engine.model_config.hf_config
+        longest = max((len(one[1]) + len(one[2]) for one in requests), default=0)
+        stem = attention_masks.beyond(config, self._tested, longest)
+        if stem and not self.why_not:
+            self._prove(stem)
         if self.why_not or not requests:
             return super()._loglikelihood_tokens(requests, disable_tqdm)
         pairs = [

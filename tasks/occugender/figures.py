@@ -121,7 +121,7 @@ def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
         f"Occupations against labour share: {result.label}",
         f"{len(items)} occupations; the table has all of them.",
         f"{result.label}: share of female words among gender words, mean over templates. "
-        f"Labelled are the {min(LABELS, len(items))} furthest from the line.",
+        "Those furthest from the line are labelled.",
         6.0,
         partial(_scatter, items, result.series),
     )

@@ -27,13 +27,13 @@ LIKELIHOODS, WRITTEN = "stereoset_en", "gg_bbq_group_terms_gen"
             LIKELIHOODS,
             "local-completions",
             f"{URL},tokenizer_backend=None",
-            "tokenizer_backend=None: log-likelihoods",
+            "tokenizer_backend=: log-likelihoods",
         ),
         (
             LIKELIHOODS,
             "local-completions",
             f"{URL},tokenized_requests=False",
-            "tokenized_requests=False: log-",
+            "tokenized_requests=: log-",
         ),
         (
             LIKELIHOODS,

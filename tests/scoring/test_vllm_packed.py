@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import transformers
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
@@ -46,6 +47,7 @@ class Engine:
     """What ``_model_generate`` reaches: blocks of tokens that were run before are read from the cache."""
 
     def __init__(self, block=4, caching=True):
+        self.window = None
         self.block, self.caching, self.held, self.run, self.spoil = (
             block,
             caching,
@@ -133,7 +135,11 @@ def loaded(kind):
                 cache_config=cache,
                 scheduler_config=SimpleNamespace(max_num_batched_tokens=500),
             )
-            known = SimpleNamespace(dtype=dtype, get_vocab_size=lambda: VOCABULARY)
+            known = SimpleNamespace(
+                dtype=dtype,
+                get_vocab_size=lambda: VOCABULARY,
+                hf_config=transformers.MistralConfig(sliding_window=engine.window),
+            )
             self.model = SimpleNamespace(
                 llm_engine=SimpleNamespace(vllm_config=config, model_config=known),
                 reset_prefix_cache=engine.held.clear,
@@ -310,6 +316,23 @@ def test_an_engine_that_gives_others_with_its_cache_is_found_out_at_load(make):
         other(-3.0, "next tokens")(output) if output.prompt_logprobs is None else output
     )
     assert "a trial differs by" in make(engine).why_not
+
+
+def test_windows_are_tried_once_requests_reach_beyond_them(make):
+    engine = Engine()
+    engine.window = 40
+    model = make(engine)
+    assert model.why_not == ""
+    engine.spoil = lambda output: (
+        other(-3.0, "next tokens")(output)
+        if output.prompt_logprobs is None and len(output.prompt_token_ids) > 40
+        else output
+    )
+    short = [([1, 2, 3], [5]), ([1, 2, 3], [6, 7])]
+    assert asked(model, short) == answers_to(short)
+    assert model.why_not == ""
+    asked(model, [([i % 11 for i in range(50)], [1])])
+    assert "a trial differs by" in model.why_not
 
 
 def test_requests_that_do_not_fit_are_cut_on_the_left_or_refused(make):

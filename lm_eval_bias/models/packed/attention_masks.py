@@ -29,6 +29,12 @@ def windows(config: PretrainedConfig) -> list[int]:
     )
 
 
+def beyond(config: PretrainedConfig, tested: int, longest: int) -> int:
+    """Return the length at which windows matter that no trial has seen; 0 where sequences stay below them."""
+    untested = [one for one in windows(config) if tested <= one < longest]
+    return max(untested, default=0) * 5 // 4
+
+
 def long_from(config: PretrainedConfig) -> int | None:
     """Length above which rotary positions depend on the input's length, so that sequences can't share a forward."""
     text = config.get_text_config()

@@ -180,15 +180,9 @@ class HFPacked(HFLM):
                 limit,
             )
         longest = max(map(len, inputs), default=0)
-        untested = [
-            w
-            for w in attention_masks.windows(self.model.config)
-            if self._tested_length <= w < longest
-        ]
-        if untested:
-            self._prove(
-                max(untested) + max(untested) // 4
-            )  # so that what lies beyond matters
+        config = self.model.config
+        if stem := attention_masks.beyond(config, self._tested_length, longest):
+            self._prove(stem)
         if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         # where the length changes the model's positions, sequences can't share a forward
