@@ -279,7 +279,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         raise BadOption(
             "scores",
             name,
-            f"no task in these runs has this score.{did_you_mean(name, known)}",
+            f"no task in these runs has this score.{did_you_mean(name, sorted(known))}",
         )
     if not findings:
         raise BiasError("no score to compare")

@@ -217,10 +217,7 @@ class Examination:
                 )
                 continue
             values[score.name] = value.value
-            highest = (
-                max(score.high, score.high if score.largest is None else score.largest)
-                + ROUNDING
-            )
+            highest = max(score.high, score.largest or score.high) + ROUNDING
             if value.value < score.low - ROUNDING or value.value > highest:
                 span = f"outside of its range of {score.low:g} to {score.high:g}"
                 self.of_score(

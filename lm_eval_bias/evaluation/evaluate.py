@@ -148,10 +148,10 @@ def evaluate(
     results["provenance"] = provenance.block(
         results, {name: getattr(config, name, None) for name in flags}
     )
-    border_facts += servers.served_as(
-        model, str((config.model_args or {}).get("model") or "")
-    )
-    results["provenance"]["model"]["border"] = border_facts
+    results["provenance"]["model"]["border"] = [
+        *border_facts,
+        *servers.served_as(model),
+    ]
     # the harness mixes the model's arguments into each task's metadata
     results.update(
         {

@@ -133,9 +133,9 @@ def load(name: str) -> Suite:
     files = [OWN, *(definitions(registry.by_name()[one]) for one in more)]
     wanted = [file.get(base) or {} for file in files]
     chosen: dict[str, Sampling | None] = {}
-    for file, part in zip(files, wanted, strict=True):
-        tasks = (file.get("standard") if base == "full" else part) or {}
-        for task, fields in tasks.get("tasks", {}).items():
+    for file in files:
+        part = file.get("standard" if base == "full" else base) or {}
+        for task, fields in part.get("tasks", {}).items():
             if task in catalog.entries():
                 chosen[task] = fields and Sampling(**fields)
             else:
@@ -163,10 +163,8 @@ def load(name: str) -> Suite:
     parts = {}
     for task, sampling in chosen.items():
         entry = catalog.entries()[task]
-        documents, own = (
-            entry.items if sampling is None else sampling.items,
-            registry.get(entry.benchmark),
-        )
+        documents = entry.items if sampling is None else sampling.items
+        own = registry.get(entry.benchmark)
         size: Size = ask(
             Size(None), own, own.size, {"asks": entry.asks, **entry.metadata}
         )
@@ -224,8 +222,17 @@ def apply(
                 f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two"
             )
     preflight.check_model(config)
-    reasons = {task: preflight.misfit(config, [entries[task]]) for task in suite.parts}
-    left_out = {task: str(reason) for task, reason in reasons.items() if reason}
+    # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network
+    kinds = {
+        task: (entries[task].benchmark, entries[task].asks) for task in suite.parts
+    }
+    firsts = {kind: task for task, kind in reversed(kinds.items())}
+    reasons = {
+        kind: preflight.misfit(config, [entries[task]]) for kind, task in firsts.items()
+    }
+    left_out = {
+        task: str(reasons[kind]) for task, kind in kinds.items() if reasons[kind]
+    }
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))

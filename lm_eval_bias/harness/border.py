@@ -40,7 +40,7 @@ def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[st
         BiasError: What is sent would be another text, or none; with the setting to change.
     """
     if _SAID in vars(model):
-        return list(vars(model)[_SAID])
+        return vars(model)[_SAID]
     said = [*_tokens(model, given, prompt), *_of_the_harness(model, given)]
     for sentence in said:
         logger.warning("%s", sentence)
@@ -78,21 +78,14 @@ def _refuse_without_start(model: Any) -> None:
         )
 
 
-def around(encoded: list[int], bare: list[int]) -> tuple[list[int], list[int]]:
-    """Divide what a tokenizer adds to a text into what stands in front of it and what behind.
-
-    >>> around([1, 5, 2], [5]), around([5], [5])
-    (([1], [2]), ([], []))
-    """
+def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Return what an encoding adds in front of a text and behind it."""
+    encoded = encode("a")
+    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     if not bare or bare[0] not in encoded:
         return [], []
     place = encoded.index(bare[0])
     return encoded[:place], encoded[place + len(bare) :]
-
-
-def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
-    """Return what an encoding adds in front of a text and behind it."""
-    return around(encode("a"), tokenizer("a", add_special_tokens=False)["input_ids"])
 
 
 def _end(model: Any, tokenizer: Any) -> list[str]:

@@ -181,10 +181,8 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
 def _too_few_rows(model: Any) -> str:
     """Say that a tokenizer has more tokens than its model has embeddings; empty where it hasn't."""
     with contextlib.suppress(AttributeError, NotImplementedError):
-        rows, tokens = (
-            model.model.get_input_embeddings().weight.shape[0],
-            len(model.tokenizer),
-        )
+        rows = model.model.get_input_embeddings().weight.shape[0]
+        tokens = len(model.tokenizer)
         if tokens > rows:
             return (
                 f"the tokenizer has {tokens:,} tokens, the model embeddings of {rows:,}"

@@ -400,14 +400,12 @@ class _Checks:
                 )
 
 
-def served_as(model: Any, asked: str) -> list[str]:
+def served_as(model: Any) -> list[str]:
     """Say as which model a server answered, where that isn't the one that it was asked for."""
     name = vars(model).get("_served")
-    return (
-        [f"the server answered as {name!r:.90}, asked for {asked!r:.90}"]
-        if name and asked and name != asked
-        else []
-    )
+    if not name or not model.model or name == model.model:
+        return []
+    return [f"the server answered as {name!r:.90}, asked for {model.model!r:.90}"]
 
 
 def largest_sum(probabilities: Mapping[Any, float]) -> float:

@@ -467,10 +467,8 @@ class BiasTask(ConfigurableTask):
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         metrics: dict[str, Any] = dict.fromkeys(self._aggregations)
-        carrier, place = (
-            self.scores[0].name,
-            self._places.get(id(doc), 0),
-        )  # which the harness aggregates first
+        carrier = self.scores[0].name  # which the harness aggregates first
+        place = self._places.get(id(doc), 0)
         try:
             record = self.benchmark.record(doc, results)
         except Exception as error:  # other people's code can fail in any way; the run's answers must not be lost

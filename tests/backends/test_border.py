@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import math
+import types
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from tokenizers import processors
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import border, registration
+from lm_eval_bias.harness import servers as servers_checks
 from tests.support import servers, tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
@@ -28,6 +30,12 @@ TASK = "occugender_implicit"
 def loglikelihoods(model):
     instances = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(PAIRS)]
     return [value for value, _ in model.loglikelihood(instances)]
+
+
+def ran(kind, where, *more):
+    """The outcome of a short run by a model type with these arguments."""
+    model = ["--model", kind, "--model_args", where]
+    return command("run", "--tasks", TASK, "--limit", "80", *model, *more)
 
 
 def built(folder, kind="hf", **more):
@@ -62,24 +70,8 @@ def test_a_run_says_what_it_set_right_and_has_the_same_scores(tmp_path):
     scores = []
     for name, end in (("plain", False), ("ended", True)):
         folder = tiny.gpt2(tmp_path / name, end=end)
-        more = [
-            "--tasks",
-            TASK,
-            "--limit",
-            "80",
-            "--output_path",
-            str(tmp_path / f"out-{name}"),
-        ]
-        found = command(
-            "run",
-            "--model",
-            "hf",
-            "--model_args",
-            f"pretrained={folder}",
-            "--device",
-            "cpu",
-            *more,
-        )
+        out = ["--output_path", str(tmp_path / f"out-{name}")]
+        found = ran("hf", f"pretrained={folder}", "--device", "cpu", *out)
         assert found.status == 0, found.err
         content = results_of(tmp_path / f"out-{name}")
         scores.append(content["results"][TASK]["stereotype_gap,none"])
@@ -141,18 +133,9 @@ def test_options_are_not_scored_within_a_thought(tmp_path):
         "<assistant>", "<assistant><think>\n"
     )
     tokenizer.save_pretrained(folder)
-    asked = [
-        "run",
-        "--tasks",
-        TASK,
-        "--limit",
-        "80",
-        "--model",
-        "hf",
-        "--model_args",
-        f"pretrained={folder}",
-    ]
-    found = command(*asked, "--device", "cpu", "--apply_chat_template")
+    found = ran(
+        "hf", f"pretrained={folder}", "--device", "cpu", "--apply_chat_template"
+    )
     assert found.status == 2
     assert "enable_thinking=False" in found.err.splitlines()[-1]
 
@@ -179,19 +162,22 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
     tokenizer.add_tokens([" he", " she", " He", " She", " they", " They"])
     tokenizer.backend_tokenizer.post_processor = processors.ByteLevel()
     tokenizer.save_pretrained(folder)
-    more = [
-        "--limit",
-        "80",
-        "--model",
-        "hf",
-        "--model_args",
-        f"pretrained={folder}",
-        "--device",
-        "cpu",
-    ]
-    found = command("run", "--tasks", TASK, *more)
+    found = ran("hf", f"pretrained={folder}", "--device", "cpu")
     assert found.status == 2
     assert "tokenizer=..." in found.err
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ("tiny", []),
+        (None, []),
+        ("tiny-2", ["the server answered as 'tiny-2', asked for 'tiny'"]),
+    ],
+)
+def test_a_server_that_answers_as_another_model_is_told(answered, said):
+    model = types.SimpleNamespace(model="tiny", _served=answered)
+    assert servers_checks.served_as(model) == said
 
 
 def started(folder, single):
@@ -253,18 +239,7 @@ def test_engines_agree_on_every_shape_of_tokenizer(shape, tmp_path):
         out = tmp_path / kind
         chat = ["--apply_chat_template"] * (shape == "a template")
         device = ["--device", "cpu"] * (where == local)
-        asked = [
-            "run",
-            "--tasks",
-            TASK,
-            "--limit",
-            "80",
-            "--output_path",
-            str(out),
-            *chat,
-            *device,
-        ]
-        found = command(*asked, "--model", kind, "--model_args", where)
+        found = ran(kind, where, "--output_path", str(out), *chat, *device)
         assert found.status == 0, found.err
         gaps[kind] = [
             value
