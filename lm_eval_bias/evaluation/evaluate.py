@@ -128,7 +128,7 @@ def evaluate(
         provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
     with questions.expecting(preflight.request_kinds(named)):
         model = running.build_model(config)
-        border_facts = _looked_at(model, config)
+        border_facts = _looked_at(model, config, manager)
         ready()
         results = running.evaluate(config, model, manager, tracker)
     if results is None:
@@ -174,7 +174,7 @@ def evaluate(
         raise BiasError(f"--hf_hub_log_args: {text}")
 
 
-def _looked_at(model: Any, config: EvaluatorConfig) -> list[str]:
+def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
     """Look at a model's tokenizer and template; returns what was found, in sentences.
 
     Raises:
@@ -183,15 +183,22 @@ def _looked_at(model: Any, config: EvaluatorConfig) -> list[str]:
     prompt = ""
     if config.apply_chat_template and hasattr(model, "apply_chat_template"):
         prompt = str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
-    kinds = {
-        str(task.OUTPUT_TYPE) for task in preflight.tasks_of(config.tasks).values()
-    }
-    if (mark := opening_of_thoughts(prompt)) and kinds != {"generate_until"}:
+    mark = opening_of_thoughts(prompt)
+    if mark and _output_types(config, manager) != {"generate_until"}:
         raise BiasError(
             f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
             "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
         )
     return border.look_at(model, config.model_args or {}, prompt)
+
+
+def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
+    """Return the output types of all tasks of a run; the harness's tasks, still names, are loaded for it."""
+    names = [task for task in config.tasks if isinstance(task, str)]
+    loaded = manager.load(names)["tasks"].values() if names else []
+    built = [task for task in config.tasks if not isinstance(task, str)]
+    tasks = preflight.tasks_of([*built, *loaded])
+    return {str(task.OUTPUT_TYPE) for task in tasks.values()}
 
 
 def save(
