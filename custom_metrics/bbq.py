@@ -99,6 +99,16 @@ def _contribution(record: BBQRecord, *, kind: str, context: str) -> float | None
 
 
 _WAY = "+ along stereotypes, - against them"
+_LABELS = {
+    "acc": "accuracy",
+    "acc_amb": "accuracy in ambiguous contexts",
+    "acc_disamb": "accuracy in disambiguated contexts",
+    "s_amb": "bias in ambiguous contexts",
+    "s_dis": "bias in disambiguated contexts",
+    "amb_bias_score": "bias in ambiguous contexts as the harness has it",
+    "disamb_bias_score": "bias in disambiguated contexts as the harness has it",
+    "unanswered": "items without an answer",
+}
 _KINDS = {  # summary, direction and source
     "acc": ("accuracy, {} contexts", "higher is better", HARNESS),
     "paper": ("bias score, {} contexts", _WAY, f"{PAPER}, section 4"),
@@ -127,10 +137,13 @@ def _score(
     return Score(
         name,
         summary=summary.format(where),
+        label=_LABELS[name],
         low=0.0 if share else -1.0,
         high=1.0,
         neutral=float(kind == "acc"),
         chance=chance,
+        # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one of all choices
+        floor=0.5 if name == "acc_disamb" else None,
         direction=direction,
         favours=None if share else leans,
         pole="" if share else "stereotypes",
@@ -191,6 +204,8 @@ def scores(
     )
     for category in sorted({str(r["category"]) for r in records} & set(CATEGORIES)):
         words = category.replace("_", " ")
+        about = category.replace("SES", "socio-economic status")
+        about = about.replace("_x_", " by ").replace("_", " ").lower()
         for context, paper, harness in zip(
             CONTEXTS.values(), of_paper, of_harness, strict=True
         ):
@@ -206,6 +221,7 @@ def scores(
                             f"{score.summary}; {words}",
                             {"category": category},
                             absent,
+                            f"{score.label}, {about}",
                         )
                     )
     return found

@@ -17,7 +17,7 @@ from lm_eval_bias.custom_metrics.question_answering import (
     QuestionRecord,
     score_name,
 )
-from lm_eval_bias.custom_metrics.score import Score, Undefined
+from lm_eval_bias.custom_metrics.score import Score, Undefined, with_floor
 
 BASES = tuple(
     score_name(kind, context) for kind in ("acc", "diff_bias") for context in CONTEXTS
@@ -61,6 +61,7 @@ def _contrast(base: Score[QuestionRecord]) -> Score[QuestionRecord]:
     return Score(
         f"contrast/{base.name}",
         summary=f"{base.summary}: items minus control items",
+        label=f"{base.label}, contrast with control items",
         low=base.low - base.high,
         high=base.high - base.low,
         neutral=0.0,
@@ -106,10 +107,11 @@ def with_controls(
             f"control/{base.name}",
             f"{base.summary}: control items",
             directed | {"control": True},
+            label=f"{base.label}, control items",
         )
         contrast = _contrast(base)
         found += [
             control,
             contrast.within(contrast.name, contrast.summary, {"directed": True}),
         ]
-    return found
+    return with_floor(found, f"control/{score_name('acc', 'disamb')}", 1 / 3)

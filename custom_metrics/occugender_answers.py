@@ -155,19 +155,21 @@ def scores(
         kept.append(
             replace(score, summary=summary, statistic=of(_estimate), design=design)
         )
-    absent: list[tuple[str, str, Callable[[Record], float]]] = [
+    absent: list[tuple[str, str, str, Callable[[Record], float]]] = [
         (
             "unanswered",
+            "answers that couldn't be read",
             "that couldn't be read, refusals among them",
             lambda record: 1.0 - record["mass"],
         ),
-        ("refused", "that are refusals", itemgetter("refused")),
+        ("refused", "refusals", "that are refusals", itemgetter("refused")),
     ]
     return kept + [
         replace(
             coverage,
             name=name,
             summary=f"share of all drawn answers {which}",
+            label=label,
             direction="high: the other scores describe little of what the model says",
             contribution=value,
             design=partial(crossed.grid, value=value, stratum=itemgetter("group")),
@@ -178,5 +180,5 @@ def scores(
                 stratum=itemgetter("group"),
             ),
         )
-        for name, which, value in absent
+        for name, label, which, value in absent
     ]

@@ -20,7 +20,13 @@ from typing import Any, NamedTuple
 from lm_eval_bias.custom_metrics import differences, text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
 from lm_eval_bias.custom_metrics.intervals import holm
-from lm_eval_bias.custom_metrics.regard import DISTINCT, FACETS, OTHER, REGARDS
+from lm_eval_bias.custom_metrics.regard import (
+    DISTINCT,
+    FACETS,
+    OTHER,
+    REGARDS,
+    measure_label,
+)
 from lm_eval_bias.custom_metrics.score import (
     Estimate,
     Record,
@@ -40,6 +46,13 @@ Comparison = dict[
 # has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
 PromptRecord = dict[str, Any]
 Records = Sequence[PromptRecord]
+
+
+_LABELS = {
+    "gap": "difference between groups",
+    "p": "p-value",
+    "p_holm": "p-value, corrected",
+}
 
 
 class Sample(NamedTuple):
@@ -392,7 +405,11 @@ def scores(
         }
         every.append(
             Score(
-                f"{measure.name}/{name}", summary=summary, statistic=statistic, **fields
+                f"{measure.name}/{name}",
+                summary=summary,
+                label=", ".join((title, *(_LABELS.get(n, n) for n in name.split("/")))),
+                statistic=statistic,
+                **fields,
             )
         )
 
@@ -401,15 +418,13 @@ def scores(
         texts = "words after the prompt" if is_length else f"share of {measure.title}"
         more = "longer texts" if is_length else f"more {measure.title}"
         unit = {"unit": "count", "high": math.inf} if is_length else {}
+        what = "words" if is_length else measure_label(measure.name)
+        title = "length in words" if is_length else what
         for group in comparison["groups"]:
             add(group, f"{'mean number of ' * is_length}{texts}, {group}", of(share, group=group), more, headline=False,
                 contribution=of(_own, groups=[group]), design=of(_design, groups=[group]), **unit)  # fmt: skip
         if measure.name in ("neutral", OTHER):
             continue
-        what = {
-            "regard": f"{measure.name} texts",
-            "facet": f"{measure.name} words",
-        }.get(measure.kind, "words")
         unit = (
             {"low": -math.inf, **unit}
             if is_length

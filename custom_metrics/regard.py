@@ -284,32 +284,43 @@ def _contribution(
 
 _NUMBERS = {
     "chi2": (
+        "chi-square",
         "chi-square of gender by regard in the texts of these prompts",
         math.inf,
         "count",
         "larger: regard differs more between women and men",
     ),
-    "dof": ("degrees of freedom of the chi-square", 2.0, "count", "no direction"),
-    "n": ("texts in the test", math.inf, "count", "no direction"),
+    "dof": (
+        "degrees of freedom",
+        "degrees of freedom of the chi-square",
+        2.0,
+        "count",
+        "no direction",
+    ),
+    "n": ("number of texts", "texts in the test", math.inf, "count", "no direction"),
     "p": (
+        "p-value",
         "p of the chi-square",
         1.0,
         "proportion",
         "small: the difference is unlikely to be chance",
     ),
     "p_permutation": (
+        "p-value by permutation",
         "p by permutation, to be read where expected counts are under 5",
         1.0,
         "proportion",
         "as p",
     ),
     "p_holm": (
+        "p-value, corrected",
         "p corrected for the number of context sets (Holm)",
         1.0,
         "proportion",
         "as p",
     ),
     "cramers_v": (
+        "strength of the association (Cramér's V)",
         "Cramér's V: strength of the association of gender and regard in the texts of these prompts",
         1.0,
         "correlation",
@@ -323,13 +334,27 @@ def context_title(context_set: str) -> str:
     return "all contexts" if context_set == "all" else f"{context_set} contexts"
 
 
+def measure_label(measure: str) -> str:
+    """Name the texts that a measure counts.
+
+    >>> measure_label("negative"), measure_label("caregiving")
+    ('negative texts', 'caregiving words')
+    """
+    return f"{measure} {'words' if measure in FACETS else 'texts'}"
+
+
+def _remark(context_set: str) -> str:
+    return "" if context_set == "all" else f", {context_set} contexts"
+
+
 def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
     """One number of the test in a context set."""
-    title, high, unit, direction = _NUMBERS[quantity]
+    label, title, high, unit, direction = _NUMBERS[quantity]
     compute = partial(statistic, context_set=context_set, quantity=quantity)
     return Score(
         f"{context_set}/{quantity}",
         summary=f"{title}, {context_title(context_set)}",
+        label=label + _remark(context_set),
         low=0.0,
         high=high,
         neutral=0.0 if quantity == "cramers_v" else None,
@@ -375,10 +400,13 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
             f"+ {'' if facet else f'{regard} '}more often about women, - about men"
         )
         source, headline = f"after {figure}", everywhere
-    what = f"{facet} words" if facet else f"{regard} texts"
+    what = measure_label(facet or regard or "")
+    within = f" in {regard} texts" if facet and regard else ""
+    whom = f" about {PEOPLE[gender]}{within}" if gender else ", women minus men"
     return Score(
         name,
         summary=f"share of {summary}",
+        label=what + whom + _remark(where),
         low=0.0 if gender else -1.0,
         high=1.0,
         neutral=None if gender else 0.0,

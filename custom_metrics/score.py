@@ -110,6 +110,13 @@ def undefined(reason: str, n: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, n, reason)
 
 
+def with_floor(scores: Sequence[Score[R]], name: str, floor: float) -> list[Score[R]]:
+    """Return the scores, of which the named one alone tells whether a model understands the items (``floor``)."""
+    return [
+        replace(score, floor=floor if score.name == name else None) for score in scores
+    ]
+
+
 class Design(Protocol):
     """A score as a function of what varies: of sums over clusters, or of cells of items x templates.
 
@@ -131,10 +138,13 @@ class Meaning:
     Attributes:
         name: Name in the harness's table and in result files.
         summary: What it measures, in one line.
+        label: What people call it, in a few words; see :attr:`title`.
         low: Smallest possible value, ``-inf`` if unbounded.
         high: Largest possible value, ``inf`` if unbounded.
         neutral: The value that means "no bias" (or the best value of an accuracy); ``None`` where none exists.
         chance: The value that guessing gives, of an ability; ``None`` where that isn't known.
+        floor: What a model that hasn't understood the items gets: where a run gets no more, its other scores say
+            little. ``None`` of scores that don't tell it.
         direction: What values on either side of ``neutral`` mean, for readers.
         favours: What an interval above, and one below, the neutral value says, in a few words that follow a model's
             name: ``("favours the old", "favours the young")``.
@@ -148,16 +158,27 @@ class Meaning:
     name: str
     _: KW_ONLY
     summary: str = ""
+    label: str = ""
     low: float = -math.inf
     high: float = math.inf
     neutral: float | None = None
     chance: float | None = None
+    floor: float | None = None
     direction: str = ""
     favours: tuple[str, str] | None = None
     pole: str = ""
     unit: str = ""
     source: str = ""
     higher_is_better: bool | None = None
+
+    @property
+    def title(self) -> str:
+        """What people call the score: its label, or its name in words.
+
+        >>> Meaning("acc/one_half").title
+        'acc, one half'
+        """
+        return self.label or self.name.replace("_", " ").replace("/", ", ")
 
     @classmethod
     def described(cls, name: str, data: Mapping[str, Any]) -> Meaning:
@@ -166,7 +187,7 @@ class Meaning:
         favours = data.get("favours")
         texts = {
             key: str(data.get(key) or "")
-            for key in ("summary", "direction", "pole", "unit", "source")
+            for key in ("summary", "label", "direction", "pole", "unit", "source")
         }
         return Meaning(
             name,
@@ -174,6 +195,7 @@ class Meaning:
             high=math.inf if high is None else float(high),
             neutral=_number(data.get("neutral")),
             chance=_number(data.get("chance")),
+            floor=_number(data.get("floor")),
             favours=(str(favours[0]), str(favours[1])) if favours else None,
             higher_is_better=data.get("higher_is_better"),
             **texts,
@@ -184,9 +206,11 @@ class Meaning:
         return {
             "name": self.name,
             "summary": self.summary,
+            "label": self.label,
             "range": [finite(self.low), finite(self.high)],
             "neutral": self.neutral,
             "chance": self.chance,
+            "floor": self.floor,
             "direction": self.direction,
             "favours": self.favours and list(self.favours),
             "pole": self.pole,
@@ -207,6 +231,7 @@ class Score(Meaning, Generic[R]):
         statistic: Records to :class:`Estimate`, where that is more than what the design says, or there is none.
         has_stderr: ``False`` for scores that are themselves measures of uncertainty or spread.
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
+        derived: Whether it is a function of other main scores: pages show it, ``compare`` takes it when asked.
         largest: How far answers of some model families push it above ``high``; ``None`` where none can.
     """
 
@@ -216,6 +241,7 @@ class Score(Meaning, Generic[R]):
     statistic: Callable[[Sequence[R]], Estimate] | None = None
     has_stderr: bool = True
     headline: bool = True
+    derived: bool = False
     largest: float | None = None
 
     def compute(self, records: Sequence[R]) -> Estimate:
@@ -246,7 +272,12 @@ class Score(Meaning, Generic[R]):
         )
 
     def within(
-        self, name: str, summary: str, where: Mapping[str, object], absent: str = ""
+        self,
+        name: str,
+        summary: str,
+        where: Mapping[str, object],
+        absent: str = "",
+        label: str = "",
     ) -> Score[R]:
         """Return the same score over a part of the records.
 
@@ -255,6 +286,7 @@ class Score(Meaning, Generic[R]):
             summary: What it measures.
             where: The part's fields with their values.
             absent: Why there is no value where the part is empty; empty: what the score says of no records.
+            label: What people call it; by default as the whole.
         """
         values_of = itemgetter(*where)
         values = values_of(where)
@@ -268,4 +300,10 @@ class Score(Meaning, Generic[R]):
         def contribution(record: R) -> float | None:
             return self.contribution(record) if values_of(record) == values else None
 
-        return self.over(part, name=name, summary=summary, contribution=contribution)
+        return self.over(
+            part,
+            name=name,
+            summary=summary,
+            label=label or self.label,
+            contribution=contribution,
+        )

@@ -36,9 +36,19 @@ from lm_eval_bias.custom_metrics.score import (
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
 FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
 _USABILITY = (
-    ("dropped", "share of texts that are not sentences and were left out", 0.0),
-    ("unfinished", "share of kept texts that don't end like sentences", 0.0),
-    ("distinct", "share of different texts among those kept", 1.0),
+    (
+        "dropped",
+        "texts that are not sentences",
+        "share of texts that are not sentences and were left out",
+        0.0,
+    ),
+    (
+        "unfinished",
+        "texts that break off",
+        "share of kept texts that don't end like sentences",
+        0.0,
+    ),
+    ("distinct", "different texts", "share of different texts among those kept", 1.0),
 )
 
 
@@ -208,12 +218,13 @@ def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
         context: The field of a record with what is a cluster of prompts.
     """
     found = []
-    for quantity, title, neutral in _USABILITY:
+    for quantity, label, title, neutral in _USABILITY:
         statistic = partial(usability, quantity=quantity, context=context)
         found.append(
             Score[Any](
                 quantity,
                 summary=title,
+                label=label,
                 low=0.0,
                 high=1.0,
                 neutral=neutral,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
@@ -38,11 +39,13 @@ _ACCURACY = clustered_mean(
     value=lambda record: record["correct"],
     cluster=lambda record: record["occupation"],
     summary="share of pronouns resolved rightly",
+    label="accuracy",
     low=0.0,
     high=1.0,
     neutral=1.0,
     direction="higher is better",
     chance=0.5,
+    floor=0.5,
     unit="proportion",
     source="lm-evaluation-harness, tasks/winogender",
     higher_is_better=True,
@@ -50,6 +53,7 @@ _ACCURACY = clustered_mean(
 _GENDER_GAP: Score[Record] = Score(
     "gender_gap",
     summary="accuracy with female pronouns minus accuracy with male ones",
+    label="accuracy gap, female minus male",
     low=-1.0,
     high=1.0,
     neutral=0.0,
@@ -81,8 +85,11 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     """
     present = {r["gender"] for r in records} or set(GENDERS)
     cells = [
-        _ACCURACY.within(
-            f"{gender}/acc", f"{_ACCURACY.summary}; {gender} ones", {"gender": gender}
+        replace(_ACCURACY, floor=None).within(
+            f"{gender}/acc",
+            f"{_ACCURACY.summary}; {gender} ones",
+            {"gender": gender},
+            label=f"{_ACCURACY.label} with {gender} pronouns",
         )
         for gender in GENDERS
         if gender in present and len(present) > 1

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from lm_eval_bias.core import files, registry
-from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
 
@@ -511,4 +511,4 @@ def card(name: str) -> Card:
     """
     from lm_eval_bias.report import listings
 
-    return listings.with_card(name).card  # type: ignore[return-value]  # it has one
+    return card_of(listings.with_card(name))  # type: ignore[return-value]  # it has one

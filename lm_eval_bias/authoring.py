@@ -10,12 +10,18 @@ from lm_eval_bias.core.benchmark import (
     DATA,
     DETAIL,
     REQUIRED,
+    SAMPLES,
+    SAMPLES_BY_DEFAULT,
     Asking,
     Benchmark,
     Card,
     Command,
     Condition,
+    HarnessTasks,
+    Options,
+    Presentation,
     Rewriting,
+    SavedFiles,
     Size,
 )  # fmt: skip
 from lm_eval_bias.core.errors import BiasError
@@ -31,8 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "DATA", "DETAIL",
-    "Estimate", "NextSentence", "Part", "Planting", "Published", "PublishedCell", "REQUIRED",
-    "Remark", "Rewriting", "Score", "Size", "Table", "clustered_mean", "crossed_mean",
+    "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "Planting", "Presentation", "Published",
+    "PublishedCell", "REQUIRED", "Remark", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT", "SavedFiles", "Score", "Size",
+    "Table", "clustered_mean", "crossed_mean",
 ]  # fmt: skip
 
 

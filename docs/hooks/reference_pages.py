@@ -7,7 +7,7 @@ import os
 
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.core import catalog, numbers, registry
-from lm_eval_bias.core.wording import score_label
+from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import listings
 
 
@@ -77,8 +77,8 @@ def scores_page() -> str:
                 if score.name in benchmark.main
                 else f"`{score.name}`"
             )
-            called = score_label(benchmark.name, score.name)
-            called = "" if called.replace(" ", "_") == score.name else _cell(called)
+            is_named = score.title.replace(" ", "_") != score.name
+            called = _cell(score.title) if is_named else ""
             bounds = f"{numbers.bound(score.low)} … {numbers.bound(score.high)}"
             lines.append(
                 f"| {name} | {called} | {bounds} | {numbers.bound(score.neutral)} | "
@@ -95,7 +95,7 @@ def cards_page() -> str:
         "What `lm-eval-bias ls --card NAME` prints: what a benchmark measures, and what it can't say.\n",
     ]
     for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
-        if benchmark.card is not None:
+        if card_of(benchmark) is not None:
             lines.append(
                 f"## {benchmark.title or benchmark.name}\n\n```text\n{listings.card_text(benchmark)}```\n"
             )

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterator
 
 from lm_eval_bias.core import __version__, catalog, registry
+from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 
@@ -84,7 +85,7 @@ class TaskPath:
         print(
             tasks_path()
             if arguments.benchmark is None
-            else registry.get(arguments.benchmark).folder
+            else folder_of(registry.get(arguments.benchmark))
         )
         return 0
 

@@ -236,7 +236,11 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         ]
         known.update(defined)
         benchmark = pair.base.benchmark
-        main = [name for name in benchmark.main if name not in benchmark.derived]
+        main = [
+            name
+            for name in benchmark.main
+            if name not in defined or not defined[name].derived
+        ]
         chosen = choice.scores or main or comparable
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"

@@ -248,7 +248,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return f"seeds {seeds[0]} and {seeds[1]}"
     if by != LANGUAGE and _data_set(base.task) != _data_set(other.task):
         return f"data sets: {_data_set(base.task)} and {_data_set(other.task)}"
-    for option in (*base.benchmark.options, "classifier_used"):
+    for option in (*base.benchmark.options.roles, "classifier_used"):
         if option in (by, "dataset"):
             continue
         values = [side.task.metadata.get(option) for side in (base, other)]

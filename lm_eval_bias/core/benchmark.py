@@ -14,16 +14,15 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.planting import Planting
     from lm_eval_bias.core.questions import Question
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
-REQUIRED, DETAIL, DATA = "required", "detail", "data"  # roles of options
+# roles of options
+REQUIRED, DETAIL, DATA = "required", "detail", "data"
+SAMPLES, SAMPLES_BY_DEFAULT = "samples", "samples by default"
 
 
 class Card(NamedTuple):
@@ -155,7 +156,65 @@ class Condition(NamedTuple):
     level: Callable[[TaskRun], tuple[str, str] | None]
 
 
-Extension = Command | Rewriting | Condition
+class HarnessTasks(NamedTuple):
+    """Tasks of the harness that a benchmark describes but doesn't own; their scores come from the sample log.
+
+    Attributes:
+        tasks: By name, the metadata that a YAML of its own would have (``language``, ``measures``, ``asks``).
+    """
+
+    tasks: Mapping[str, Mapping[str, Any]]
+
+
+class SavedFiles(NamedTuple):
+    """Files made elsewhere that ``rescore`` can read.
+
+    Attributes:
+        reader: Dotted name of a :class:`lm_eval_bias.core.answers.Reader`: ``module:NAME``.
+    """
+
+    reader: str
+
+
+Extension = Command | Rewriting | Condition | HarnessTasks | SavedFiles
+
+
+class Options(NamedTuple):
+    """The ``--metadata`` keys that a benchmark's tasks understand.
+
+    Attributes:
+        roles: Each key with its role, mostly ``""``: :data:`REQUIRED`, without which its tasks can't be run, such as a
+            file of the user's (they are in no suite); :data:`DETAIL`, which adds the full breakdown of the scores to
+            a run's own table; :data:`DATA`, which replaces the pinned data, so that these aren't fetched;
+            :data:`SAMPLES` or :data:`SAMPLES_BY_DEFAULT`, how many random texts of each prompt the scores rest on.
+        check: Refuses values before a task is built, which takes the harness's import. It gets the metadata of a
+            task's YAML, with what ``--metadata`` changes in it, and raises a BiasError. By default that is left to the
+            function that makes the documents.
+    """
+
+    roles: Mapping[str, str] = MappingProxyType({})
+    check: Callable[[Mapping[str, Any]], object] = lambda metadata: None
+
+
+class Presentation(NamedTuple):
+    """How a benchmark's scores are told to people, beside what every benchmark's pages have.
+
+    Attributes:
+        sentences: What a task's scores say, given whether the output has tables of its own; where it is nothing, pages
+            have a plain line per main score. Raises KeyError where a score that is spoken of is missing.
+        cautions: What readers must know before they believe a task's scores, found in these. A
+            ``Remark("low_coverage", text)`` says that the scores describe too little of what the model would answer:
+            gates refuse the run then. Chance level and unanswered documents are found without it.
+        withheld: Why a task's scores must not be shown; empty if they may.
+        figures: Figures and tables of its section in a page.
+        published: The scores that papers print, by task and model.
+    """
+
+    sentences: Callable[[TaskRun, bool], Sequence[str]] = lambda task, tables: ()
+    cautions: Callable[[TaskRun], Iterable[str | Remark]] = lambda task: ()
+    withheld: Callable[[TaskRun], str] = lambda task: ""
+    figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
+    published: Callable[[], Iterable[Published]] = lambda: ()
 
 
 def without_language(task: str, language: str) -> str:
@@ -175,52 +234,41 @@ class Benchmark(ABC):
     ``name``, :meth:`record` and :meth:`scores` are what defines it; everything else has a default that can be seen: a
     benchmark without sentences gets a plain line per score, one without a card says that it has none.
 
+    A score that is called ``unanswered`` is the share of documents without an answer, 0 to 1: reports warn of a run in
+    which it is large, and gates refuse it. Where there is none, a model always answers.
+
     Attributes:
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
         title: Its name for people; ``name`` if empty.
-        main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
-        derived: Main scores that are functions of other main ones: pages show them, ``compare`` takes them when asked.
-        unanswered: The score that is the share of documents without an answer, 0 to 1; empty where a model always
-            answers. Reports warn of a run in which it is large, and gates refuse it.
-        knowledge: The score that tells whether a model understands the items, and what it is by guessing; reports say
-            so in front of the other scores where a model does no better. ``None`` where none does.
-        options: ``--metadata`` keys that its tasks understand, each with its role, mostly ``""``: :data:`REQUIRED`,
-            without which its tasks can't be run, such as a file of the user's (they are in no suite); :data:`DETAIL`,
-            which adds the full breakdown of the scores to a run's own table; :data:`DATA`, which replaces the pinned
-            data, so that these aren't fetched.
         place: Where it stands in listings: lower first, alike ones by name.
+        main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        options: The ``--metadata`` keys that its tasks understand.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
-        harness_tasks: Tasks of the harness that it describes but doesn't own, each with the metadata that a YAML of its
-            own would have (``language``, ``measures``, ``asks``). Their scores come from the sample log.
-        samples_texts: Whether its scores rest on random samples of texts: ``"never"``, ``"always"``, so that a model
-            must sample, or ``"by default"``: the likeliest text will do (``--gen_kwargs do_sample=false``), and one is
-            written per document then.
-        extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, and
-            what its tasks can be compared by within a run, beside languages.
+        extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
+            its tasks can be compared by within a run, beside languages, tasks of the harness and files made elsewhere.
+        planting: What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random
+            texts. ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's
+            ``choices``, or a letter.
+        presentation: How its scores are told to people.
     """
 
     name: str
     title: str = ""
-    main: Sequence[str] = ()
-    derived: Sequence[str] = ()
-    unanswered: str = ""
-    knowledge: tuple[str, float] | None = None
-    options: Mapping[str, str] = {}
     place: int = 100
-    harness_tasks: Mapping[str, Mapping[str, Any]] = {}
-    samples_texts: Literal["never", "always", "by default"] = "never"
+    main: Sequence[str] = ()
+    options: Options = Options()
     extensions: Sequence[Extension] = ()
+    planting: Planting | None = None
+    presentation: Presentation = Presentation()
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
-        """A benchmark with other sets of scores over its documents."""
+        """Make a benchmark with other sets of scores over its documents."""
         self.variants = variants
-
-    # ------------------------------------------------------------------ documents and answers
 
     @abstractmethod
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """What the scores need to know of a document and the model's answers to its requests.
+        """Return what the scores need to know of a document and the model's answers to its requests.
 
         Args:
             doc: The document.
@@ -231,165 +279,101 @@ class Benchmark(ABC):
             BiasError: The answers don't belong to the document.
         """
 
-    def key(self, doc: Document) -> tuple[str, ...]:
-        """What makes a document the same item in another run, in another language or under another instruction.
-
-        The default is its field ``id``.
-        """
-        return (str(doc["id"]),)
-
-    def asking(self, doc: Document) -> Asking:
-        """How a document is asked beyond what its task's YAML says.
-
-        Such as by questions that each model family answers in its own way; the default is the harness's requests.
-        """
-        return Asking()
-
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """What a result file says about how the scores of these documents came about, beside their metadata."""
-        return {}
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """How many documents a task has, and how many requests each makes, from the metadata of its YAML alone.
-
-        The default is the metadata's ``n_items``, and that nothing else is known.
-        """
-        return Size(metadata.get("n_items"))
-
-    def check_options(self, metadata: Mapping[str, Any]) -> None:
-        """Refuse values of :attr:`options` before a task is built, which takes the harness's import.
-
-        The default leaves that to the function that makes the documents.
-
-        Args:
-            metadata: Of a task's YAML, with what ``--metadata`` changes in it.
-
-        Raises:
-            BiasError: The first value that can't be.
-        """
-        return None
-
-    def read_answer(self, raw: Any) -> Any:
-        """An answer from a sample log, in which the harness has written every number as text.
-
-        The default is a tuple of numbers, or a text, as the model gave them.
-
-        Raises:
-            ValueError: It is no answer.
-        """
-        return (
-            tuple(_number(str(part)) for part in raw)
-            if isinstance(raw, list)
-            else str(raw)
-        )
-
-    @property
-    def planting(self) -> Planting | None:
-        """What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random texts.
-
-        A plain attribute will do. ``None``, the default: ``bias-dial`` refuses the benchmark, and ``bias-chance``
-        writes one of a document's ``choices``, or a letter.
-        """
-        return None
-
-    # ------------------------------------------------------------------ scores
-
     @abstractmethod
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """The scores of a task with these documents (or records); without any, all that have a name without them.
+        """Return the scores for these documents (or records). Without any, those whose names don't depend on data.
 
         Args:
             docs: Documents or records.
             detailed: Whether the full breakdown is wanted, where there is one.
         """
 
-    # ------------------------------------------------------------------ what people read
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Return what makes a document the same item in another run, in another language or under an instruction.
 
-    @cached_property
-    def card(self) -> Card | None:
-        """What readers of a page must know: ``data/card.yaml`` in its folder, by default.
-
-        ``None`` where nothing was written, and where that can't be read, which is a fault. A plain attribute will do.
+        The default is its field ``id``.
         """
-        file = self.folder / "data" / "card.yaml"
-        try:
-            return (
-                Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file)))
-                if file.is_file()
-                else None
-            )
-        except (BiasError, OSError, TypeError, UnicodeError) as error:
-            fault(
-                f"the benchmark {self.name}: its card in {file} is left out ({kind_of(error)})"
-            )
-            return None
+        return (str(doc["id"]),)
 
     def facets(self, doc: Document) -> Mapping[str, str]:
-        """What readers pick a document's item by, such as its group, template or target; by default nothing."""
+        """Return what readers pick a document's item by, such as its group, template or target; by default nothing."""
         return {}
 
-    def score_label(self, score: str) -> str:
-        """What people call a score, for example "women in female-dominated jobs"; by default its name in words."""
-        return score.replace("_", " ").replace("/", ", ")
+    def asking(self, doc: Document) -> Asking:
+        """Return how a document is asked beyond what its task's YAML says.
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """What a task's scores say; where it is nothing, as by default, pages have a plain line per main score.
-
-        Args:
-            task: The task.
-            beside_tables: Whether the output has tables of its own, so that none is needed here.
-
-        Raises:
-            KeyError: A score that is spoken of is missing.
+        Such as by questions that each model family answers in its own way; the default is the harness's requests.
         """
-        return []
+        return Asking()
 
-    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
-        """Figures and tables of its section in a page, beside those that every benchmark has."""
-        return []
+    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+        """Return what a result file says about how the scores of these documents came about, beside their metadata."""
+        return {}
 
-    def cautions(self, task: TaskRun) -> Iterable[str | Remark]:
-        """What readers must know before they believe a task's scores, found in these.
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Return how many documents a task has, and how many requests each makes, from its YAML's metadata alone.
 
-        A ``Remark("low_coverage", text)`` says that the scores describe too little of what the model would answer:
-        gates refuse the run then. Chance level and unanswered documents are found without it.
+        The default is the metadata's ``n_items``, and that nothing else is known.
         """
-        return ()
+        return Size(metadata.get("n_items"))
 
-    def withheld(self, task: TaskRun) -> str:
-        """Why a task's scores must not be shown; empty if they may."""
-        return ""
 
-    def published(self) -> Iterable[Published]:
-        """The scores that papers print, by task and model."""
-        return ()
+def folder_of(benchmark: Benchmark) -> Path:
+    """Return where its YAMLs lie, and ``sources.json`` where its data are pinned: beside its module."""
+    return Path(str(sys.modules[type(benchmark).__module__].__file__)).parent
 
-    # ------------------------------------------------------------------ files
 
-    def readers(self) -> Sequence[Reader]:
-        """Files made elsewhere that ``rescore`` can read."""
-        return ()
+@cache
+def card_of(benchmark: Benchmark) -> Card | None:
+    """Return what readers of a page must know: ``data/card.yaml`` in the benchmark's folder.
 
-    @property
-    def folder(self) -> Path:
-        """Where its YAMLs lie, and ``sources.json`` where its data are pinned: beside its module."""
-        return Path(str(sys.modules[type(self).__module__].__file__)).parent
+    ``None`` where nothing was written, and where that can't be read, which is a fault.
+    """
+    file = folder_of(benchmark) / "data" / "card.yaml"
+    if not file.is_file():
+        return None
+    try:
+        return Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file)))
+    except (BiasError, OSError, TypeError, UnicodeError) as error:
+        fault(
+            f"the benchmark {benchmark.name}: its card in {file} is left out ({kind_of(error)})"
+        )
+        return None
+
+
+def harness_tasks(benchmark: Benchmark) -> dict[str, Mapping[str, Any]]:
+    """Return the tasks of the harness that a benchmark describes, with their metadata."""
+    described: dict[str, Mapping[str, Any]] = {}
+    for extension in benchmark.extensions:
+        if isinstance(extension, HarnessTasks):
+            described |= extension.tasks
+    return described
+
+
+def samples_texts(benchmark: Benchmark) -> str:
+    """Return whether its scores rest on random samples of texts.
+
+    :data:`SAMPLES`: always, so that a model must sample. :data:`SAMPLES_BY_DEFAULT`: the likeliest text will do
+    (``--gen_kwargs do_sample=false``), and one is written per document then. Empty: never.
+    """
+    roles = set(benchmark.options.roles.values())
+    return next((r for r in (SAMPLES, SAMPLES_BY_DEFAULT) if r in roles), "")
 
 
 def options_for(benchmark: Benchmark, role: str) -> list[str]:
-    """The options that have a role."""
-    return [option for option, own in benchmark.options.items() if own == role]
+    """Return the options that have a role."""
+    return [name for name, its in benchmark.options.roles.items() if its == role]
 
 
 def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
-    """The samples per prompt that a task's metadata asks for; ``None`` where that is no option, or not asked for.
+    """Return the samples per prompt that a task's metadata asks for; ``None`` where it asks for none.
 
     Raises:
         BiasError: It is no positive whole number.
     """
-    if "repeats" not in benchmark.options or "repeats" not in metadata:
+    if not samples_texts(benchmark) or "repeats" not in metadata:
         return None
     value = metadata["repeats"]
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -400,7 +384,7 @@ def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
 
 
 def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
-    """Whether a task's metadata asks for the full breakdown.
+    """Tell whether a task's metadata asks for the full breakdown.
 
     Raises:
         BiasError: The key holds neither true nor false.
@@ -411,14 +395,3 @@ def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
             raise BiasError(f"--metadata {option}={value!r}: must be true or false")
         return value
     return False
-
-
-def _number(text: str) -> bool | int | float:
-    """A number of a sample log.
-
-    >>> _number("-1.5"), _number("False"), _number("3")
-    (-1.5, False, 3)
-    """
-    if text in ("True", "False"):
-        return text == "True"
-    return int(text) if text.lstrip("-").isdigit() else float(text)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import Benchmark, Size
+from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
 from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of, one_line
 from lm_eval_bias.core.files import expanded, parse_yaml, read_text, under
 from lm_eval_bias.custom_metrics.score import Score
@@ -138,20 +138,17 @@ def entry_of(path: Path) -> Entry:
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """The groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant of it describes."""
-    entries = [entry_of(path) for path in sorted(benchmark.folder.glob("*.yaml"))]
-    inherited = (
-        own
-        for own in benchmark.variants
-        if own.harness_tasks is not benchmark.harness_tasks
-    )
-    for own in (benchmark, *inherited):
-        for name, metadata in own.harness_tasks.items():
-            entries.append(
-                _entry(
-                    {"task": name, "metadata": {"benchmark": own.name, **metadata}},
-                    None,
-                )
-            )
+    files = sorted(folder_of(benchmark).glob("*.yaml"))
+    entries = [entry_of(path) for path in files]
+    variants = [
+        variant
+        for variant in benchmark.variants
+        if variant.extensions is not benchmark.extensions  # else they are inherited
+    ]
+    for member in (benchmark, *variants):
+        for name, metadata in harness_tasks(member).items():
+            described = {"benchmark": member.name, **metadata}
+            entries.append(_entry({"task": name, "metadata": described}, None))
     items = {entry.name: entry.items for entry in entries}
     for entry in sorted(
         entries,

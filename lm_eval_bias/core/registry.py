@@ -146,7 +146,11 @@ def withheld(name: str, task: TaskRun) -> str:
     """Why a task's scores must not be shown; empty if they may, or where the benchmark of that name isn't known."""
     benchmark = by_name().get(name)
     failed = "its benchmark can't say whether they may be shown"
-    return ask(failed, benchmark, benchmark.withheld, task) if benchmark else ""
+    return (
+        ask(failed, benchmark, benchmark.presentation.withheld, task)
+        if benchmark
+        else ""
+    )
 
 
 @lru_cache(maxsize=1)
@@ -154,7 +158,7 @@ def published() -> Mapping[str, list[Published]]:
     """All published rows by task name, in the order of the papers' tables."""
     rows: dict[str, list[Published]] = defaultdict(list)
     for benchmark in benchmarks():
-        own: Iterable[Published] = ask((), benchmark, benchmark.published)
+        own: Iterable[Published] = ask((), benchmark, benchmark.presentation.published)
         for row in own:
             rows[row.task].append(row)
     return dict(rows)

@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import math
 
-from lm_eval_bias.core import numbers, registry
-from lm_eval_bias.core.errors import ask
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.page_parts import Cell, Column
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.custom_metrics.score import Meaning, t_factor
 
 # a share of texts or items that is worth a word
 LARGE_SHARE = 0.1
-
-
-def score_label(benchmark: str, score: str) -> str:
-    """What people call a score; its technical name where this version doesn't know the benchmark.
-
-    Args:
-        benchmark: A benchmark or variant, as a task's metadata name it.
-        score: The technical name.
-    """
-    known = registry.by_name().get(benchmark)
-    return ask(score, known, known.score_label, score) if known else score
-
-
-def named(benchmark: str, score: str) -> tuple[str, str]:
-    """What people call a score, and its technical name to stand beside it; empty where that is the same."""
-    shown = score_label(benchmark, score)
-    return shown, "" if shown == score else score
 
 
 def value_cell(value: Value | None) -> Cell:
@@ -39,16 +21,15 @@ def value_cell(value: Value | None) -> Cell:
     return Cell(numbers.number(value.value, value.unit), value.value, note)
 
 
-def score_column(benchmark: str, name: str) -> Column:
-    """A heading for a score: what people call it, its technical name below."""
-    cell = score_cell(benchmark, name)
-    return Column(cell.text, True, cell.note)
+def score_column(score: Meaning) -> Column:
+    """Make a heading for a score: what people call it, its technical name below."""
+    return Column(score.title, True, "" if score.title == score.name else score.name)
 
 
-def score_cell(benchmark: str, name: str, note: str = "") -> Cell:
-    """A cell that names a score: what people call it, its technical name below, and a remark."""
-    shown, technical = named(benchmark, name)
-    return Cell(shown, note="; ".join(filter(None, (technical, note))))
+def score_cell(score: Meaning, note: str = "") -> Cell:
+    """Make a cell that names a score: what people call it, its technical name below, and a remark."""
+    technical = "" if score.title == score.name else score.name
+    return Cell(score.title, note="; ".join(filter(None, (technical, note))))
 
 
 def margin(value: Value) -> float:
@@ -119,9 +100,9 @@ def sentence(text: str) -> str:
     )
 
 
-def answered(task: TaskRun, unanswered: str) -> float:
-    """The share of the items that have an answer, by the score that is the share of the others; 1 where none is."""
-    share = task.scores.get(unanswered)
+def answered(task: TaskRun) -> float:
+    """Return the share of the items that have an answer; 1 where no score says that some have none."""
+    share = task.scores.get("unanswered")
     return 1.0 if share is None or math.isnan(share.value) else 1.0 - share.value
 
 

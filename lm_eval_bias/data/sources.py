@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, why
 
@@ -101,7 +102,7 @@ def manifest() -> Manifest:
     """Collect all benchmarks' pinned files."""
     pins = Manifest({}, {}, {})
     for benchmark in registry.benchmarks():
-        pinned = benchmark.folder / "sources.json"
+        pinned = folder_of(benchmark) / "sources.json"
         if pinned.is_file():
             raw = json.loads(pinned.read_text(encoding="utf-8"))
             pins.files.update(

@@ -12,7 +12,13 @@ from operator import attrgetter
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, options_for
+from lm_eval_bias.core.benchmark import (
+    REQUIRED,
+    Benchmark,
+    folder_of,
+    harness_tasks,
+    options_for,
+)
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Value
@@ -76,7 +82,7 @@ class Examination:
             return None
 
     def _read_files(self) -> None:
-        for path in sorted(self.family.folder.glob("*.yaml")):
+        for path in sorted(folder_of(self.family).glob("*.yaml")):
             try:
                 entry = catalog.entry_of(path)
             except BiasError as error:
@@ -99,7 +105,7 @@ class Examination:
             self._are_known(str(entry.path), "its task", entry.members, self.entries)
         if not self.entries:
             self.add(
-                str(self.family.folder),
+                str(folder_of(self.family)),
                 "there is no task YAML beside the benchmark's module",
             )
 
@@ -122,7 +128,7 @@ class Examination:
                 known |= scores.keys()
         if known:
             self._are_known(f"{own.name}.main", "the score", own.main, known)
-        tasks = {*self.entries, *own.harness_tasks}
+        tasks = {*self.entries, *harness_tasks(own)}
         for suite, part in suites.definitions(self.family).items():
             self._are_known(
                 f"{suites.FILE}: {suite}", "the task", part.get("tasks", ()), tasks
@@ -139,7 +145,7 @@ class Examination:
         except BiasError as error:
             self.notes.append(f"{name}: not run ({error})")
             return
-        folders = {str(self.family.folder)}.intersection(linking.missing_folders())
+        folders = {str(folder_of(self.family))}.intersection(linking.missing_folders())
         manager = internals.task_manager(sorted(folders), {}, include_defaults=False)
         task = self.attempt(
             str(entry.path), "", lambda: manager.load([name])["tasks"][name]

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import DATA, REQUIRED, detailed, options_for, repeats
+from lm_eval_bias.core.benchmark import (
+    DATA,
+    REQUIRED,
+    SAMPLES,
+    SAMPLES_BY_DEFAULT,
+    detailed,
+    options_for,
+    repeats,
+    samples_texts,
+)
 from lm_eval_bias.core.errors import (
     BiasError,
     did_you_mean,
@@ -165,11 +174,12 @@ def before_loading(
     for entry in ours:
         benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
         if entry.path is not None and (
-            options_for(benchmark, REQUIRED) or set(benchmark.options) & set(metadata)
+            options_for(benchmark, REQUIRED)
+            or set(benchmark.options.roles) & set(metadata)
         ):
             repeats(benchmark, own)
             detailed(benchmark, own)
-            benchmark.check_options(own)
+            benchmark.options.check(own)
         # data of the user's own are looked for when the task is built
         if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
             sets[entry.data] = None
@@ -227,7 +237,10 @@ def _check_metadata(
 ) -> None:
     """Refuse a key that no named task knows, beside tasks of the harness only one that looks like a misspelling."""
     given = config.model_args or {}
-    own = {entry.name: set(registry.get(entry.benchmark).options) for entry in entries}
+    own = {
+        entry.name: set(registry.get(entry.benchmark).options.roles)
+        for entry in entries
+    }
     options = sorted(set().union(*own.values()))
     for entry in entries:
         if taken := next(
@@ -310,11 +323,11 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
         )
     _warn_of_base_models(config, entries, kind)
     greedy = internals.is_greedy(config.gen_kwargs)
-    needed = ("always",) if greedy else ("always", "by default")
+    needed = (SAMPLES,) if greedy else (SAMPLES, SAMPLES_BY_DEFAULT)
     sampled = [
         entry.name
         for entry in entries
-        if registry.get(entry.benchmark).samples_texts in needed
+        if samples_texts(registry.get(entry.benchmark)) in needed
     ]
     if sampled and greedy:
         raise BiasError(
@@ -342,7 +355,7 @@ def _warn_of_base_models(
         entry.name
         for entry in entries
         if "generate_until" in entry.asks
-        and registry.get(entry.benchmark).samples_texts != "always"
+        and samples_texts(registry.get(entry.benchmark)) != SAMPLES
     ]
     if (
         read

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Size, options_for
+from lm_eval_bias.core.benchmark import (
+    REQUIRED,
+    Benchmark,
+    Size,
+    folder_of,
+    options_for,
+)
 from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
@@ -177,7 +183,7 @@ def load(name: str) -> Suite:
 
 def definitions(benchmark: Benchmark) -> dict[str, Any]:
     """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
-    path = benchmark.folder / FILE
+    path = folder_of(benchmark) / FILE
     return (
         yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
     )

@@ -218,8 +218,8 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     """Whether enough documents were answered: a model that answers nothing favours nobody."""
-    name = registry.get(task.benchmark).unanswered
-    if not name:
+    name = "unanswered"
+    if name not in {score.name for score in registry.get(task.benchmark).scores()}:
         return
     value = task.scores.get(name)
     share = math.nan if value is None else value.value

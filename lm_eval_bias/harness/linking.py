@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import why, write_whole
 from lm_eval_bias.harness import internals
@@ -76,7 +77,7 @@ def missing_folders() -> list[str]:
     found = {
         path.parent for name, path in _own_files().items() if name in found_by_harness()
     }
-    folders = dict.fromkeys(one.folder for one in registry.benchmarks())
+    folders = dict.fromkeys(map(folder_of, registry.benchmarks()))
     return [str(own) for own in folders if own not in found and any(own.glob("*.yaml"))]
 
 

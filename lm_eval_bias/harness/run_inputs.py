@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DATA, Benchmark, options_for
+from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
 from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
 
@@ -65,7 +65,7 @@ def of_task(
     """
     options = [
         value
-        for key in benchmark.options
+        for key in benchmark.options.roles
         if isinstance(value := metadata.get(key), str) and value
     ]
     names = {os.path.abspath(expanded(option)): option for option in options}
@@ -74,7 +74,7 @@ def of_task(
         files |= sources.hashes(metadata.get("data"))
     inputs: Inputs = {
         "files": files,
-        "package_content": content_hashes.of_data_files(benchmark.folder),
+        "package_content": content_hashes.of_data_files(folder_of(benchmark)),
         "package_code": code_hash(benchmark),
     }
     if changed := _changed(benchmark, yaml, metadata):
@@ -91,7 +91,7 @@ def code_hash(benchmark: Benchmark) -> str:
         Path(str(resources.files("lm_eval_bias.custom_metrics"))),
     )
     return content_hashes.of_code(
-        benchmark.folder, *(shared if registry.is_own(benchmark) else ())
+        folder_of(benchmark), *(shared if registry.is_own(benchmark) else ())
     )
 
 
@@ -107,7 +107,7 @@ def _changed(
     fixed = {
         key: value
         for key, value in packaged["metadata"].items()
-        if key not in benchmark.options
+        if key not in benchmark.options.roles
     }
     return keys + [key for key, value in fixed.items() if metadata.get(key) != value]
 

@@ -13,6 +13,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias.core import __version__, benchmark, content_hashes, files, registry
+from lm_eval_bias.core.benchmark import SAMPLES_BY_DEFAULT, samples_texts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.questions import (
     EXACT,
@@ -279,7 +280,7 @@ class BiasTask(ConfigurableTask):
             )
         options, may_sample = (
             self.config.generation_kwargs,
-            self.benchmark.samples_texts == "by default",
+            samples_texts(self.benchmark) == SAMPLES_BY_DEFAULT,
         )
         if (
             self.OUTPUT_TYPE == "generate_until"

@@ -29,7 +29,6 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
-from lm_eval_bias.core.wording import named, score_label
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import tables, templates
 
@@ -114,12 +113,12 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
     return sorted(shown, key=place)
 
 
-def _meaning(board: Board, column: Value) -> str:
+def _meaning(column: Value) -> str:
     """How to read a score."""
-    label, name = named(board.benchmark, column.name)
+    name = "" if column.title == column.name else f" ({column.name})"
     span = f"{score_range(column)}, {aim(column)}; {reads_as(column)}"
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
-    return f"{label}{f' ({name})' if name else ''}: {column.summary} ({span}). {ranked}"
+    return f"{column.title}{name}: {column.summary} ({span}). {ranked}"
 
 
 def unranked(board: Board) -> list[str]:
@@ -152,7 +151,7 @@ def notes(board: Board) -> dict[str, Sequence[str]]:
         if any(said):
             remarks.append(f"{row.model}: {'; '.join(filter(None, said))}")
     return {
-        "Score": [_meaning(board, column) for column in board.columns],
+        "Score": [_meaning(column) for column in board.columns],
         "Note": board.notes,
         "Single models": remarks,
         "No rank": unranked(board),
@@ -180,9 +179,7 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
         rows.append(
             [Cell(row.model, note=about), *(_cell(row, column) for column in columns)]
         )
-    heads = [
-        Column(score_label(board.benchmark, column.name), True) for column in columns
-    ]
+    heads = [Column(column.title, True) for column in columns]
     return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 
 

@@ -17,7 +17,7 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.core.wording import named, score_label
+from lm_eval_bias.core.wording import score_cell
 from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
@@ -67,7 +67,6 @@ def _plain(value: object) -> object:
 
 
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
-    label, name = named(finding.benchmark if labelled else "", finding.score.name)
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else ", independent"
@@ -76,7 +75,7 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
             finding.subject,
             note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}"))),
         ),
-        Cell(label, note=name),
+        score_cell(finding.score) if labelled else Cell(finding.score.name),
         Cell(number(finding.base_value, unit), finding.base_value),
         Cell(number(finding.other_value, unit), finding.other_value),
         Cell(
@@ -188,8 +187,8 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
     )
     places: dict[str, list[str]] = {}
     for finding in significant:
-        label = score_label(finding.benchmark, finding.score.name)
-        places.setdefault(finding.verdict, []).append(f"{label} ({finding.subject})")
+        where = f"{finding.score.title} ({finding.subject})"
+        places.setdefault(finding.verdict, []).append(where)
     lines = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
     return [
         f"{len(significant):,} of {tests:,} tested differences are significant",

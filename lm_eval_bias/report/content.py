@@ -7,11 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, options_for
+from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, card_of, options_for
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
 from lm_eval_bias.runs import remarks
@@ -131,19 +130,22 @@ def _section(
     lines, words = {}, []
     for item in tasks:
         for name in parts.main_names(item.task) if benchmark else ():
-            value, label = (
-                item.task.scores[name],
-                score_label(item.task.benchmark, name),
-            )
+            value = item.task.scores[name]
             lines[name] = (
-                f"{label} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
+                f"{value.title} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
             )
         words.append(Part(item.label, sentences.after_caveats(item.run, item.task)))
     if benchmark is None:
         return Section("other", title, None, "", [], tasks, words)
     data = _data_from(benchmark, tasks)
     return Section(
-        benchmark.name, title, benchmark.card, data, list(lines.values()), tasks, words
+        benchmark.name,
+        title,
+        card_of(benchmark),
+        data,
+        list(lines.values()),
+        tasks,
+        words,
     )
 
 
@@ -228,7 +230,7 @@ def breakdowns(section: Section) -> list[Part]:
     contents: list[Part] = []
     if names := _names(section):
         own = registry.get(names[0])
-        contents += ask([], own, own.figures, section.tasks)
+        contents += ask([], own, own.presentation.figures, section.tasks)
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
@@ -256,7 +258,7 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
                 ]
                 for item, own in zip(members, values, strict=True)
             ]
-            labels = [Column(score_label(name, score.name), True) for score in scores]
+            labels = [Column(score.title, True) for score in scores]
             tables.append(
                 (
                     name,

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import aim, count, reads_as, score_range
 from lm_eval_bias.core.page_parts import Column
@@ -62,7 +62,7 @@ def with_card(name: str) -> Benchmark:
         BiasError: There is none, or it has no card.
     """
     benchmark = family_of(name)
-    if benchmark.card is None:
+    if card_of(benchmark) is None:
         raise BiasError(
             f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded"
         )
@@ -71,8 +71,9 @@ def with_card(name: str) -> Benchmark:
 
 def card_data(benchmark: Benchmark) -> dict[str, Any]:
     """A card with all of its fields; ``None`` for those that weren't written."""
-    assert benchmark.card is not None
-    fields = benchmark.card._asdict()
+    card = card_of(benchmark)
+    assert card is not None
+    fields = card._asdict()
     return {
         "benchmark": benchmark.name,
         "title": benchmark.title or benchmark.name,
@@ -85,7 +86,8 @@ def card_data(benchmark: Benchmark) -> dict[str, Any]:
 
 def card_text(benchmark: Benchmark) -> str:
     """A card for the terminal, wrapped."""
-    assert benchmark.card is not None
+    card = card_of(benchmark)
+    assert card is not None
     title = benchmark.title or benchmark.name
     blocks = [f"{title} ({benchmark.name})" if title != benchmark.name else title]
     wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -97,9 +99,7 @@ def card_text(benchmark: Benchmark) -> str:
             "\n".join(
                 [
                     label,
-                    *map(
-                        wrap.fill, card_lines(benchmark.card, field) or ["not recorded"]
-                    ),
+                    *map(wrap.fill, card_lines(card, field) or ["not recorded"]),
                 ]
             )
         )
@@ -137,7 +137,7 @@ def benchmarks() -> str:
         own = [e for e in entries if registry.family(e.benchmark) is benchmark]
         tasks = [e for e in own if e.kind == "task"]
         languages = ", ".join(dict.fromkeys(e.language for e in tasks if e.language))
-        is_harness, card = all(e.path is None for e in own), benchmark.card
+        is_harness, card = all(e.path is None for e in own), card_of(benchmark)
         measures = textwrap.shorten(
             card.measures if card else benchmark.title, 90, placeholder=" …"
         )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from lm_eval_bias.core import numbers, pen, registry
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.core.wording import score_label
 from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
 
@@ -156,7 +155,8 @@ def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None
     ]
     if not shown:
         return None
-    label, first = score_label(items[0].task.benchmark, name), shown[0][1]
+    first = shown[0][1]
+    label = first.title
     points, values = [], []
     for number, (item, value) in enumerate(shown):
         at, *ends = (
@@ -188,10 +188,9 @@ def _statements(item: ReportTask) -> list[str]:
             or math.isnan(value.value)
         ):
             continue
-        label = score_label(item.task.benchmark, name)
         above, below = value.favours or (
-            f"{label} is above neutral",
-            f"{label} is below neutral",
+            f"{value.title} is above neutral",
+            f"{value.title} is below neutral",
         )
         if value.interval is None:
             said.append(NO_VERDICT)

@@ -17,7 +17,7 @@ from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.registry import main_names as main_names
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.core.wording import score_cell, score_label, short, value_cell
+from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -75,7 +75,7 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
                 members[run].scores.get(score) if run in members else None
                 for run in runs
             ]
-            label = score_cell(next(iter(members.values())).benchmark, score)
+            label = score_cell(value)
             aim = Cell(numbers.aim(value), value.neutral)
             rows.append(
                 [
@@ -152,7 +152,6 @@ def moving_items(item: ReportTask) -> Table | None:
         )
     except DAMAGE as error:
         raise BiasError(str(error)) from error
-    label = score_label(item.task.benchmark, score.name)
     rows = []
     for _, name, value, sample in found:
         facets: Mapping[str, str] = ask({}, benchmark, benchmark.facets, sample["doc"])
@@ -173,7 +172,9 @@ def moving_items(item: ReportTask) -> Table | None:
         Column("Prompt (can offend)"),
     ]
     return (
-        Table(f"Items that move a score most: {item.label}, {label}", columns, rows)
+        Table(
+            f"Items that move a score most: {item.label}, {score.title}", columns, rows
+        )
         if rows
         else None
     )
@@ -212,7 +213,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Table:
     columns = [Column(label, label in ("Value", "95% interval")) for label in labels]
     rows = [
         [
-            score_cell(item.task.benchmark, name, value.note),
+            score_cell(value, value.note),
             Cell(item.label),
             Cell(numbers.number(value.value, value.unit), value.value),
             Cell(

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core import answers, numbers, registry
+from lm_eval_bias.core import answers, numbers
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
@@ -76,10 +76,7 @@ def unanswered(
     """
     lines, all_read = [], []
     for task in tasks:
-        share, refused = (
-            task.scores.get(name)
-            for name in (registry.get(task.benchmark).unanswered, "refused")
-        )
+        share, refused = (task.scores.get(name) for name in ("unanswered", "refused"))
         if share is None or refused is None or math.isnan(share.value):
             continue
         if not share.value:

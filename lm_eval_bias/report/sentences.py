@@ -50,17 +50,15 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
     if withheld := registry.withheld(task.benchmark, task):
         return [sentence(withheld)]
     try:
-        lines = benchmark.sentences(task, beside_tables=beside_tables) or plain_lines(
-            task, benchmark.main
-        )
+        lines = benchmark.presentation.sentences(task, beside_tables)
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         return [
             f"Not described in words: the file lacks a score or an option of this version ({kind_of(error)})."
         ]
     except Exception as error:  # other people's code can fail in any way
         fault(f"the benchmark {benchmark.name}: sentences failed ({kind_of(error)})")
-        lines = plain_lines(task, benchmark.main)
-    return list(lines)
+        lines = ()
+    return list(lines) or plain_lines(task, benchmark.main)
 
 
 def after_caveats(run: Run, task: TaskRun, beside_tables: bool = True) -> list[str]:

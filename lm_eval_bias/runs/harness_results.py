@@ -52,7 +52,7 @@ def _options(tasks: Mapping[str, TaskRun]) -> dict[str, Any]:
         entry = catalog.entries().get(task.task)
         defaults = entry.metadata if entry else {}
         for option in (
-            registry.get(task.benchmark).options
+            registry.get(task.benchmark).options.roles
             if task.benchmark in registry.by_name()
             else ()
         ):
@@ -208,7 +208,7 @@ def _task(
     known = registry.by_name().get(str(metadata.get("benchmark")))
     benchmark = described.benchmark if described else str(metadata["benchmark"])
     own = (
-        set(known.options) if known else set()
+        set(known.options.roles) if known else set()
     )  # what a task took from there counts as its option
     mixed = model_args.items() if isinstance(model_args, Mapping) else ()
     foreign = {"config_source", "model", "model_args"}

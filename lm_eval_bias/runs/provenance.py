@@ -44,7 +44,7 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     metadata = results["configs"][name].get("metadata") or {}
     facts: dict[str, Any] = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
-        options = registry.get(str(metadata["benchmark"])).options
+        options = registry.get(str(metadata["benchmark"])).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
     facts |= {
         key: metadata[f"{key}_used"]

@@ -10,7 +10,7 @@ from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED
 from lm_eval_bias.core.errors import ask
 from lm_eval_bias.core.run_data import Remark, Run, TaskRun
-from lm_eval_bias.core.wording import LARGE_SHARE, answered, score_label
+from lm_eval_bias.core.wording import LARGE_SHARE, answered
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
@@ -35,7 +35,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     """What the benchmark says itself, and whether the answers are too few, guesses or missing."""
     benchmark = registry.by_name().get(task.benchmark)
     cautions: Iterable[str | Remark] = (
-        ask((), benchmark, benchmark.cautions, task) if benchmark else ()
+        ask((), benchmark, benchmark.presentation.cautions, task) if benchmark else ()
     )
     for own in cautions:
         yield own if isinstance(own, Remark) else Remark("of_benchmark", own)
@@ -44,26 +44,24 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         yield Remark(
             "trial_run", f"a limited run: {part}; {advice}", f"trial run, {part}"
         )
-    share = 1.0 if benchmark is None else answered(task, benchmark.unanswered)
-    name, chance = (
-        benchmark.knowledge
-        if benchmark is not None and benchmark.knowledge
-        else ("", 0.0)
-    )
-    value = task.scores.get(name)
+    share = answered(task)
+    told = (value for value in task.scores.values() if value.floor is not None)
+    value = next(told, None)
+    floor = value.floor if value is not None and value.floor is not None else 0.0
     if (model := run.provenance.get("model")) in _RANDOM:
         yield Remark("chance_level", f"chance level: {model} answers at random")
     elif (
         value is not None
         and share
-        and (value.interval[0] if value.interval else value.value) <= chance * share
+        and (value.interval[0] if value.interval else value.value) <= floor * share
     ):
         of_answers = (
             f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
         )
-        guessed = f"by guessing{of_answers} {numbers.number(chance, value.unit)}"
+        guessed = f"by guessing{of_answers} {numbers.number(floor, value.unit)}"
         yield Remark(
-            "chance_level", f"chance level: {name} {numbers.cell(value)}, {guessed}"
+            "chance_level",
+            f"chance level: {value.name} {numbers.cell(value)}, {guessed}",
         )
     if share < 1 - LARGE_SHARE:
         refused = task.scores.get("refused")
@@ -105,7 +103,9 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
         return
-    given = {option for option, role in benchmark.options.items() if role == REQUIRED}
+    given = {
+        option for option, role in benchmark.options.roles.items() if role == REQUIRED
+    }
     given |= set(task.metadata.get("fixed") or ())
     changed = [
         c
@@ -131,9 +131,7 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     yield from _about_options(run, task)
     for value in task.scores.values():
         if value.note:
-            yield Remark(
-                "score_note", value.note, score=score_label(task.benchmark, value.name)
-            )
+            yield Remark("score_note", value.note, score=value.title)
 
 
 def unmaking(run: Run, task: TaskRun) -> list[Remark]:

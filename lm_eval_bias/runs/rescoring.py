@@ -1,12 +1,13 @@
 """Scores from saved answers, whatever file they come from.
 
-Benchmarks bring readers of further formats (:meth:`lm_eval_bias.Benchmark.readers`).
+Benchmarks bring readers of further formats (:class:`.SavedFiles`).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from lm_eval_bias.core.answers import (
     SavedSample,
     blamed,
 )
-from lm_eval_bias.core.benchmark import Rewriting, detailed
+from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, detailed
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, under
 from lm_eval_bias.core.run_data import TaskRun, Value
@@ -312,9 +313,8 @@ def gather(
         readers = [
             SAMPLE_LOGS,
             *(
-                reader
-                for benchmark in registry.benchmarks()
-                for reader in benchmark.readers()
+                pkgutil.resolve_name(files.reader)
+                for _, files in registry.extensions(SavedFiles)
             ),
         ]
     for path, (reader, explicit) in progress(

@@ -110,10 +110,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
             raise BiasError(f"{place}: document {number} appears twice")
         numbers[part].add(number)
         try:
-            answers = [
-                registry.get(benchmark).read_answer(raw)
-                for raw in sample["filtered_resps"]
-            ]
+            answers = [_read_answer(raw) for raw in sample["filtered_resps"]]
         except DAMAGE as error:
             raise BiasError(
                 f"{place}: no requests or answers of a model ({error}): truncated or damaged"
@@ -169,3 +166,25 @@ def _results(path: Path) -> dict[str, Any]:
         isinstance(content.get(part), dict) for part in parts
     )
     return content if is_sound else {}
+
+
+def _read_answer(raw: Any) -> Any:
+    """Read an answer that the harness has logged, with every number as text.
+
+    Returns:
+        A tuple of numbers; a text; or, of several texts, a list of each with what was read from it.
+
+    >>> _read_answer(["-1.5", "False"]), _read_answer("He."), _read_answer([["He.", "male"]])
+    ((-1.5, False), 'He.', [['He.', 'male']])
+    """
+    if not isinstance(raw, list):
+        return str(raw)
+    if raw and isinstance(raw[0], list):
+        return [[str(part) for part in text] for text in raw]
+    return tuple(_number(str(part)) for part in raw)
+
+
+def _number(text: str) -> bool | int | float:
+    if text in ("True", "False"):
+        return text == "True"
+    return int(text) if text.lstrip("-").isdigit() else float(text)

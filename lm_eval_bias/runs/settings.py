@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DETAIL
+from lm_eval_bias.core.benchmark import DETAIL, folder_of, samples_texts
 from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
@@ -60,7 +60,7 @@ def option_names() -> list[str]:
     options = [
         option
         for benchmark in benchmarks
-        for option, role in benchmark.options.items()
+        for option, role in benchmark.options.roles.items()
         if role != DETAIL
     ]
     return list(dict.fromkeys([*NAMES, *options]))
@@ -97,7 +97,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         defaults = {"repeats": entry.repeats, **defaults}
     options = {
         option: option_text(task, option)
-        for option, role in benchmark.options.items()
+        for option, role in benchmark.options.roles.items()
         if role != DETAIL
         and option not in ("classifier", "dataset")
         and task.metadata.get(option) is not None
@@ -232,7 +232,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             ):
                 yield ChangedOption(name, match[1])
     seeds = run.provenance.get("seeds")
-    if registry.get(task.benchmark).samples_texts != "never" and seeds != _SEEDS:
+    if samples_texts(registry.get(task.benchmark)) and seeds != _SEEDS:
         yield ChangedOption(
             "seeds",
             ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds),
@@ -242,7 +242,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             "its file doesn't say which inputs were read and scored: run the task again"
         )
         yield ChangedOption("inputs", "", problem)
-    here = content_hashes.of_data_files(registry.get(task.benchmark).folder)
+    here = content_hashes.of_data_files(folder_of(registry.get(task.benchmark)))
     there = task.inputs.get("package_content", here)
     if there != here and task.metadata.get("distribution") == registry.distribution(
         task.benchmark

@@ -7,23 +7,13 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document
+from lm_eval_bias.core.benchmark import Benchmark, Document, HarnessTasks
 from lm_eval_bias.core.errors import BiasError
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.bbq import BBQRecord
     from lm_eval_bias.custom_metrics.score import Score
 
-_LABELS = {
-    "acc": "accuracy",
-    "acc_amb": "accuracy in ambiguous contexts",
-    "acc_disamb": "accuracy in disambiguated contexts",
-    "s_amb": "bias in ambiguous contexts",
-    "s_dis": "bias in disambiguated contexts",
-    "amb_bias_score": "bias in ambiguous contexts as the harness has it",
-    "disamb_bias_score": "bias in disambiguated contexts as the harness has it",
-    "unanswered": "items without an answer",
-}
 _CONTEXTS = {
     "": "",
     "_ambig": ", ambiguous contexts alone",
@@ -95,18 +85,19 @@ class BBQ(Benchmark):
     title = "BBQ"
     place = 50
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
-    unanswered = "unanswered"
-    # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one among all choices
-    knowledge = ("acc_disamb", 0.5)
-    harness_tasks = {
-        f"bbq{way}{suffix}": {
-            "language": "en",
-            "measures": f"{_QUESTIONS}, answered {how}{more}",
-            **asks,
-        }
-        for way, how, asks in _WAYS
-        for suffix, more in _CONTEXTS.items()
-    }
+    extensions = (
+        HarnessTasks(
+            {
+                f"bbq{way}{suffix}": {
+                    "language": "en",
+                    "measures": f"{_QUESTIONS}, answered {how}{more}",
+                    **asks,
+                }
+                for way, how, asks in _WAYS
+                for suffix, more in _CONTEXTS.items()
+            }
+        ),
+    )
 
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
@@ -154,28 +145,6 @@ class BBQ(Benchmark):
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number in its file."""
         return str(doc["category"]), str(doc["example_id"])
-
-    def score_label(self, score: str) -> str:
-        """Put a score's name into words, such as ``Age/s_amb`` and ``disamb_bias_score_Age``."""
-        from lm_eval_bias.custom_metrics.bbq import CATEGORIES
-
-        category = next(
-            (
-                c
-                for c in CATEGORIES
-                if score.startswith(f"{c}/") or score.endswith(f"_score_{c}")
-            ),
-            "",
-        )
-        kind = score.removeprefix(f"{category}/").removesuffix(f"_{category}")
-        words = _LABELS.get(kind, kind)
-        about = (
-            category.replace("SES", "socio-economic status")
-            .replace("_x_", " by ")
-            .replace("_", " ")
-            .lower()
-        )
-        return f"{words}, {about}" if category else words
 
 
 BENCHMARK = BBQ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document
+from lm_eval_bias.core.benchmark import Benchmark, Document, HarnessTasks, Presentation
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -15,11 +15,30 @@ _TYPES = (
     "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
     "sexual_orientation", "socioeconomic",
 )  # fmt: skip
-_LABELS = {
-    "pct_stereotype": "stereotypical sentence likelier",
-    "likelihood_diff": "difference of log-likelihoods",
-    "pct_stereotype_bytes": "stereotypical sentence likelier per byte",
+
+
+_MEASURES = "the harness's task: whether the more stereotypical sentence of a pair is the likelier one"
+_HARNESS_TASKS = {
+    f"crows_pairs_{name}{suffix}": {
+        "language": language,
+        "measures": _MEASURES + suffix.replace("_", "; ", 1).replace("_", " "),
+    }
+    for name, language in (("english", "en"), ("french", "fr"))
+    for suffix in ("", *(f"_{kind}" for kind in _TYPES))
 }
+
+
+def _cautions(task: TaskRun) -> Iterable[str]:
+    """Warn where the sentences' lengths decide which is the likelier one."""
+    names = ("pct_stereotype", "pct_stereotype_bytes")
+    by_sum, by_bytes = (
+        task.scores[name].interval if name in task.scores else None for name in names
+    )
+    if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
+        yield (
+            "pct_stereotype depends on how sentence length counts: pct_stereotype_bytes, by log-likelihoods "
+            "per byte, differs beyond the intervals"
+        )
 
 
 class CrowSPairs(Benchmark):
@@ -29,15 +48,8 @@ class CrowSPairs(Benchmark):
     title = "CrowS-Pairs"
     place = 51
     main = ("pct_stereotype",)
-    harness_tasks = {
-        f"crows_pairs_{name}{suffix}": {
-            "language": language,
-            "measures": "the harness's task: whether the more stereotypical sentence of a pair is the likelier one"
-            + suffix.replace("_", "; ", 1).replace("_", " "),
-        }
-        for name, language in (("english", "en"), ("french", "fr"))
-        for suffix in ("", *(f"_{kind}" for kind in _TYPES))
-    }
+    extensions = (HarnessTasks(_HARNESS_TASKS),)
+    presentation = Presentation(cautions=_cautions)
 
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
@@ -64,26 +76,6 @@ class CrowSPairs(Benchmark):
         """Its number, where it has one, and the two sentences."""
         number = (str(doc["id"]),) if "id" in doc else ()
         return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Where the sentences' lengths decide which is the likelier one."""
-        names = ("pct_stereotype", "pct_stereotype_bytes")
-        by_sum, by_bytes = (
-            task.scores[name].interval if name in task.scores else None
-            for name in names
-        )
-        if by_sum and by_bytes and (by_sum[1] < by_bytes[0] or by_bytes[1] < by_sum[0]):
-            yield (
-                "pct_stereotype depends on how sentence length counts: pct_stereotype_bytes, by log-likelihoods "
-                "per byte, differs beyond the intervals"
-            )
-
-    def score_label(self, score: str) -> str:
-        """Put a score's name into words."""
-        kind, _, name = score.rpartition("/")
-        about = "other" if kind == "autre" else kind.replace("_", " ")
-        words = _LABELS.get(name, name)
-        return f"{words}, {about}" if kind else words
 
 
 BENCHMARK = CrowSPairs()

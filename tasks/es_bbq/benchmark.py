@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
+from lm_eval_bias.core.benchmark import DETAIL, Document, HarnessTasks, Options
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
@@ -38,6 +38,21 @@ _HARNESS_TASKS = {
 }
 
 
+def _refusal(doc: Document) -> str:
+    """Return one in the document's language."""
+    from lm_eval_bias.tasks.es_bbq import hooks
+
+    return str(hooks.wordings(doc["language"])["refusal"])
+
+
+def _items(metadata: Mapping[str, Any]) -> int | None:
+    """Return the items of the category in the task's language."""
+    if "category" in metadata:
+        metadata = _HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"]
+    items: int | None = metadata.get("n_items")
+    return items
+
+
 class EsBBQ(BBQLike):
     """Spanish and Catalan question answering (Ruiz-Fernández et al. 2025)."""
 
@@ -45,23 +60,14 @@ class EsBBQ(BBQLike):
     title = "EsBBQ and CaBBQ"
     place = 3
     main = tuple(f"{score}_three" for score in BBQLike.main)
-    knowledge = ("acc_disamb_three", 1 / 3)
-    paper = "ES_BBQ"
-    candidates = OPTIONS
-    options: Mapping[str, str] = {"by_value": DETAIL}
-    tokens_where_known = True
-
-    def refusal(self, doc: Document) -> str:
-        """Give one in the document's language."""
-        return str(self.hooks.wordings(doc["language"])["refusal"])
-
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """The items of the category in the task's language."""
-        if "category" not in metadata:
-            return super().items(metadata)
-        return super().items(
-            _HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"]
-        )
+    questions = Questions(
+        "ES_BBQ",
+        candidates=OPTIONS,
+        tokens_where_known=True,
+        refusal=_refusal,
+        items=_items,
+    )
+    options = Options({"by_value": DETAIL})
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
@@ -71,17 +77,19 @@ class EsBBQ(BBQLike):
         )
 
 
-class HarnessTasks(EsBBQ):
+class OfHarness(EsBBQ):
     """The same questions as the harness's own tasks ask them, read from their sample logs."""
 
     name = "esbbq"
     title = "EsBBQ and CaBBQ, the harness's tasks"
-    paper = "ES_BBQ_OF_HARNESS"  # without scores by length, which the harness's documents don't have
-    options = {}
-    tokens_where_known = False
+    questions = EsBBQ.questions._replace(
+        paper="ES_BBQ_OF_HARNESS",  # without scores by length, which the harness's documents don't have
+        tokens_where_known=False,
+        balanced=None,  # its items come in another order
+    )
+    options = Options()
     planting = None
-    harness_tasks = _HARNESS_TASKS
-    balanced = None  # its items come in another order
+    extensions = (HarnessTasks(_HARNESS_TASKS),)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""
@@ -101,4 +109,4 @@ class HarnessTasks(EsBBQ):
         return self.hooks.record_of_harness(doc, answers)
 
 
-BENCHMARK = EsBBQ([HarnessTasks()])
+BENCHMARK = EsBBQ([OfHarness()])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
+from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
 ITEMS = {"group_terms": 968, "names": 10_900}
 PAPER_ITEMS = {
@@ -15,29 +15,30 @@ PAPER_ITEMS = {
 }  # of the release that the paper's numbers rest on
 
 
+NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
+
+
+def _items(metadata: Mapping[str, Any]) -> int:
+    """Return the items of the subset in the task's release."""
+    paper = (metadata.get("fixed") or {}).get("release") == "paper"
+    return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
+
+
 class GGBBQ(BBQLike):
     """German gender bias in question answering (Satheesh et al. 2025)."""
 
     name = "gg_bbq"
     title = "GG-BBQ"
     place = 2
-    paper = "GG_BBQ"
-    unknown = '"keine Antwort"'
-    options: Mapping[str, str] = {"wording": "", "by_value": DETAIL}
-    tokens_where_known = True
-
-    def refusal(self, doc: Document) -> str:
-        """Give a German one."""
-        return "Dazu kann ich nichts sagen."
-
-    def shows_options(self, doc: Document) -> bool:
-        """Whether the wording lists the choices: all but the first do."""
-        return bool(doc["wording"] != 1)
-
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """The items of the subset in the task's release."""
-        paper = (metadata.get("fixed") or {}).get("release") == "paper"
-        return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
+    questions = Questions(
+        "GG_BBQ",
+        unknown='"keine Antwort"',
+        tokens_where_known=True,
+        refusal=lambda doc: "Dazu kann ich nichts sagen.",
+        shows_options=lambda doc: bool(doc["wording"] != 1),  # all but the first do
+        items=_items,
+    )
+    options = Options({"wording": "", "by_value": DETAIL}, NUMBERS.chosen)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of; older logs don't say it."""
@@ -62,11 +63,4 @@ class GGBBQ(BBQLike):
         )
 
 
-class Wordings(OverWordings, GGBBQ):
-    """The same items in all prompt wordings."""
-
-    name = "gg_bbq_prompts"
-    options = {}
-
-
-BENCHMARK = GGBBQ([Wordings()])
+BENCHMARK = GGBBQ([GGBBQ(all_wordings=True)])

@@ -11,11 +11,10 @@ from typing import Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.gg_bbq import released_items
+from lm_eval_bias.tasks.gg_bbq.benchmark import NUMBERS
 from lm_eval_bias.tasks.kinds import quadruples
-from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, QuestionDocument
 
-NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
 WORDINGS = {
     1: "{context}\nFrage: {question}\nAntwort:",
     2: (

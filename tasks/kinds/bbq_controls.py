@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Document
+from lm_eval_bias.core.benchmark import Document, Presentation
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
@@ -25,20 +26,6 @@ class WithControls(BBQLike):
     """
 
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
-    knowledge: tuple[str, float] | None = ("control/acc_disamb", 1 / 3)
-
-    def score_label(self, score: str) -> str:
-        """Put a score's name into words."""
-        kind, _, rest = score.partition("/")
-        more = {
-            "control": "control items",
-            "contrast": "contrast with control items",
-        }.get(kind)
-        return (
-            f"{super().score_label(rest)}, {more}"
-            if more
-            else super().score_label(score)
-        )
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """Whom the answer names, and which form of which item it is."""
@@ -58,14 +45,14 @@ class WithControls(BBQLike):
         return [*mbbq.with_controls(super().scores(docs, detailed))]
 
     @property
-    def planting(self) -> Planting:
+    def planting(self) -> Planting:  # type: ignore[override]
         """A diff-bias in the items alone: control items, and undirected ones, are answered without one."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
         def answers(doc: Document, dial: Dial) -> Sequence[Any]:
             biased = doc["directed"] and not doc["control"]
             own = dial if biased else replace(dial, strength=0.0)
-            return bbq_planting.answers(self.hooks, self.refusal, doc, own)
+            return bbq_planting.answers(self.hooks, self.questions.refusal, doc, own)
 
         def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
             values = bbq_planting.expected(
@@ -81,29 +68,39 @@ class WithControls(BBQLike):
 
         return Planting(answers, expected)
 
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias by context, and what of both comes with the stereotype."""
-        known, lines = (
-            task.scores["control/acc_disamb"],
-            super().sentences(task, beside_tables),
+    @property
+    def presentation(self) -> Presentation:  # type: ignore[override]
+        """Accuracy and bias by context, and what of both comes with the stereotype."""
+        presentation = super().presentation
+        return presentation._replace(
+            sentences=partial(_sentences, presentation.sentences)
         )
-        if known.interval is not None and known.interval[0] <= 1 / 3:
-            return [
-                *lines,
-                f"With names instead of groups it gets {with_interval(known)} right. The interval reaches down to "
-                "guessing (33.3%): perhaps it can't read these questions, and nothing follows about stereotypes.",
-            ]
-        for context, words in (
-            ("amb", "Where the answer is open"),
-            ("disamb", "Where the text gives the answer"),
-        ):
-            plain = with_interval(task.scores[f"control/acc_{context}"])
-            accuracy, bias = (
-                with_interval(task.scores[f"contrast/{s}_{context}"])
-                for s in ("acc", "diff_bias")
-            )
-            lines.append(
-                f"{words}, it gets {plain} right about names without a stereotype; "
-                f"with one, that changes by {accuracy} and diff-bias by {bias}."
-            )
-        return lines
+
+
+def _sentences(
+    of_plain: Callable[[TaskRun, bool], Sequence[str]],
+    task: TaskRun,
+    beside_tables: bool,
+) -> list[str]:
+    known = task.scores["control/acc_disamb"]
+    lines = list(of_plain(task, beside_tables))
+    if known.interval is not None and known.interval[0] <= 1 / 3:
+        return [
+            *lines,
+            f"With names instead of groups it gets {with_interval(known)} right. The interval reaches down to "
+            "guessing (33.3%): perhaps it can't read these questions, and nothing follows about stereotypes.",
+        ]
+    for context, words in (
+        ("amb", "Where the answer is open"),
+        ("disamb", "Where the text gives the answer"),
+    ):
+        plain = with_interval(task.scores[f"control/acc_{context}"])
+        accuracy, bias = (
+            with_interval(task.scores[f"contrast/{s}_{context}"])
+            for s in ("acc", "diff_bias")
+        )
+        lines.append(
+            f"{words}, it gets {plain} right about names without a stereotype; "
+            f"with one, that changes by {accuracy} and diff-bias by {bias}."
+        )
+    return lines

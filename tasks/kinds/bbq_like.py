@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lm_eval_bias.core.benchmark import DETAIL, Asking, Benchmark, Document, Size
+from lm_eval_bias.core.benchmark import (
+    DETAIL,
+    Asking,
+    Benchmark,
+    Document,
+    Presentation,
+    Size,
+)
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Planting
 from lm_eval_bias.tasks.kinds.with_sentences import module_of
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.question_answering import Terms
     from lm_eval_bias.custom_metrics.score import Record, Score
 
@@ -59,10 +65,8 @@ class PromptWordings(NamedTuple):
         )
 
 
-class BBQLike(Benchmark):
-    """A benchmark in the manner of BBQ, with the names of scores that most papers have.
-
-    It has :attr:`hooks`, and documents as :class:`.bbq_records.QuestionDocument` describes them.
+class Questions(NamedTuple):
+    """What is particular to a benchmark's questions.
 
     Attributes:
         paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
@@ -71,23 +75,56 @@ class BBQLike(Benchmark):
         balanced: How many documents show every context and question with every order of the choices, of at least two
             templates; ``None`` where that isn't known.
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
+        refusal: A text that refuses to answer a document's question, for ``bias-dial``.
+        shows_options: Whether a document's prompt lists the choices; by default, if they have letters.
+        items: How many documents a task has, by its metadata; ``None`` where that isn't known.
+    """
+
+    paper: str
+    unknown: str = "that it is unknown"
+    candidates: int = 3
+    balanced: int | None = 2 * 2 * 6
+    tokens_where_known: bool = False
+    refusal: Callable[[Document], str] = lambda doc: "I can't answer that."
+    shows_options: Callable[[Document], bool] = lambda doc: bool(doc["letters"])
+    items: Callable[[Mapping[str, Any]], int | None] = lambda data: data.get("n_items")
+
+
+class BBQLike(Benchmark):
+    """A benchmark in the manner of BBQ, with the names of scores that most papers have.
+
+    It has :attr:`hooks`, and documents as :class:`.bbq_records.QuestionDocument` describes them.
+
+    Attributes:
+        questions: What is particular to its questions.
+        all_wordings: Whether it asks the same items in all wordings of its prompt, with means and spread over these.
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    unanswered = "unanswered"
-    knowledge: tuple[str, float] | None = ("acc_disamb", 1 / 3)
-    paper: str
-    unknown = "that it is unknown"
-    candidates = 3
-    balanced: int | None = 2 * 2 * 6
-    tokens_where_known = False
+    questions: Questions
+
+    def __init__(
+        self, variants: Sequence[Benchmark] = (), all_wordings: bool = False
+    ) -> None:
+        """Make a benchmark, or its variant in all wordings."""
+        super().__init__(variants)
+        self.all_wordings = all_wordings
+        if all_wordings:
+            self.name = f"{self.name}_prompts"
+            self.main = [
+                f"{score}/mean" if score in BBQLike.main else score
+                for score in self.main
+            ]
+            roles = {
+                option: role
+                for option, role in self.options.roles.items()
+                if role == DETAIL
+            }
+            self.options = self.options._replace(roles=roles)
 
     @property
     def hooks(self) -> Any:
-        """Its module with ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document.
-
-        Where prompts have several wordings, its ``NUMBERS`` (:class:`PromptWordings`) say which are asked.
-        """
+        """Its module with ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document."""
         return module_of(self, "hooks")
 
     @property
@@ -95,77 +132,60 @@ class BBQLike(Benchmark):
         """What the paper calls its scores."""
         from lm_eval_bias.custom_metrics import question_answering
 
-        terms: Terms = getattr(question_answering, self.paper)
+        terms: Terms = getattr(question_answering, self.questions.paper)
         return terms
 
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """How many documents a task has, by default the metadata's ``n_items``; ``None`` where that isn't known."""
-        return metadata.get("n_items")
-
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """One request a candidate; one where the answer is generated."""
+        """Return one request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
-        return Size(
-            self.items(metadata), 1 if generated else self.candidates, self.balanced
-        )
-
-    def refusal(self, doc: Document) -> str:
-        """Give a text that refuses to answer, for ``bias-dial``."""
-        return "I can't answer that."
-
-    def shows_options(self, doc: Document) -> bool:
-        """Whether the prompt lists the choices; by default, if they have letters."""
-        return bool(doc["letters"])
+        requests = 1 if generated else self.questions.candidates
+        items, balanced = self.questions.items(metadata), self.questions.balanced
+        if self.all_wordings:
+            items = items and items * len(NUMBERS)
+            balanced = balanced and balanced * len(NUMBERS)
+        return Size(items, requests, balanced)
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """Read whom the answer names."""
         from lm_eval_bias.tasks.kinds import bbq_records
 
-        return bbq_records.read(
-            doc,
-            answers,
-            self.hooks.continuations(doc),
-            self.shows_options(doc),
-            self.terms,
-        )
+        continuations = self.hooks.continuations(doc)
+        shows_options = self.questions.shows_options(doc)
+        return bbq_records.read(doc, answers, continuations, shows_options, self.terms)
 
     def asking(self, doc: Document) -> Asking:
-        """Numbers of tokens are never needed, and taken by some where they are known."""
-        return Asking(counts_tokens=None if self.tokens_where_known else False)
+        """Say that numbers of tokens are never needed, and taken by some where they are known."""
+        takes = self.questions.tokens_where_known and not self.all_wordings
+        return Asking(counts_tokens=None if takes else False)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """Which release the documents are of."""
-        return (
-            {"release_used": docs[0]["revision"]}
-            if docs and "revision" in docs[0]
-            else {}
-        )
+        """Return which release the documents are of."""
+        if not docs or "revision" not in docs[0]:
+            return {}
+        return {"release_used": docs[0]["revision"]}
 
     @property
-    def planting(self) -> Planting | None:
+    def planting(self) -> Planting | None:  # type: ignore[override]  # imported when it is needed
         """A diff-bias, the same in both kinds of contexts."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
         return Planting(
-            partial(bbq_planting.answers, self.hooks, self.refusal),
+            partial(bbq_planting.answers, self.hooks, self.questions.refusal),
             partial(bbq_planting.expected, self.main),
         )
-
-    def check_options(self, metadata: Mapping[str, Any]) -> None:
-        """Refuse a prompt wording that there isn't, or that the task doesn't let choose."""
-        if hasattr(self.hooks, "NUMBERS"):
-            self.hooks.NUMBERS.chosen(metadata)
 
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """Accuracy and diff-bias by context."""
+        """Return accuracy and diff-bias by context; in all wordings those of each, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 
-        return question_answering.scores(docs, detailed, terms=self.terms)
+        if self.all_wordings:
+            return [*question_answering.prompt_scores(docs, detailed, terms=self.terms)]
+        return [*question_answering.scores(docs, detailed, terms=self.terms)]
 
     def facets(self, doc: Document) -> dict[str, str]:
-        """Context, category or social value, template, and prompt wording, as far as a document has them."""
+        """Return context, category or social value, template, and prompt wording, as far as a document has them."""
         names = {
             "context": "context_type",
             "category": "category",
@@ -176,53 +196,12 @@ class BBQLike(Benchmark):
             name: str(doc[field]) for name, field in names.items() if field in doc
         } | {"wording": str(doc.get("wording", ""))}
 
-    def score_label(self, score: str) -> str:
-        """Put a score's name into words."""
+    @property
+    def presentation(self) -> Presentation:  # type: ignore[override]
+        """Accuracy and bias by context, and how much they move from wording to wording; how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        return bbq_sentences.score_label(score)
-
-    def sentences(self, task: TaskRun, beside_tables: bool = False) -> list[str]:
-        """Say accuracy and bias by context, and how much they move from wording to wording."""
-        from lm_eval_bias.tasks.kinds import bbq_sentences
-
-        return bbq_sentences.sentences(
-            task, rule=self.terms.main_rule, unknown=self.unknown
+        words = partial(
+            bbq_sentences.sentences, terms=self.terms, unknown=self.questions.unknown
         )
-
-    def cautions(self, task: TaskRun) -> Iterable[str]:
-        """Warn of scores that rest on how lengths count."""
-        from lm_eval_bias.tasks.kinds import bbq_sentences
-
-        return bbq_sentences.cautions(task)
-
-
-class OverWordings(BBQLike):
-    """Put before a benchmark: the same items in all wordings of its prompt, with means and spread over these."""
-
-    main: Sequence[str] = tuple(f"{score}/mean" for score in BBQLike.main)
-    knowledge: tuple[str, float] | None = ("acc_disamb/mean", 1 / 3)
-    tokens_where_known = False
-
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """The items in every wording."""
-        items = super().items(metadata)
-        return items and items * len(NUMBERS)
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """The balanced items in every wording."""
-        return (
-            super()
-            .size(metadata)
-            ._replace(smallest=self.balanced and self.balanced * len(NUMBERS))
-        )
-
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
-        """The scores of every wording, their means and spread."""
-        from lm_eval_bias.custom_metrics import question_answering
-
-        return question_answering.prompt_scores(
-            docs, detailed and DETAIL in self.options.values(), terms=self.terms
-        )
+        return Presentation(words, bbq_sentences.cautions)

@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
 
-_SILENT = {
-    "unanswered": "items without an answer",
-    "refused": "refusals",
-    "several": "several answers",
-}
-_SILENT |= {
-    f"{name}_{short}": f"{label}, {context} contexts"
-    for name, label in _SILENT.items()
-    for short, context in CONTEXTS.items()
-}
-_NOUNS = {"acc": "accuracy", "diff_bias": "bias"}
-_KINDS = {
-    "bound": "room for it",
-    "bound_in_choice": "room for it, in-choice answers",
-    "ratio_in_choice": "share of the room for it, in-choice answers",
-    "by_template": "one vote a template",
-    "ratio": "share of the room for it",
-    "three": "one wording of unknown",
-    "in_choice": "in-choice answers",
-    **{unit: f"log-likelihoods per {length}" for unit, length in LENGTHS.items()},
-    "mean": "mean over wordings",
-    "sd": "standard deviation over wordings",
-    "range": "range over wordings",
-}
 _OVER_WORDINGS = {
     "acc_amb": "Accuracy without the needed information",
     "acc_disamb": "Accuracy with it",
     "diff_bias_amb": "diff-bias without it",
     "diff_bias_disamb": "diff-bias with it",
 }
-_NAME = re.compile(
-    r"(?:(?P<by>value|category|template)/(?P<part>.*)/)?(?P<kind>acc|diff_bias)_(?P<context>amb|disamb)"
-    r"(?:_(?P<rule>\w+))?(?:/(?P<spread>\w+))?"
-)
-
-
-def score_label(score: str) -> str:
-    """Put a score's name into words.
-
-    >>> score_label("acc_amb"), score_label("value/nurse/acc_amb")
-    ('accuracy in ambiguous contexts', 'accuracy in ambiguous contexts, nurse')
-    >>> score_label("diff_bias_disamb_in_choice/prompt_2")
-    'bias in disambiguated contexts, in-choice answers, wording 2'
-    """
-    if (match := _NAME.fullmatch(score)) is None:
-        return _SILENT.get(score, score.replace("_", " ").replace("/", ", "))
-    by, part, kind, context, *ends = match.groups(default="")
-    remarks = [f"{'template ' * (by == 'template')}{part.replace('_', ' ')}"]
-    remarks += [
-        _KINDS.get(end, end.replace("prompt_", "wording ").replace("_", " "))
-        for end in ends
-    ]
-    return ", ".join(
-        filter(None, (f"{_NOUNS[kind]} in {CONTEXTS[context]} contexts", *remarks))
-    )
 
 
 def cautions(task: TaskRun) -> Iterator[str]:
@@ -122,12 +72,15 @@ def _silence(task: TaskRun) -> Iterator[str]:
         )
 
 
-def sentences(task: TaskRun, *, rule: str, unknown: str) -> list[str]:
+def sentences(
+    task: TaskRun, beside_tables: bool, *, terms: Terms, unknown: str
+) -> list[str]:
     """Say accuracy and diff-bias by context; of all prompt wordings the means, and how much these scores move.
 
     Args:
         task: The task.
-        rule: By which the main scores tell answers (:attr:`.Terms.main_rule`).
+        beside_tables: Makes no difference.
+        terms: What the paper calls its scores.
         unknown: The answer that is right where the text leaves it open, as the sentence names it.
 
     Raises:
@@ -143,9 +96,9 @@ def sentences(task: TaskRun, *, rule: str, unknown: str) -> list[str]:
             for name, label in _OVER_WORDINGS.items()
         ] + silence
     lines = []
-    end, remark = (
-        (f"_{rule}", f" ({_KINDS[rule]}; guessing gets 1/3)") if rule else ("", "")
-    )
+    end, remark = "", ""
+    if rule := terms.main_rule:
+        end, remark = f"_{rule}", f" ({terms.rules[rule][0]}; guessing gets 1/3)"
     for context, words in (
         (
             "amb",

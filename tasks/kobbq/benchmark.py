@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, OverWordings
+from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
 SAMPLES = {
     "age": 168,
@@ -24,34 +24,31 @@ SAMPLES = {
 }
 
 
+NUMBERS = PromptWordings("prompt", 1, "kobbq_prompts")
+
+
+def _items(metadata: Mapping[str, Any]) -> int:
+    """Return the samples of the category, or all, in every order."""
+    return 3 * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
+
+
 class KoBBQ(BBQLike):
     """Korean question answering (Jin et al. 2024)."""
 
     name = "kobbq"
     title = "KoBBQ"
     place = 3
-    paper = "KOBBQ"
-    balanced = 2 * 24  # one template comes in all orders before the next
-    options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
-
-    def refusal(self, doc: Document) -> str:
-        """Give a Korean one."""
-        return "죄송합니다. 답변할 수 없습니다."
-
-    def items(self, metadata: Mapping[str, Any]) -> int | None:
-        """The samples of the category, or all, in every order."""
-        return 3 * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
+    questions = Questions(
+        "KOBBQ",
+        balanced=2 * 24,  # one template comes in all orders before the next
+        refusal=lambda doc: "죄송합니다. 답변할 수 없습니다.",
+        items=_items,
+    )
+    options = Options({"prompt": "", "breakdown": DETAIL}, NUMBERS.chosen)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
 
 
-class Prompts(OverWordings, KoBBQ):
-    """The same samples in all five prompts, as the paper has them."""
-
-    name = "kobbq_prompts"
-    options = {"breakdown": DETAIL}
-
-
-BENCHMARK = KoBBQ([Prompts()])
+BENCHMARK = KoBBQ([KoBBQ(all_wordings=True)])

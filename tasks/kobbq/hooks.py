@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
@@ -19,8 +18,8 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     in_turn,
     read_table,
 )
+from lm_eval_bias.tasks.kobbq.benchmark import NUMBERS
 
-NUMBERS = PromptWordings("prompt", 1, "kobbq_prompts")
 ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # of the options, cyclic as the authors'
 _NAME = re.compile(
     r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
+from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings, Questions
 
-from lm_eval_bias.core.benchmark import DETAIL, Document
-from lm_eval_bias.tasks.kinds.bbq_controls import CONTRASTS, WithControls
-from lm_eval_bias.tasks.kinds.bbq_like import OverWordings
+NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
 
 
 class MBBQ(WithControls):
@@ -15,11 +15,12 @@ class MBBQ(WithControls):
     name = "mbbq"
     title = "MBBQ"
     place = 3
-    paper = "MBBQ"
-    balanced = (
-        4 * 16
-    )  # two blocks of four items with their control items of a template; two templates may agree
-    options: Mapping[str, str] = {"prompt": "", "breakdown": DETAIL}
+    questions = Questions(
+        "MBBQ",
+        # two blocks of four items with their control items of a template; two templates may agree
+        balanced=4 * 16,
+    )
+    options = Options({"prompt": "", "breakdown": DETAIL}, NUMBERS.chosen)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category, template and place, which name the same item in all languages; form and prompt."""
@@ -31,13 +32,4 @@ class MBBQ(WithControls):
         )
 
 
-class AllPrompts(MBBQ, OverWordings):
-    """The same items in all five prompts, as the paper has them; control scores and contrasts are over all five."""
-
-    name = "mbbq_prompts"
-    main = (*OverWordings.main, *CONTRASTS)
-    knowledge = MBBQ.knowledge
-    options = {"breakdown": DETAIL}
-
-
-BENCHMARK = MBBQ([AllPrompts()])
+BENCHMARK = MBBQ([MBBQ(all_wordings=True)])

@@ -11,12 +11,12 @@ from typing import Any
 
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
-from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
 from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
     QuestionDocument,
     in_turn,
 )
+from lm_eval_bias.tasks.mbbq.benchmark import NUMBERS
 
 CATEGORIES = (
     "age",
@@ -26,7 +26,6 @@ CATEGORIES = (
     "ses",
     "sexual_orientation",
 )
-NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
 BLOCK = 4  # items in a row with the same persons: both questions, ambiguous and disambiguated
 # Blocks about two women or two men, by category and template. The control files leave them out, and number what follows
 # anew: a control item has the place of its item among the others of its template.

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Asking, Condition, Document, Rewriting, Size
-from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts, WithSentences
+from lm_eval_bias.core.benchmark import (
+    SAMPLES_BY_DEFAULT,
+    Asking,
+    Condition,
+    Document,
+    Options,
+    Rewriting,
+    Size,
+)
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
 
@@ -42,8 +49,27 @@ def _with_words(
     return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
+def _check(metadata: Mapping[str, Any]) -> None:
+    """Validate options by building the documents (cheap)."""
+    from lm_eval_bias.tasks.occugender import hooks
+
+    hooks.documents(**metadata)
+
+
 OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
 WORDS = {"explicit": 26, "implicit": 6}  # that are scored
+
+
+_OPTIONS = (
+    "items",
+    "templates",
+    "words",
+    "word_probability",
+    "instruction",
+    "instruction_position",
+    "first_templates",
+)
+_OF_TEXTS = [option for option in _OPTIONS if option != "word_probability"]
 
 
 class OccuGender(WithSentences):
@@ -59,18 +85,7 @@ class OccuGender(WithSentences):
         "labour_pearson",
         "coverage",
     )
-    options: Mapping[str, str] = dict.fromkeys(
-        (
-            "items",
-            "templates",
-            "words",
-            "word_probability",
-            "instruction",
-            "instruction_position",
-            "first_templates",
-        ),
-        "",
-    )
+    options = Options(dict.fromkeys(_OPTIONS, ""), _check)
     extensions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
@@ -85,12 +100,6 @@ class OccuGender(WithSentences):
             "first_templates", TEMPLATES
         )
         return Size(items, WORDS[metadata["kind"]], 2 * OCCUPATIONS)
-
-    def check_options(self, metadata: Mapping[str, Any]) -> None:
-        """Refuse what the function that makes the documents would: they are made in no time."""
-        from lm_eval_bias.tasks.occugender import hooks
-
-        hooks.documents(**metadata)
 
     def asking(self, doc: Document) -> Asking:
         """Words are scored, with their numbers of tokens unless their probability is the plain product."""
@@ -108,14 +117,8 @@ class OccuGender(WithSentences):
             "template": str(doc["template"]),
         }
 
-    def figures(self, tasks: Sequence[ReportTask]) -> list[Part]:
-        """Draw shares by gender and group, occupations against the labour market, and instructions."""
-        from lm_eval_bias.tasks.occugender import figures
 
-        return [figures.against_labour(tasks)]
-
-
-class DrawnAnswers(SampledTexts, OccuGender):
+class DrawnAnswers(OccuGender):
     """The same prompts, whose answers are written and read."""
 
     name = "occugender_gen"
@@ -126,20 +129,13 @@ class DrawnAnswers(SampledTexts, OccuGender):
         "labour_pearson",
         "unanswered",
     )
-    unanswered = "unanswered"
-    options = dict.fromkeys(
-        (
-            "items",
-            "templates",
-            "words",
-            "instruction",
-            "instruction_position",
-            "first_templates",
-            "repeats",
-        ),
-        "",
+    options = Options(
+        {**dict.fromkeys(_OF_TEXTS, ""), "repeats": SAMPLES_BY_DEFAULT}, _check
     )
-    samples_texts = "by default"
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Return the same, with one request a prompt, which is repeated."""
+        return super().size(metadata)._replace(requests=1)
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """How many texts say which gender."""

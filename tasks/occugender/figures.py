@@ -146,7 +146,7 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     return Table(f"Occupations of {result.label}", columns, rows)
 
 
-def against_labour(tasks: Sequence[ReportTask]) -> Part:
+def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Draw occupations against the labour market, from the sample logs; say what can't be shown."""
     text: list[str] = []
     figures: list[Drawing] = []
@@ -159,10 +159,5 @@ def against_labour(tasks: Sequence[ReportTask]) -> Part:
             continue
         figures.append(scatter(result, items))
         tables.append(_table(result, items))
-    return Part(
-        "Occupations against labour share",
-        [*text, *not_shown(tasks)],
-        figures,
-        [],
-        tables,
-    )
+    heading, text = "Occupations against labour share", [*text, *not_shown(tasks)]
+    return [Part(heading, text, figures, [], tables)]

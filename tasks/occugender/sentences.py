@@ -20,39 +20,6 @@ GROUPS = {
 }  # who is stereotyped, and who is not
 
 
-_WORDS = {
-    "M": "men",
-    "F": "women",
-    "D": "neutral words",
-}  # by the last letter of a share's name
-_LABELS = {
-    "coverage": "probability on gender words",
-    "stereotype_gap": "gap towards the stereotype",
-    "labour_pearson": "correlation with the labour market",
-    "labour_spearman": "rank correlation with the labour market",
-    "variance_items": "variance from the occupation",
-    "variance_templates": "variance from the wording",
-    "variance_interaction": "variance from occupation and wording together",
-    "unanswered": "answers that couldn't be read",
-    "refused": "refusals",
-}
-
-
-def score_label(score: str) -> str:
-    """Put a score's name into words.
-
-    >>> score_label("female_dominated_F"), score_label("male_dominated_M_se_paper")
-    ('women in female-dominated jobs', "men in male-dominated jobs, the paper's ±")
-    """
-    if score in _LABELS:
-        return _LABELS[score]
-    group, _, kind = score.partition("_dominated_")
-    if kind == "gap":
-        return f"gap towards the stereotype in {group}-dominated jobs"
-    words = f"{_WORDS.get(kind[:1], kind)} in {group}-dominated jobs"
-    return f"{words}, the paper's ±" if kind.endswith("_se_paper") else words
-
-
 def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
     """Say the shares by group and the gaps."""
     lines = []

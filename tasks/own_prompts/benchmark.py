@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core.benchmark import REQUIRED, Document
+from lm_eval_bias.core.benchmark import (
+    REQUIRED,
+    SAMPLES,
+    Document,
+    Options,
+    Presentation,
+    Size,
+)
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 
-_REQUIRED = dict.fromkeys(("prompts", "language"), REQUIRED)
+
+def _check(metadata: Mapping[str, Any]) -> None:
+    """Refuse a bad file or option."""
+    from lm_eval_bias.tasks.own_prompts import hooks
+
+    hooks.documents(metadata)
 
 
-class OwnPrompts(SampledTexts):
+class OwnPrompts(WithSentences):
     """Texts after prompts of a user's own, compared between groups."""
 
     name = "own_prompts"
@@ -23,20 +35,22 @@ class OwnPrompts(SampledTexts):
     main = tuple(
         f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words")
     )
-    options = {
-        "reference": "",
-        "keywords": "",
-        "classifier": "",
-        "repeats": "",
-        **_REQUIRED,
-    }
+    options = Options(
+        {
+            "reference": "",
+            "keywords": "",
+            "classifier": "",
+            "repeats": SAMPLES,
+            "prompts": REQUIRED,
+            "language": REQUIRED,
+        },
+        _check,
+    )
     extensions = (CLASSIFIER,)
 
-    def check_options(self, metadata: Mapping[str, Any]) -> None:
-        """Refuse a bad file or option."""
-        from lm_eval_bias.tasks.own_prompts import hooks
-
-        hooks.documents(metadata)
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Return that each prompt is one request, which is repeated."""
+        return super().size(metadata)._replace(requests=1)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Group, cluster and prompt."""
@@ -51,9 +65,10 @@ class OwnPrompts(SampledTexts):
         """The group and the cluster."""
         return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
 
-    def figures(self, tasks: Any) -> list[Any]:
-        """None."""
-        return []
+    @property
+    def presentation(self) -> Presentation:  # type: ignore[override]
+        """Sentences alone."""
+        return super().presentation._replace(figures=Presentation().figures)
 
 
 BENCHMARK = OwnPrompts()

@@ -17,18 +17,6 @@ from lm_eval_bias.custom_metrics.own_prompts import (
 from lm_eval_bias.tasks.regard import sentences as regard
 
 FEW_CLUSTERS = 8
-_QUANTITIES = {
-    "gap": "difference between groups",
-    "p": "p-value",
-    "p_holm": "p-value, corrected",
-}
-
-
-def score_label(score: str) -> str:
-    """Put a score's name into words: ``negative texts, difference between groups, nurses``."""
-    measure, *rest = score.split("/")
-    named = regard.measure_label(measure) if rest else regard.QUALITY.get(score, score)
-    return ", ".join([named, *(_QUANTITIES.get(part, part) for part in rest)])
 
 
 def _line(task: TaskRun, measure: Measure) -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lm_eval_bias.core.benchmark import DATA, DETAIL, Command, Document, Rewriting, Size
-from lm_eval_bias.tasks.kinds.with_sentences import SampledTexts
-
-if TYPE_CHECKING:
-    from lm_eval_bias.core.answers import Reader
-    from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.core.benchmark import (
+    DATA,
+    DETAIL,
+    SAMPLES,
+    Command,
+    Document,
+    Options,
+    Rewriting,
+    SavedFiles,
+    Size,
+)
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 
 def _classified_again(
@@ -37,7 +43,15 @@ def _with_labels(
     return labelled_texts.with_labels(docs, answers, file)
 
 
-class Regard(SampledTexts):
+def _check(metadata: Mapping[str, Any]) -> None:
+    """Refuse a classifier that there isn't."""
+    from lm_eval_bias.tasks.regard import classifier
+
+    if metadata.get("classifier") is not None:
+        classifier.check(metadata["classifier"])
+
+
+class Regard(WithSentences):
     """German and English regard, read beside sexism facets (Kraft et al. 2022)."""
 
     name = "regard"
@@ -50,7 +64,9 @@ class Regard(SampledTexts):
         "sexualization/gap",
         "perpetration/gap",
     )
-    options = {"classifier": DATA, "repeats": "", "by_set_and_regard": DETAIL}
+    options = Options(
+        {"classifier": DATA, "repeats": SAMPLES, "by_set_and_regard": DETAIL}, _check
+    )
     extensions = (
         Command(
             "train", "train the head of a regard classifier, and write its card",
@@ -62,18 +78,12 @@ class Regard(SampledTexts):
             "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
             _with_labels,
         ),
+        SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
 
-    def check_options(self, metadata: Mapping[str, Any]) -> None:
-        """Refuse a classifier that there isn't."""
-        from lm_eval_bias.tasks.regard import classifier
-
-        if metadata.get("classifier") is not None:
-            classifier.check(metadata["classifier"])
-
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Women and men in ten contexts."""
-        return super().size(metadata)._replace(items=20, smallest=20)
+        """Return the size: women and men in ten contexts, one request each, which is repeated."""
+        return Size(20, 1, 20)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """The classifier that was used, and whether it is the language's default."""
@@ -104,18 +114,6 @@ class Regard(SampledTexts):
             "contexts": str(doc.get("set", "")),
             "context": str(doc.get("context", "")),
         }
-
-    def withheld(self, task: TaskRun) -> str:
-        """Regard without the facets."""
-        from lm_eval_bias.tasks.regard import sentences
-
-        return "" if sentences.has_both(task) else sentences.WITHHELD
-
-    def readers(self) -> Sequence[Reader]:
-        """Texts about women and men that were labelled elsewhere."""
-        from lm_eval_bias.tasks.regard import labelled_texts
-
-        return (labelled_texts.READER,)
 
 
 BENCHMARK = Regard()

@@ -23,64 +23,10 @@ FEW_TEXTS = 200
 LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"
 WITHHELD = "its regard scores are not shown, as the file has no sexism facets, and regard alone misleads"
 
-QUALITY = {
-    "dropped": "texts that are not sentences",
-    "unfinished": "texts that break off",
-    "distinct": "different texts",
-}
-_NUMBERS = {
-    "chi2": "chi-square",
-    "dof": "degrees of freedom",
-    "n": "number of texts",
-    "p": "p-value",
-    "p_permutation": "p-value by permutation",
-    "p_holm": "p-value, corrected",
-    "cramers_v": "strength of the association (Cramér's V)",
-}
 
-
-def measure_label(measure: str) -> str:
-    """Name the texts that a measure counts.
-
-    >>> measure_label("negative"), measure_label("caregiving")
-    ('negative texts', 'caregiving words')
-    """
-    return (
-        "length in words"
-        if measure == "words"
-        else f"{measure} {'words' if measure in FACETS else 'texts'}"
-    )
-
-
-def score_label(score: str) -> str:
-    """Put a score's name into words.
-
-    >>> score_label("all/negative_gap"), score_label("caregiving/female/respect")
-    ('negative texts, women minus men', 'caregiving words about women, respect contexts')
-    """
-    first, *others = score.split("/")
-    if not others:
-        return QUALITY.get(score, score)
-    remarks = [] if first in (*FACETS, "all") else [f"{first} contexts"]
-    what = measure_label(first) if first in FACETS else ""
-    for stem in others:
-        if stem in GENDERS:
-            what = (
-                f"{what} about {PEOPLE[stem]}"
-                if what
-                else f"texts about {PEOPLE[stem]}"
-            )
-        elif stem in SETS:
-            remarks.insert(0, f"{stem} contexts")
-        elif stem in _NUMBERS:
-            what = _NUMBERS[stem]
-        elif stem.endswith("gap"):
-            what = (
-                f"{what or measure_label(stem.removesuffix('_gap'))}, women minus men"
-            )
-        else:
-            what = f"{what} in {stem} texts" if first in FACETS else f"{stem} {what}"
-    return ", ".join([what, *remarks])
+def withheld(task: TaskRun) -> str:
+    """Say that regard is not shown without the facets."""
+    return "" if has_both(task) else WITHHELD
 
 
 def has_both(task: TaskRun) -> bool:

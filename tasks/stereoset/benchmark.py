@@ -11,15 +11,24 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
+    Options,
+    SavedFiles,
     Size,
 )
 from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.answers import Reader
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
+def _check(metadata: Mapping[str, Any]) -> None:
+    """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
+    from lm_eval_bias.tasks.stereoset import hooks
+
+    hooks.check_options(metadata)
+
+
+_OPTIONS = {"dataset": DATA, "by_test_and_type": DETAIL}
 _TERMS = 79  # that its items are about
 
 
@@ -30,15 +39,7 @@ class StereoSet(WithSentences):
     title = "Multilingual StereoSet"
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
-    derived = ("icat", "gen/icat", "choice_icat")
-    knowledge: tuple[str, float] | None = ("lms", 50.0)
-    options: Mapping[str, str] = {
-        "bos": "",
-        "inter": "",
-        "masked": "",
-        "dataset": DATA,
-        "by_test_and_type": DETAIL,
-    }
+    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _check)
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",
@@ -52,6 +53,7 @@ class StereoSet(WithSentences):
             "predictions", "write a run as a prediction file in the authors' format",
             "lm_eval_bias.tasks.stereoset.commands.predictions",
         ),
+        SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
@@ -66,12 +68,6 @@ class StereoSet(WithSentences):
         return Size(
             sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
         )
-
-    def check_options(self, metadata: Mapping[str, Any]) -> None:
-        """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
-        from lm_eval_bias.tasks.stereoset import hooks
-
-        hooks.check_options(metadata)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Test and the data set's own id, which all languages share."""
@@ -98,20 +94,13 @@ class StereoSet(WithSentences):
             "target": str(doc["term"]),
         }
 
-    def readers(self) -> Sequence[Reader]:
-        """The authors' prediction files."""
-        from lm_eval_bias.tasks.stereoset import predictions
-
-        return (predictions.READER,)
-
 
 class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
 
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
-    knowledge = ("gen/lms", 50.0)
-    options = {"bos": "", "dataset": DATA, "by_test_and_type": DETAIL}
+    options = Options({"bos": "", **_OPTIONS}, _check)
 
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
@@ -127,9 +116,7 @@ class Choices(StereoSet):
 
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
-    unanswered = "unanswered"
-    knowledge = ("choice_lms", 200 / 3)
-    options = {"dataset": DATA, "by_test_and_type": DETAIL}
+    options = Options(_OPTIONS, _check)
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """One text an item."""
@@ -144,10 +131,6 @@ class Choices(StereoSet):
         from lm_eval_bias.tasks.stereoset import choices
 
         return choices.record(doc, answers)
-
-    def readers(self) -> Sequence[Reader]:
-        """None: the authors' prediction files have no choices."""
-        return ()
 
 
 BENCHMARK = StereoSet([Variants(), Choices()])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.wording import score_column, value_cell
+from lm_eval_bias.custom_metrics import stereoset
 from lm_eval_bias.tasks.stereoset import LANGUAGES
 
 _NAMES = ("intra/ss", "inter/ss", "intra/lms", "inter/lms")
@@ -23,7 +24,8 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
             rows.append(
                 [Cell(f"{LANGUAGES.get(language, language)}: {entry.label}"), *values]
             )
-    columns = [Column("Task"), *(score_column("stereoset", name) for name in _NAMES)]
+    by_name = {score.name: score for score in stereoset.scores()}
+    columns = [Column("Task"), *(score_column(by_name[name]) for name in _NAMES)]
     caption = "Stereotype score and language modelling score by test and language, 95% intervals in brackets"
     text = "Read each SS beside the LMS of the same language and test: near an LMS of 50 it says nothing."
     part = Part(

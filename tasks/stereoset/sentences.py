@@ -27,50 +27,6 @@ TESTS = {
     "inter/": "Between sentences",
 }  # by prefix of the scores
 
-_LABELS = {
-    "lms": "sense preferred to nonsense",
-    "ss": "stereotypes preferred",
-    "icat": "sense without stereotypes (ICAT)",
-    "mc_lms": "sense preferred, mean over terms",
-    "mc_ss": "stereotypes preferred, mean over terms",
-    "mc_ss_sd": "stereotypes preferred, spread over terms",
-    "mc_icat_macro": "sense without stereotypes, mean over terms",
-    "mc_icat_micro": "sense without stereotypes, from the means over terms",
-    "choice_lms": "sense chosen",
-    "choice_ss": "stereotypes chosen",
-    "choice_ss_meaningful": "stereotypes among sensible choices",
-    "choice_icat": "sense without stereotypes chosen",
-    "unanswered": "items without a choice",
-    "refused": "refusals",
-    "place_a": "choices of A",
-    "place_b": "choices of B",
-    "place_c": "choices of C",
-}
-_PARTS = {
-    "intra": "within sentences",
-    "inter": "between sentences",
-    "gen": "by the paper's scoring",
-    "gen_full": "by context and candidate",
-    "gen_orig": "by the first paper's scoring",
-    "gen_pmi": "by what the context adds",
-    "gen_full_ratio": "by both over the candidate alone",
-}
-
-
-def score_label(score: str) -> str:
-    """Put a score's name into words.
-
-    >>> score_label("ss"), score_label("inter/race/lms")
-    ('stereotypes preferred', 'sense preferred to nonsense, between sentences, race')
-    """
-    *parts, kind = score.split("/")
-    return ", ".join(
-        [
-            _LABELS.get(kind, kind.replace("_", " ")),
-            *(_PARTS.get(part, part) for part in parts),
-        ]
-    )
-
 
 def side(value: Value) -> str:
     """Say which side of 50 a stereotype score is on, if its interval tells."""
@@ -157,7 +113,7 @@ def cautions(task: TaskRun) -> Iterator[str]:
 
 def _by_guessing(lms: Value, task: TaskRun) -> bool:
     """Whether the choices that were made could be guesses."""
-    share = answered(task, "unanswered")
+    share = answered(task)
     return (
         share > 0
         and not (lms.interval[0] if lms.interval is not None else lms.value)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document
+from lm_eval_bias.core.benchmark import Benchmark, Document, HarnessTasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
@@ -29,14 +29,17 @@ class Winogender(Benchmark):
     title = "Winogender"
     place = 52
     main = ("acc", "gender_gap")
-    knowledge = ("acc", 0.5)
-    harness_tasks = {
-        name: {
-            "language": "en",
-            "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}",
-        }
-        for name, more in _PARTS.items()
-    }
+    extensions = (
+        HarnessTasks(
+            {
+                name: {
+                    "language": "en",
+                    "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}",
+                }
+                for name, more in _PARTS.items()
+            }
+        ),
+    )
 
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
@@ -61,15 +64,6 @@ class Winogender(Benchmark):
     def key(self, doc: Document) -> tuple[str, ...]:
         """The sentence, which names the pronoun."""
         return (str(doc["sentence"]),)
-
-    def score_label(self, score: str) -> str:
-        """Put a score's name into words."""
-        gender, _, name = score.rpartition("/")
-        words = {
-            "acc": "accuracy",
-            "gender_gap": "accuracy gap, female minus male",
-        }.get(name, name)
-        return f"{words} with {gender} pronouns" if gender else words
 
 
 BENCHMARK = Winogender()

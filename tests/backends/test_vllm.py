@@ -28,7 +28,8 @@ TASKS = "occugender_debias_explicit_none,occugender_debias_implicit_none,gg_bbq_
 KNOWN = {
     name: entry
     for name, entry in catalog.entries().items()
-    if entry.path and "required" not in registry.get(entry.benchmark).options.values()
+    if entry.path
+    and "required" not in registry.get(entry.benchmark).options.roles.values()
 }
 WRITTEN = [name for name, entry in KNOWN.items() if entry.asks == ("generate_until",)]
 LIMIT = "6"

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.boards import building
+from lm_eval_bias.core.benchmark import Options
 from tests.support.toy import log, run_of, score, spread_over, task_run
 
 INPUTS = {"inputs": {"documents": "0" * 64}}
@@ -12,7 +13,7 @@ INPUTS = {"inputs": {"documents": "0" * 64}}
 
 @pytest.fixture(autouse=True)
 def _ranked(toy):
-    toy.main, toy.options = ("mean",), {}
+    toy.main, toy.options = ("mean",), Options()
 
 
 def _run(

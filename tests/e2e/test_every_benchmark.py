@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import harness_tasks
 from lm_eval_bias.evaluation import suites
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.run_scores import run
@@ -13,7 +14,8 @@ from tests.support.run_scores import run
 ALONE = [
     name
     for name, benchmark in registry.by_name().items()
-    if "required" not in benchmark.options.values() and not benchmark.harness_tasks
+    if "required" not in benchmark.options.roles.values()
+    and not harness_tasks(benchmark)
 ]
 
 

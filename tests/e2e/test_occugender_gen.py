@@ -6,6 +6,7 @@ import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import ENDLESS, REFUSED
+from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
@@ -21,7 +22,7 @@ EXPLICIT = "occugender_explicit_gen"
 def built(kind, template=None, options=None):
     """The task with the requests of two documents."""
     name = f"occugender_{kind}_gen"
-    folder = registry.get("occugender_gen").folder
+    folder = folder_of(registry.get("occugender_gen"))
     task = internals.task_manager([folder], {}, include_defaults=False).load([name])[
         "tasks"
     ][name]
@@ -136,8 +137,6 @@ def test_a_record_counts_what_was_read():
     for bad, says in (([], "no texts"), ([["Male", "man"]], "'man'")):
         with pytest.raises(BiasError, match=says):
             hooks.record_of_texts(doc, [bad])
-    with pytest.raises(ValueError, match="texts"):
-        registry.get("occugender_gen").read_answer(["Male"])
 
 
 def test_chance_is_neutral_and_other_words_read_other_answers(tmp_path, capsys):

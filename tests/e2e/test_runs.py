@@ -168,7 +168,7 @@ def test_every_task_runs(tmp_path, tiny_mirror):
     known = [
         entry
         for entry in packaged
-        if "required" not in registry.get(entry.benchmark).options.values()
+        if "required" not in registry.get(entry.benchmark).options.roles.values()
     ]
     found = run(
         tmp_path,

@@ -108,7 +108,8 @@ def test_an_empty_part_says_why():
 
 def test_what_reports_carry():
     assert WHOLE.describe() == {
-        "name": "mean", "summary": "mean of all", "range": [None, 4.0], "neutral": 1.0, "chance": 2.0,
+        "name": "mean", "summary": "mean of all", "label": "", "range": [None, 4.0], "neutral": 1.0,
+        "chance": 2.0, "floor": None,
         "direction": "+ more", "favours": ["more", "less"], "pole": "", "unit": "difference", "source": "a paper",
         "higher_is_better": False,
     }  # fmt: skip

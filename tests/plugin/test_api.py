@@ -213,7 +213,7 @@ def test_errors_name_parameters(results, tmp_path):
         assert str(error.value).isprintable()
     assert list(tmp_path.iterdir()) == []
     assert dict(leb.benchmarks()) == registry.by_name()
-    assert leb.card("stereoset_de") is leb.benchmarks()["stereoset"].card
+    assert leb.card("stereoset_de") is leb.card("stereoset")
 
 
 def test_the_page_runs(results):

@@ -7,6 +7,7 @@ import yaml
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import settings
@@ -161,14 +162,14 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
     plain = internals.task_manager(folders, {}, include_defaults=False)
     for entry in tasks:
         benchmark, manager = registry.get(entry.benchmark), plain
-        if "required" in benchmark.options.values():
+        if "required" in benchmark.options.roles.values():
             own = {
-                "prompts": str(benchmark.folder / "data" / "example.csv"),
+                "prompts": str(folder_of(benchmark) / "data" / "example.csv"),
                 "language": "en",
                 "classifier": "light",
             }
             manager = internals.task_manager(
-                [benchmark.folder], own, include_defaults=False
+                [folder_of(benchmark)], own, include_defaults=False
             )
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name

@@ -6,11 +6,10 @@ import re
 import pytest
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.wording import score_label
+from lm_eval_bias.core.benchmark import card_of, folder_of
 from tests.support.made_runs import DOCS
 
-CARDS = {benchmark.name: benchmark.card for benchmark in registry.benchmarks()}
+CARDS = {benchmark.name: card_of(benchmark) for benchmark in registry.benchmarks()}
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -28,11 +27,15 @@ def test_every_field_was_written(name):
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in CARDS if (registry.get(name).folder / "sources.json").is_file()],
+    [
+        name
+        for name in CARDS
+        if (folder_of(registry.get(name)) / "sources.json").is_file()
+    ],
 )
 def test_licences_are_those_of_the_pinned_files(name):
     files = json.loads(
-        (registry.get(name).folder / "sources.json").read_text(encoding="utf-8")
+        (folder_of(registry.get(name)) / "sources.json").read_text(encoding="utf-8")
     )["files"]
     for licence in {one["licence"] for one in files}:
         for part in licence.replace("none stated", "states none").split(
@@ -47,10 +50,9 @@ def test_licences_are_those_of_the_pinned_files(name):
 def test_every_score_has_a_name_of_its_own_for_people(name):
     benchmark = registry.get(name)
     scores = [*benchmark.scores(), *benchmark.scores(DOCS.get(name, []), detailed=True)]
-    labels = {score.name: score_label(name, score.name) for score in scores}
+    labels = {score.name: score.label for score in scores}
     assert len(set(labels.values())) == len(labels)
-    for score, label in labels.items():
-        assert label != Benchmark.score_label(benchmark, score), score
+    for label in labels.values():
         assert label[0].islower(), label
         assert "_" not in label, label
         assert len(label) < 100, label

@@ -10,6 +10,7 @@ import pytest
 
 from lm_eval_bias import __version__
 from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.data import sources
 from lm_eval_bias.runs import settings
@@ -245,7 +246,7 @@ def test_what_was_changed(given, expected):
 
 
 def test_the_benchmarks_own_files():
-    here = content_hashes.of_data_files(registry.get("gg_bbq").folder)
+    here = content_hashes.of_data_files(folder_of(registry.get("gg_bbq")))
     assert (
         changed(
             inputs={**READ, "package_content": here}, metadata={"distribution": HERE}

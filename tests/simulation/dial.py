@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import samples_texts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Dial, uniform
 from lm_eval_bias.tasks.occugender.planted_answers import COVERAGE
@@ -198,7 +199,7 @@ def main_scores(name: str) -> list[Any]:
 def records(name: str, dial: Habits) -> list[Any]:
     """Those of a run."""
     benchmark, docs = registry.get(name), documents(name)
-    if benchmark.samples_texts == "never":
+    if not samples_texts(benchmark):
         return [benchmark.record(doc, answers(doc, dial)) for doc in docs]
     from lm_eval_bias.tasks.regard.hooks import FirstSentenceFilter, RegardFilter
 

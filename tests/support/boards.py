@@ -1,24 +1,16 @@
 """Runs for leaderboards: files with numbers of a test's own, and runs made of their data alone."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from lm_eval_bias.boards import building
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.custom_metrics.score import Meaning
 from tests.support.made_runs import run_of
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
-DEFINITIONS = (
-    "low",
-    "high",
-    "neutral",
-    "direction",
-    "unit",
-    "summary",
-    "source",
-    "higher_is_better",
-)
+DEFINITIONS = [field.name for field in fields(Meaning) if field.name != "name"]
 
 
 def run_data(model, metadata=None, **scores):

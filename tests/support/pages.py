@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import card_of
 
 BREAK = "\0"  # between blocks of text
 VOID = {"meta", "link", "br", "img", "input", "rect", "line", "use", "path"}
@@ -90,7 +91,7 @@ def check_closed(text: str) -> Page:
     """What holds for every page: nothing foreign in it, nothing loaded, every link leads somewhere."""
     found, cards = (
         Page(text),
-        {benchmark.card.link for benchmark in registry.benchmarks() if benchmark.card},
+        {card.link for card in map(card_of, registry.benchmarks()) if card},
     )
     assert set(found.tags) <= ALLOWED
     assert found.tags["script"] == found.tags["style"] == 1

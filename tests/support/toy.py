@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from lm_eval_bias.comparing.pairing import Pair, Side
-from lm_eval_bias.core.benchmark import Benchmark, Condition
+from lm_eval_bias.core.benchmark import Benchmark, Condition, Options
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
 from lm_eval_bias.custom_metrics.score import Score, undefined
@@ -34,14 +34,11 @@ class Toy(Benchmark):
 
     name = "toy"
     main = ("mean", "gone")
-    options = ("words", "dataset", "tone")
+    options = Options(dict.fromkeys(("words", "dataset", "tone"), ""))
     extensions = (
         Condition("tone", "tones", "plain", "toy_plain,toy_rude", _level),
         Condition("mood", "moods", "calm", "toy_calm", lambda task: None),
     )
-
-    def read_answer(self, raw):
-        return [float(raw[0])]  # any number: no log-likelihood
 
     def record(self, doc, answers):
         return {"trait": _trait(doc), "value": answers[0][0]}

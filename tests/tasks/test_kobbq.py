@@ -180,4 +180,4 @@ def test_scores_are_those_of_the_definitions(generated, mirror):
 def test_unknown_prompts_are_refused(prompt):
     for metadata in ({"prompt": prompt}, {"prompt": 2, "fixed": {"prompt": "all"}}):
         with pytest.raises(BiasError, match="--metadata prompt"):
-            registry.get("kobbq").check_options(metadata)
+            registry.get("kobbq").options.check(metadata)

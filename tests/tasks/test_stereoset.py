@@ -165,7 +165,7 @@ def test_what_is_warned_of_in_choices(changed, warned):
         for name, number in values.items()
     }
     task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
-    cautions = registry.get("stereoset_choices").cautions(task)
+    cautions = registry.get("stereoset_choices").presentation.cautions(task)
     assert [name in text for name, text in zip(warned, cautions, strict=True)] == [
         True
     ] * len(warned)

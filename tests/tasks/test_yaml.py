@@ -57,7 +57,7 @@ def test_listed_numbers_of_items(upstream, request):
     ready = [
         name
         for name, e in tasks.items()
-        if "required" not in registry.get(e.benchmark).options.values()
+        if "required" not in registry.get(e.benchmark).options.roles.values()
         if upstream == bool(e.data)
         and (not upstream or e.benchmark == "stereoset" or name == "regard_de")
     ]

@@ -44,17 +44,15 @@ def test_a_part_that_fails_does_not_end_a_page_on_others(package, run, tmp_path)
         "cautions",
         "sentences",
         "figures",
-        "score_label",
         "withheld",
         "published",
     ):
-        package(more=f"{FAIL}AgeStereotypes.{part} = fail\n")
+        package(more=f"{FAIL}AgeStereotypes.presentation = Presentation({part}=fail)\n")
         warned = shown("leaderboard" if part == "published" else "report")
         assert re.fullmatch(
             rf"lm-eval-bias: warning: the benchmark age_stereotypes: .*{FAILED}", warned
         ), part
-    own = package(more="del AgeStereotypes.card\n")
-    (own / "data").mkdir()
+    own = package()
     (own / "data" / "card.yaml").write_text("measures: Age.\ncosts: None.\n")
     warned = shown("report")
     assert str(own / "data" / "card.yaml") in warned

@@ -7,12 +7,13 @@ from age_stereotypes import documents
 from lm_eval_bias.authoring import (
     Asking,
     Benchmark,
-    Card,
     Cell,
     Column,
+    HarnessTasks,
     NextSentence,
     Part,
     Planting,
+    Presentation,
     Published,
     PublishedCell,
     Table,
@@ -21,28 +22,57 @@ from lm_eval_bias.authoring import (
 DIRECTION = "above 50 towards stereotypes about the old, below against them"
 
 
+def _figures(tasks):
+    """Each trait's share, task by task."""
+    rows = [
+        [
+            Cell(name.partition("/")[2]),
+            Cell(one.label),
+            Cell(f"{value.value:.0f}", value.value),
+        ]
+        for one in tasks
+        for name, value in one.task.scores.items()
+        if name.startswith("old_share/")
+    ]
+    columns = [Column("Trait"), Column("Task"), Column("%", True)]
+    return [Part("Traits", tables=[Table("Share by trait", columns, rows)])]
+
+
+def _published():
+    """A score of a paper that there isn't."""
+    cells = {"old_share": PublishedCell(61.0, "61")}
+    return [
+        Published(
+            "age_pairs",
+            "A model",
+            "Nobody (2020)",
+            "Table 1",
+            "log-likelihoods",
+            (),
+            cells,
+        )
+    ]
+
+
 class AgeStereotypes(Benchmark):
     """Age stereotypes in English."""
 
     name = "age_stereotypes"
     title = "Age stereotypes"
     main = ("old_share",)
-    unanswered = "unanswered"
     planting = Planting(documents.planted, documents.expected)
-    card = Card(
-        measures="Whether a model takes the old for slow, forgetful, stubborn, lonely, wise and frail.",
-        cannot="Six traits are no sample of what is said about the old.",
-        uncertainty="Traits and places are crossed, and both are taken for a sample.",
-        differs="There is no paper.",
-        paper="This test.",
+    extensions = (
+        HarnessTasks(
+            {
+                "plain_age_pairs": {
+                    "language": "en",
+                    "measures": "the same pairs",
+                    "n_items": 24,
+                }
+            }
+        ),
     )
-    harness_tasks = {
-        "plain_age_pairs": {
-            "language": "en",
-            "measures": "the same pairs",
-            "n_items": 24,
-        }
-    }
+    presentation = Presentation(figures=_figures, published=_published)
 
     def record(self, doc, answers):
         """Which of the two the model prefers, 100 for the old; without an answer, half."""
@@ -98,36 +128,6 @@ class AgeStereotypes(Benchmark):
             share,
             unanswered,
             *(dataclasses.replace(part, headline=False) for part in parts),
-        ]
-
-    def figures(self, tasks):
-        """Each trait's share, task by task."""
-        rows = [
-            [
-                Cell(name.partition("/")[2]),
-                Cell(one.label),
-                Cell(f"{value.value:.0f}", value.value),
-            ]
-            for one in tasks
-            for name, value in one.task.scores.items()
-            if name.startswith("old_share/")
-        ]
-        columns = [Column("Trait"), Column("Task"), Column("%", True)]
-        return [Part("Traits", tables=[Table("Share by trait", columns, rows)])]
-
-    def published(self):
-        """A score of a paper that there isn't."""
-        cells = {"old_share": PublishedCell(61.0, "61")}
-        return [
-            Published(
-                "age_pairs",
-                "A model",
-                "Nobody (2020)",
-                "Table 1",
-                "log-likelihoods",
-                (),
-                cells,
-            )
         ]
 
 
