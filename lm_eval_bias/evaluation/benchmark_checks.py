@@ -140,7 +140,7 @@ class Examination:
             self.notes.append(f"{name}: not run ({error})")
             return
         folders = {str(self.family.folder)}.intersection(linking.missing_folders())
-        manager = internals.task_manager(sorted(folders), {}, include_defaults=False)
+        manager = internals.task_manager(sorted(folders), {})
         task = self.attempt(
             str(entry.path), "", lambda: manager.load([name])["tasks"][name]
         )
