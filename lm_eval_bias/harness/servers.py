@@ -1,8 +1,8 @@
 """Checks of servers' answers, before they are scored or kept in the file of ``--use_cache``.
 
 The harness's clients (``TemplateAPI``, 0.4.13) believe every answer: log-probabilities of a server that doesn't echo
-the prompt sum to 0, and a list that is one short leaves out the last token. Here these are errors, and a message without
-a text is a refusal or an empty answer. The harness sends requests and tries them again (``max_retries``), but not those
+prompts sum to 0, and a list that is one short leaves out the last token. Here these are errors, and a message without
+text is a refusal or an empty answer. The harness sends requests and tries them again (``max_retries``), but not those
 that a server has refused for good.
 """
 
