@@ -161,7 +161,7 @@ def _allowed(content: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     Raises:
         BiasError: Something that no run can have.
     """
-    known = [*settings.option_names(), *remarks.UNMAKING]
+    known = [*settings.option_names(), *remarks.DISQUALIFYING]
     for number, text in enumerate(content.get("allow", [])):
         name = text.partition("=")[0]
         if name not in known:

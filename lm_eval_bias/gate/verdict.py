@@ -190,7 +190,7 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     changed = [
         (one, "the unchanged task") for one in settings.changed_options(run, task)
     ]
-    for remark in remarks.unmaking(run, task):
+    for remark in remarks.disqualifying(run, task):
         if remark.kind in _NEEDED:
             changed.append(
                 (ChangedOption(remark.kind, "", remark.text), _NEEDED[remark.kind])

@@ -255,8 +255,10 @@ def _rewritten(
     for part, saved in sample_logs.collect(samples).items():
         with blamed(part, "its documents"):
             docs, results = rewriting.change(saved.docs, saved.results, value)
-        docs, results = list(map(dict, docs)), list(map(list, results))
-        yield from replace(saved, docs=docs, results=results).samples()
+        rewritten = replace(
+            saved, docs=list(map(dict, docs)), results=list(map(list, results))
+        )
+        yield from rewritten.samples()
 
 
 def _files(
