@@ -214,7 +214,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         cells,
         settings.key(run, task),
         remarks.before_scores(run, task),
-        tuple(remark.kind for remark in remarks.unmaking(run, task)),
+        tuple(remark.kind for remark in remarks.disqualifying(run, task)),
     )
 
 

@@ -1,4 +1,4 @@
-"""``doctor --benchmark``: what is wrong with a benchmark, found with random and planted answers, without a model.
+"""``doctor --benchmark``: a search for mistakes of a benchmark, with random and planted answers, without a model.
 
 Every mistake is one line that begins with its place: file, task, document or score.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -36,7 +35,7 @@ _SHARE = 0.25  # of the planted difference that must come back from so few docum
 
 
 class Examination:
-    """What is found out about one benchmark: its mistakes, and what couldn't be checked."""
+    """Findings about one benchmark: its mistakes, and what couldn't be checked."""
 
     def __init__(self, name: str) -> None:
         """Examine the benchmark of that name, with its variants."""
@@ -46,7 +45,7 @@ class Examination:
                 f"no benchmark named {name!r}.{did_you_mean(name, registry.by_name())}"
             )
         self.family = family
-        self.members = {own.name: own for own in (family, *family.variants)}
+        self.members = {member.name: member for member in (family, *family.variants)}
         self.mistakes: dict[str, None] = {}
         self._of_scores: set[tuple[str, str]] = set()
         self.notes: list[str] = []
@@ -56,15 +55,15 @@ class Examination:
         for entry in self.entries.values():
             if entry.kind == "task":
                 self._task(entry)
-        for own in self.members.values():
-            self._names(own)
+        for member in self.members.values():
+            self._names(member)
 
     def add(self, place: str, text: str) -> None:
         """Note a mistake once."""
         self.mistakes[f"{place}: {text}"] = None
 
     def of_score(self, task: str, score: str, text: str) -> None:
-        """Note a mistake of a task's score; not again for its breakdowns."""
+        """Note a mistake of a task's score once, not again for its breakdowns."""
         if (task, text) not in self._of_scores:
             self._of_scores.add((task, text))
             self.add(f"{task}: {score}", text)
@@ -72,13 +71,12 @@ class Examination:
     def attempt(
         self, place: str, what: str, function: Callable[..., Any], *arguments: Any
     ) -> Any:
-        """What a function of the benchmark, or the making of one of its tasks, returns; ``None`` where it fails."""
+        """Call a function of the benchmark; note a mistake and return ``None`` where it fails."""
         try:
             return function(*arguments)
         except Exception as error:  # other people's code can fail in any way
-            self.add(
-                place, f"{what} failed ({kind_of(error)})" if what else kind_of(error)
-            )
+            problem = kind_of(error)
+            self.add(place, f"{what} failed ({problem})" if what else problem)
             return None
 
     def _read_files(self) -> None:
@@ -90,45 +88,37 @@ class Examination:
                 continue
             there = catalog.packaged().get(entry.name)
             if there is not None and there.path != path:
-                self.add(
-                    str(path),
-                    f"there is already a task {entry.name}, in {there.path or 'the harness'}",
-                )
+                where = there.path or "the harness"
+                self.add(str(path), f"there is already a task {entry.name}, in {where}")
             elif entry.benchmark not in self.members:
-                self.add(
-                    str(path),
-                    f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}",
-                )
+                text = f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}"
+                self.add(str(path), text)
             else:
                 self.entries[entry.name] = entry
         for entry in self.entries.values():
             self._are_known(str(entry.path), "its task", entry.members, self.entries)
         if not self.entries:
-            self.add(
-                str(folder_of(self.family)),
-                "there is no task YAML beside the benchmark's module",
-            )
+            text = "there is no task YAML beside the benchmark's module"
+            self.add(str(folder_of(self.family)), text)
 
     def _are_known(
         self, place: str, what: str, names: Iterable[str], known: Iterable[str]
     ) -> None:
         for name in names:
             if name not in known:
-                self.add(
-                    place, f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
-                )
+                text = f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
+                self.add(place, text)
 
-    def _names(self, own: Benchmark) -> None:
+    def _names(self, member: Benchmark) -> None:
         """Check the names of scores and tasks in a benchmark's tables."""
-        known = {
-            score.name for score in self.attempt(own.name, "scores()", own.scores) or ()
-        }
+        unspecific = self.attempt(member.name, "scores()", member.scores) or ()
+        known = {score.name for score in unspecific}
         for task, scores in self.scores.items():
-            if self.entries[task].benchmark == own.name:
+            if self.entries[task].benchmark == member.name:
                 known |= scores.keys()
         if known:
-            self._are_known(f"{own.name}.main", "the score", own.main, known)
-        tasks = {*self.entries, *harness_tasks(own)}
+            self._are_known(f"{member.name}.main", "the score", member.main, known)
+        tasks = {*self.entries, *harness_tasks(member)}
         for suite, part in suites.definitions(self.family).items():
             self._are_known(
                 f"{suites.FILE}: {suite}", "the task", part.get("tasks", ()), tasks
@@ -136,9 +126,9 @@ class Examination:
 
     def _task(self, entry: catalog.Entry) -> None:
         """Check a task as far as it can be built and run."""
-        own, name = self.members[entry.benchmark], entry.name
+        benchmark, name = self.members[entry.benchmark], entry.name
         try:
-            if options_for(own, REQUIRED):
+            if options_for(benchmark, REQUIRED):
                 raise BiasError("it needs a file of the user's")
             if entry.data:
                 fetch([entry.data])
@@ -146,31 +136,25 @@ class Examination:
             self.notes.append(f"{name}: not run ({error})")
             return
         folders = {str(folder_of(self.family))}.intersection(linking.missing_folders())
-        manager = internals.task_manager(sorted(folders), {}, include_defaults=False)
-        task = self.attempt(
-            str(entry.path), "", lambda: manager.load([name])["tasks"][name]
-        )
-        if task is None:
+        manager = internals.task_manager(sorted(folders))
+        loaded = self.attempt(str(entry.path), "", manager.load, [name])
+        if loaded is None:
             return
+        task = loaded["tasks"][name]
         docs: Sequence[dict[str, Any]] = task.eval_docs
         if entry.items not in (None, len(docs)):
-            self.add(
-                str(entry.path),
-                f"n_items is {entry.items}, but there are {len(docs)} documents",
-            )
+            text = f"n_items is {entry.items}, but there are {len(docs)} documents"
+            self.add(str(entry.path), text)
         self.scores[name] = {score.name: score for score in task.scores}
         build = partial(task.build_all_requests, rank=0, world_size=1, limit=DOCUMENTS)
         self.attempt(name, "asking its documents", build)
-        asked = [
-            docs[place]
-            for place in sorted({one.doc_id for one in task.instances or ()})
-        ]
-        if (
-            asked
-            and self._answered(task, "random answers", ChanceLM())
-            and own.planting
-        ):
-            self._planted(task, own.planting, asked, entry.asks == ("generate_until",))
+        places = {request.doc_id for request in task.instances or ()}
+        if not places or not self._answered(task, "random answers", ChanceLM()):
+            return
+        if benchmark.planting:
+            asked = [docs[place] for place in sorted(places)]
+            writes = entry.asks == ("generate_until",)
+            self._planted(task, benchmark.planting, asked, writes)
 
     def _planted(
         self,
@@ -179,72 +163,72 @@ class Examination:
         docs: Sequence[Mapping[str, Any]],
         writes: bool,
     ) -> None:
-        """Check that scores follow a bias that is planted, one way and the other."""
-        name, expected, found = str(task.config.task), [], []
+        """Check that scores follow a bias that is planted in either direction."""
+        name, expected, measured = str(task.config.task), [], []
         for strength in (STRENGTH, -STRENGTH):
-            found.append(
-                self._answered(task, "planted answers", DialLM(strength, noise=0.0))
-            )
+            model = DialLM(strength, noise=0.0)
+            measured.append(self._answered(task, "planted answers", model))
             dial = Dial(strength, noise=0.0, writes=writes)
-            expected.append(
-                self.attempt(name, "planting.expected()", planting.expected, docs, dial)
-                or {}
+            values = self.attempt(
+                name, "planting.expected()", planting.expected, docs, dial
             )
+            expected.append(values or {})
         for score in self.scores[name].values():
-            if not all(score.name in side for side in (*expected, *found)):
+            if not all(score.name in side for side in (*expected, *measured)):
                 continue
             promised = expected[0][score.name] - expected[1][score.name]
-            given = found[0][score.name] - found[1][score.name]
-            if (
-                abs(promised) > 0.1 * (score.high - score.low)
-                and given * promised < _SHARE * promised**2
-            ):
+            given = measured[0][score.name] - measured[1][score.name]
+            is_large = abs(promised) > 0.1 * (score.high - score.low)
+            if is_large and given * promised < _SHARE * promised**2:
                 text = f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
                 self.of_score(name, score.name, text)
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, float]:
-        """Check the scores of a model's answers to a task; the values, empty where one fails."""
-        own, name = task.benchmark, str(task.config.task)
-        answers = (
-            self.attempt(f"{name}: {what}", "the requests", _answers, task, model) or {}
-        )
-        pairs = [(task.eval_docs[place], given) for place, given in answers.items()]
-        records = self.attempt(
-            f"{name}: {what}", "record()", lambda: [own.record(*pair) for pair in pairs]
-        )
+        """Check the scores of a model's answers to a task; return the values, or nothing where one fails."""
+        name = str(task.config.task)
+        place = f"{name}: {what}"
+        answers = self.attempt(place, "the requests", _answers, task, model)
+        records = self.attempt(place, "record()", _records, task, answers or {})
         values: dict[str, float] = {}
         for score in task.scores if records else ():
             try:
-                [score.contribution(record) for record in records]
+                for record in records:
+                    score.contribution(record)
                 value = Value.of(score, score.compute(records))
             except Exception as error:  # other people's code can fail in any way
-                self.of_score(
-                    name, score.name, f"the score of {what} failed ({kind_of(error)})"
-                )
+                text = f"the score of {what} failed ({kind_of(error)})"
+                self.of_score(name, score.name, text)
                 continue
             values[score.name] = value.value
             highest = max(score.high, score.largest or score.high) + ROUNDING
             if value.value < score.low - ROUNDING or value.value > highest:
                 span = f"outside of its range of {score.low:g} to {score.high:g}"
-                self.of_score(
-                    name, score.name, f"it is {value.value:g}, {span} (of {what})"
-                )
+                text = f"it is {value.value:g}, {span} (of {what})"
+                self.of_score(name, score.name, text)
         return values if len(values) == len(task.scores) else {}
 
 
 def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
-    """A model's answers to a task's requests, by document."""
-    by_kind = attrgetter("request_type")
-    for one in task.instances:
-        one.resps, one.filtered_resps = [], {}
-    for kind, instances in groupby(sorted(task.instances, key=by_kind), key=by_kind):
-        asked = [one for one in instances for _ in range(one.repeats)]
-        for one, answer in zip(asked, getattr(model, kind)(asked), strict=True):
-            one.resps.append(answer)
+    """Answer a task's requests by a model; return the answers by document."""
+    by_kind: dict[str, list[Any]] = {}
+    for request in task.instances:
+        request.resps, request.filtered_resps = [], {}
+        asked = by_kind.setdefault(request.request_type, [])
+        asked.extend([request] * request.repeats)
+    for kind, asked in by_kind.items():
+        for request, answer in zip(asked, getattr(model, kind)(asked), strict=True):
+            request.resps.append(answer)
     task.apply_filters()
     answers: dict[int, list[Any]] = {}
-    for one in sorted(task.instances, key=attrgetter("doc_id", "idx")):
-        answers.setdefault(one.doc_id, []).append(
-            next(iter(one.filtered_resps.values()))
-        )
+    for request in sorted(task.instances, key=attrgetter("doc_id", "idx")):
+        (answer,) = request.filtered_resps.values()
+        answers.setdefault(request.doc_id, []).append(answer)
     return answers
+
+
+def _records(task: Any, answers: dict[int, list[Any]]) -> list[Any]:
+    """Make the records of answered documents."""
+    docs = task.eval_docs
+    return [
+        task.benchmark.record(docs[place], given) for place, given in answers.items()
+    ]

@@ -54,7 +54,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             name = str(error).removeprefix("Tasks not found: ")
             text = f"no task named {name}, neither here nor in the harness.{did_you_mean(name, entries)}"
             raise BiasError(text) from error
-    manager = internals.task_manager(folders, config.metadata, include_defaults=False)
+    manager = internals.task_manager(folders, config.metadata)
     matched: dict[str, None] = {}
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)

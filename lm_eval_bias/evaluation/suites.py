@@ -1,4 +1,4 @@
-"""The suites: which tasks, and which of their items, as suites.yaml says it; what of it fits a run, and its size."""
+"""The suites of suites.yaml: tasks and parts of their items, those that fit a run, and their size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import fnmatch
 import hashlib
 import json
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,12 +28,10 @@ from lm_eval_bias.evaluation import preflight
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
-FILE = "_suites_yaml"  # of another package, beside its tasks: the harness takes every *.yaml there for a task
+FILE = "_suites_yaml"  # of other packages, beside their tasks: the harness takes every *.yaml there for a task
 OWN: dict[str, Any] = yaml.safe_load(packaged_text("lm_eval_bias", "suites.yaml"))
 NAMES = tuple(OWN)
-PURPOSES: dict[str, str] = {
-    name: str(fields["purpose"]) for name, fields in OWN.items()
-}  # in one line
+PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
 Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 4
@@ -44,13 +42,13 @@ class Sampling(NamedTuple):
     """A part of a task's documents.
 
     Attributes:
-        rule: What the choice is called in result files and in ``ls --suites``.
-        choose: Name of a function, ``package.module.name``, that gives the indices of the chosen documents, given all
-            of them, the suites' seed, ``number`` and ``arguments``.
-        number: The size that it takes.
-        items: How many documents that is, of the released data.
-        repeats: How many texts of each prompt are drawn; ``None``: as many as the task's YAML says.
-        arguments: What else it takes.
+        rule: Name of the choice in result files and in ``ls --suites``.
+        choose: Name of a function, ``package.module.name``, that returns the indices of the chosen documents, given all
+            documents, the suites' seed, ``number`` and ``arguments``.
+        number: Size of the part, as the function takes it.
+        items: Number of chosen documents of the released data.
+        repeats: Number of texts drawn for each prompt; ``None`` for as many as the task's YAML says.
+        arguments: Further arguments of the function.
     """
 
     rule: str
@@ -61,13 +59,13 @@ class Sampling(NamedTuple):
     arguments: Mapping[str, Any] = {}
 
     def indices(self, docs: Documents) -> list[int]:
-        """Return the places of the chosen documents."""
+        """Choose documents, and return their indices."""
         function = pkgutil.resolve_name(self.choose)
         return list(function(docs, SEED, self.number, **self.arguments))
 
 
 class SuitePart(NamedTuple):
-    """One task of a suite: how its items are chosen (``None``: all), how many they and their requests are."""
+    """One task of a suite: how its items are chosen (``None`` for all), and the numbers of items and requests."""
 
     sampling: Sampling | None
     documents: int | None
@@ -76,7 +74,7 @@ class SuitePart(NamedTuple):
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of tasks; ``left_out`` are those that a run's model can't answer, and why not."""
+    """A named set of tasks; ``left_out`` has those that a run's model can't answer, with the reasons."""
 
     name: str
     leaves_out: str
@@ -84,7 +82,7 @@ class Suite:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def choose(self, task: str, docs: Documents) -> list[int] | None:
-        """The indices of a task's items that belong to the suite, in order; ``None`` for all."""
+        """Return the indices of a task's items that belong to the suite, in order; ``None`` for all."""
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
@@ -96,7 +94,7 @@ class Suite:
         return indices
 
     def label(self, task: str, docs: Documents) -> dict[str, Any]:
-        """What a result file says about the suite: which one, which part of the items, what was left out."""
+        """Describe the suite for a result file: its name, the part of the items, tasks left out."""
         facts: dict[str, Any] = {
             "name": self.name,
             "version": VERSION,
@@ -109,38 +107,42 @@ class Suite:
                 "of": len(docs),
                 "rule": sampling.rule,
                 "seed": SEED,
+                "items_sha256": fingerprint([docs[i] for i in indices]),
             }
-            facts["items_sha256"] = fingerprint([docs[i] for i in indices])
         return facts
 
 
 def fingerprint(docs: Documents) -> str:
-    """A hash of what documents are named by, in which two runs of the same items agree, also in two languages."""
+    """Hash the names of documents: two runs of the same items agree in it, also in two languages."""
     names = sorted(registry.get(str(doc["benchmark"])).key(doc) for doc in docs)
-    return hashlib.sha256(json.dumps(names, ensure_ascii=False).encode()).hexdigest()[
-        :16
-    ]
+    content = json.dumps(names, ensure_ascii=False).encode()
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 @cache
 def load(name: str) -> Suite:
-    """The suite of that name, with ``+NAME`` for every benchmark of another package that belongs to it.
+    """Load the suite of that name, with ``+NAME`` for every benchmark of another package that belongs to it.
 
     Raises:
         BiasError: There is no such suite or benchmark.
     """
     base, *more = name.split("+")
-    others = [one.name for one in registry.benchmarks() if not registry.is_own(one)]
-    for given, known in ((base, NAMES), *((one, others) for one in more)):
+    others = [b.name for b in registry.benchmarks() if not registry.is_own(b)]
+    for given, known in ((base, NAMES), *((other, others) for other in more)):
         if given not in known:
             raise BiasError(
                 f"--suite {name}: {given!r} is unknown.{did_you_mean(given, known)} Known: {', '.join(known)}"
             )
-    files = [OWN, *(definitions(registry.by_name()[one]) for one in more)]
-    wanted = [file.get(base) or {} for file in files]
+    files = [OWN, *(definitions(registry.by_name()[other]) for other in more)]
+    leaves_out: list[str] = []
+    without: list[str] = []
     chosen: dict[str, Sampling | None] = {}
     for file in files:
-        part = file.get("standard" if base == "full" else base) or {}
+        part = file.get(base) or {}
+        leaves_out += part.get("leaves_out", ())
+        without += part.get("without", ())
+        if base == "full":
+            part = file.get("standard") or {}
         for task, fields in part.get("tasks", {}).items():
             if task in catalog.entries():
                 chosen[task] = fields and Sampling(**fields)
@@ -149,73 +151,78 @@ def load(name: str) -> Suite:
                     f"{FILE}: {base} names {task}, which is not a task: it is left out"
                 )
     if base == "full":
-        without = [pattern for part in wanted for pattern in part.get("without", ())]
-        families = [
-            one
-            for one in registry.benchmarks()
-            if registry.is_own(one) or one.name in more
-        ]
-        for entry in catalog.entries().values():
-            needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
-            is_in = (
-                registry.family(entry.benchmark) in families
-                and entry.kind == "task"
-                and not needs_a_file
-            )
-            if is_in and not any(
-                fnmatch.fnmatchcase(entry.name, pattern) for pattern in without
-            ):
-                chosen.setdefault(entry.name)
-    parts = {}
-    for task, sampling in chosen.items():
-        entry = catalog.entries()[task]
-        documents = entry.items if sampling is None else sampling.items
-        own = registry.get(entry.benchmark)
-        size: Size = ask(
-            Size(None), own, own.size, {"asks": entry.asks, **entry.metadata}
-        )
-        repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
-        requests = documents and size.requests and documents * size.requests * repeats
-        parts[task] = SuitePart(sampling, documents, requests)
-    leaves_out = [text for part in wanted for text in part.get("leaves_out", ())]
+        for task in _all_tasks(more):
+            if not any(fnmatch.fnmatchcase(task, pattern) for pattern in without):
+                chosen.setdefault(task)
+    parts = {task: _part(task, sampling) for task, sampling in chosen.items()}
     return Suite(name, "; ".join(leaves_out) or "nothing", parts)
+
+
+def _all_tasks(more: Sequence[str]) -> Iterator[str]:
+    """Yield all tasks of our benchmarks, and of ``more`` ones, that need no file of the user's."""
+    for entry in catalog.entries().values():
+        family = registry.family(entry.benchmark)
+        if family is None or not (registry.is_own(family) or family.name in more):
+            continue
+        needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
+        if entry.kind == "task" and not needs_a_file:
+            yield entry.name
+
+
+def _part(task: str, sampling: Sampling | None) -> SuitePart:
+    entry = catalog.entries()[task]
+    benchmark = registry.get(entry.benchmark)
+    facts = {"asks": entry.asks, **entry.metadata}
+    size: Size = ask(Size(None), benchmark, benchmark.size, facts)
+    documents = entry.items if sampling is None else sampling.items
+    repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
+    requests = documents and size.requests and documents * size.requests * repeats
+    return SuitePart(sampling, documents, requests)
 
 
 def definitions(benchmark: Benchmark) -> dict[str, Any]:
     """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
     path = folder_of(benchmark) / FILE
-    return (
-        yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
-    )
+    if not path.exists():
+        return {}
+    return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
 
 
 def listing() -> list[dict[str, Any]]:
-    """All suites as plain data."""
-    return [
-        {
-            "name": suite.name,
-            "version": VERSION,
-            "purpose": PURPOSES[suite.name],
-            "leaves_out": suite.leaves_out,
-            "documents": catalog.total(part.documents for part in suite.parts.values()),
-            "requests": catalog.total(part.requests for part in suite.parts.values()),
-            "tasks": {
-                task: {
-                    "documents": documents,
-                    "requests": requests,
-                    "rule": sampling.rule if sampling else None,
-                }
-                for task, (sampling, documents, requests) in suite.parts.items()
-            },
-        }
-        for suite in map(load, NAMES)
-    ]
+    """Return all suites as plain data."""
+    suites = []
+    for name, purpose in PURPOSES.items():
+        suite, tasks = load(name), {}
+        for task, (sampling, documents, requests) in suite.parts.items():
+            tasks[task] = {
+                "documents": documents,
+                "requests": requests,
+                "rule": sampling.rule if sampling else None,
+            }
+        suites.append(
+            {
+                "name": name,
+                "version": VERSION,
+                "purpose": purpose,
+                "leaves_out": suite.leaves_out,
+                "documents": catalog.total(
+                    part["documents"] for part in tasks.values()
+                ),
+                "requests": catalog.total(part["requests"] for part in tasks.values()),
+                "tasks": tasks,
+            }
+        )
+    return suites
 
 
 def apply(
     config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]
 ) -> Suite:
-    """Name a suite's tasks in a configuration; returns the suite, a BiasError where flags or model don't fit it."""
+    """Name a suite's tasks in a configuration; return the suite.
+
+    Raises:
+        BiasError: Flags or the model don't fit it.
+    """
     suite = load(name)
     given = {
         "--tasks": preflight.split_tasks(config.tasks),
@@ -228,42 +235,34 @@ def apply(
                 f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two"
             )
     preflight.check_model(config)
-    # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network
-    kinds = {
-        task: (entries[task].benchmark, entries[task].asks) for task in suite.parts
-    }
-    firsts = {kind: task for task, kind in reversed(kinds.items())}
-    reasons = {
-        kind: preflight.misfit(config, [entries[task]]) for kind, task in firsts.items()
-    }
-    left_out = {
-        task: str(reasons[kind]) for task, kind in kinds.items() if reasons[kind]
-    }
+    reasons: dict[Any, BiasError | None] = {}
+    left_out = {}
+    for task in suite.parts:
+        # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network
+        kind = (entries[task].benchmark, entries[task].asks)
+        if kind not in reasons:
+            reasons[kind] = preflight.misfit(config, [entries[task]])
+        if reasons[kind]:
+            left_out[task] = str(reasons[kind])
     config.tasks = [task for task in suite.parts if task not in left_out]
     if not config.tasks:
         reason = next(iter(left_out.values()))
-        chat = any(
-            preflight.misfit(config, [entries[task]]) is None
-            for task in load("quick-chat").parts
-        )
-        advice = (
-            ": run --suite quick-chat, which asks for written answers" if chat else ""
-        )
+        advice = ""
+        for task in load("quick-chat").parts:
+            if preflight.misfit(config, [entries[task]]) is None:
+                advice = ": run --suite quick-chat, which asks for written answers"
         raise BiasError(
             f"--suite {name}: --model {config.model} can answer none of its tasks ({reason}){advice}"
         )
-    if repeats := {
-        part.sampling.repeats for part in suite.parts.values() if part.sampling
-    } - {None}:
-        config.metadata = {
-            "repeats": max(filter(None, repeats)),
-            **(config.metadata or {}),
-        }
+    samplings = [part.sampling for part in suite.parts.values() if part.sampling]
+    repeats = [sampling.repeats for sampling in samplings if sampling.repeats]
+    if repeats:
+        config.metadata = {"repeats": max(repeats), **(config.metadata or {})}
     return replace(suite, left_out=left_out)
 
 
 def describe(suite: Suite) -> str:
-    """What a suite is, how many requests it makes of the released data, and which of its tasks are left out."""
+    """Describe a suite: its purpose, the number of requests for the released data, tasks that are left out."""
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
     items = catalog.total(part.documents for part in parts)
     requests = catalog.total(part.requests for part in parts)

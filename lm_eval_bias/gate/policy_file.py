@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,27 +31,27 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {}
-for _tag, _form, _first in (
+for _tag, _pattern, _first in (
     ("float", _NUMBER, "-+.0123456789"),
     ("bool", re.compile(r"(true|false)$"), "tf"),
     ("null", re.compile(r"(null|~|)$"), ["n", "~", ""]),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _form, list(_first))
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, list(_first))
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One bound.
+    """Limits of some scores.
 
     Attributes:
         task: Name, group or pattern.
         score: Name or pattern.
-        low: Least value that is allowed, ``-inf`` if any.
-        high: Largest value that is allowed, ``inf`` if any.
-        distance: Largest distance from the score's neutral value, ``inf`` if any.
+        low: Least allowed value, ``-inf`` if there is none.
+        high: Largest allowed value, ``inf`` if there is none.
+        distance: Largest distance from the score's neutral value, ``inf`` if there is none.
         on: ``interval``, ``point`` or ``evidence``.
-        why: What the bound is for.
-        place: Where it stands, for messages.
+        why: Reason for the bound.
+        place: Place in the policy, for messages.
     """
 
     task: str
@@ -66,14 +66,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class Policy:
-    """Bounds, and what a run has to be like.
+    """Bounds, and requirements for a run.
 
     Attributes:
-        bounds: At least one.
+        bounds: The bounds, at least one.
         share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
-        allow: What may be changed of the tasks: names, or ``name=value``; and kinds of remarks that would unmake a
-            verdict.
+        allow: Permitted changes of tasks, as ``name`` or ``name=value``, and permitted kinds of remarks that would
+            forbid a verdict.
     """
 
     bounds: tuple[Bound, ...]
@@ -83,12 +83,9 @@ class Policy:
 
 
 def _violation(error: Any) -> str:
-    """A violation of the schema in words."""
-    if (
-        error.validator == "anyOf"
-        and error.parent is None
-        and isinstance(error.instance, dict)
-    ):
+    """Describe a violation of the schema."""
+    is_bound = error.parent is None and isinstance(error.instance, dict)
+    if is_bound and error.validator == "anyOf":
         return "a bound needs min, max or max_distance_from_neutral"
     return str(error.message)[:200]
 
@@ -109,22 +106,17 @@ def _parsed(path: Path) -> Any:
 
 
 def read(path: Path) -> Policy:
-    """The policy of a file.
+    """Read the policy of a file.
 
     Raises:
         BiasError: It can't be read, isn't a policy, or holds a bound that nothing can meet; with the place.
     """
     content = _parsed(path)
-    # a misspelt key before what is missing because of it
-    errors = sorted(
-        schema_validator("lm_eval_bias.gate", "policy_schema.json").iter_errors(
-            content
-        ),
-        key=lambda error: (
-            list(map(str, error.absolute_path)),
-            error.validator != "additionalProperties",
-        ),
-    )
+    validator = schema_validator("lm_eval_bias.gate", "policy_schema.json")
+    errors = list(validator.iter_errors(content))
+    # a misspelt key before the key that is missing because of it
+    errors.sort(key=lambda error: error.validator != "additionalProperties")
+    errors.sort(key=lambda error: list(map(str, error.absolute_path)))
     if errors:
         place = "/".join(map(str, (path, *errors[0].absolute_path)))
         raise BiasError(f"{place}: {_violation(errors[0])}")
@@ -146,31 +138,27 @@ def read(path: Path) -> Policy:
                 place=place,
             )
         )
-    share = content.get("min_documents_share")
+    allowed = content.get("allow", [])
+    _check_allowed(allowed, path)
     return Policy(
         bounds=tuple(bounds),
-        share=None if share is None else float(share),
-        unanswered=float(content.get("max_unanswered_share", UNANSWERED)),
-        allow=_allowed(content, path),
+        share=content.get("min_documents_share"),
+        unanswered=content.get("max_unanswered_share", UNANSWERED),
+        allow=tuple(allowed),
     )
 
 
-def _allowed(content: Mapping[str, Any], path: Path) -> tuple[str, ...]:
-    """What a policy allows.
-
-    Raises:
-        BiasError: Something that no run can have.
-    """
-    known = [*settings.option_names(), *remarks.UNMAKING]
-    for number, text in enumerate(content.get("allow", [])):
+def _check_allowed(allowed: Sequence[str], path: Path) -> None:
+    """Refuse to allow something that no run can have."""
+    known = [*settings.option_names(), *remarks.DISQUALIFYING]
+    for number, text in enumerate(allowed):
         name = text.partition("=")[0]
         if name not in known:
             raise BiasError(
                 f"{path}/allow/{number}: unknown name {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
             )
-    return tuple(content.get("allow", []))
 
 
 def example() -> str:
-    """The text of a policy to start from."""
+    """Return the text of a policy to start from."""
     return packaged_text("lm_eval_bias.gate", "policy_example.yaml")

@@ -1,4 +1,4 @@
-"""Checks runs against a policy. Anything that can't be determined counts as a violation."""
+"""Checks of runs against a policy. Anything that can't be determined counts as a violation."""
 
 from __future__ import annotations
 
@@ -23,39 +23,38 @@ def _fits(task: TaskRun, pattern: str) -> bool:
 
 
 def patterns(bound: Bound) -> tuple[str, ...]:
-    """Patterns of tasks each of which a run has to have: of a group, all its tasks."""
+    """List the patterns of tasks each of which a run must have: of a group, all its tasks."""
     entry = catalog.entries().get(bound.task)
     return entry.members if entry and entry.members else (bound.task,)
 
 
 def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
-    """The tasks of a run that a bound is about."""
+    """Yield the tasks of a run that a bound is about."""
     for task in run.tasks.values():
         if any(_fits(task, pattern) for pattern in patterns(bound)):
             yield task
 
 
 def scores(task: TaskRun, bound: Bound) -> Iterator[Value]:
-    """The scores of a task that a bound is about."""
+    """Yield the scores of a task that a bound is about."""
     for name, value in task.scores.items():
         if fnmatch.fnmatchcase(name, bound.score):
             yield value
 
 
 def unmeasured(run: Run, bound: Bound) -> list[str]:
-    """What a bound names and a run doesn't have."""
+    """List what a bound names and a run doesn't have."""
     missing = []
     for pattern in patterns(bound):
         fitting = [task for task in run.tasks.values() if _fits(task, pattern)]
-        if not fitting:
-            missing.append(pattern)
-        elif not any(True for task in fitting for _ in scores(task, bound)):
-            missing.append(", ".join(task.task for task in fitting))
+        if not any(list(scores(task, bound)) for task in fitting):
+            names = ", ".join(task.task for task in fitting)
+            missing.append(names or pattern)
     return missing
 
 
 _MOST_LINES = 3
-# what is asked for where a remark would unmake the verdict; parts of the items and unanswered ones have limits
+# requirements where a remark would forbid a verdict; parts of the items and unanswered ones have limits instead
 _NEEDED = {
     "chance_level": "better than by guessing",
     "low_coverage": "scores that cover the answers",
@@ -64,19 +63,19 @@ _NEEDED = {
 
 @dataclass(frozen=True)
 class GateFinding:
-    """What came of one bound on one score, or of one requirement on one task.
+    """The outcome of one bound on one score, or of one requirement on one task.
 
     Attributes:
         task: Task name, or a pattern that nothing fits.
-        score: Score name, or what is required.
+        score: Score name, or the name of a requirement.
         holds: Whether it is met.
-        required: A bound with the ends that it allows the score, or in words what is asked for.
-        problem: What is the matter; empty where it is met, or missed by the ``excess``.
+        required: A bound with the ends that it allows the score, or the requirement in words.
+        problem: The problem in words; empty where it is met, or missed by the ``excess``.
         value: The score, ``nan`` where there is none.
         interval: Its 95% interval.
-        excess: By how much it is violated, in the score's unit; ``nan`` where that can't be told.
-        side: On which side, ``below`` or ``above``.
-        why: What the bound is for.
+        excess: By how much the bound is violated, in the score's unit; ``nan`` where that isn't known.
+        side: The side of the violation, ``below`` or ``above``.
+        why: Reason for the bound.
     """
 
     task: str
@@ -92,11 +91,11 @@ class GateFinding:
 
 
 def limits(bound: Bound, value: Value) -> tuple[float, float]:
-    """The least and the largest value that a bound allows a score.
+    """Return the least and the largest value that a bound allows a score.
 
     Raises:
-        BiasError: A distance from a neutral value that the score doesn't have; a bound that every value of the score
-            would meet, or none.
+        BiasError: The bound is a distance and the score has no neutral value, or every value of the score would meet
+            the bound, or none.
     """
     low, high = bound.low, bound.high
     if math.isfinite(bound.distance):
@@ -104,10 +103,8 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
             raise BiasError(
                 f"{bound.place}: {value.name} has no neutral value: give min and max instead"
             )
-        low, high = (
-            max(low, value.neutral - bound.distance),
-            min(high, value.neutral + bound.distance),
-        )
+        low = max(low, value.neutral - bound.distance)
+        high = min(high, value.neutral + bound.distance)
     meaning = f"{bound.place}: {value.name} goes from {value.low:g} to {value.high:g}"
     if low <= value.low and high >= value.high:
         raise BiasError(f"{meaning}: this bound could never be violated")
@@ -117,19 +114,16 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
 
 
 def judge(bound: Bound, task: str, value: Value) -> GateFinding:
-    """One bound on one score."""
+    """Check one score against one bound."""
     low, high = limits(bound, value)
-    ends = (
-        value.interval
-        if value.interval and not any(map(math.isnan, value.interval))
-        else None
-    )
-    required = replace(bound, low=low, high=high)
+    ends = value.interval
+    if ends is not None and any(map(math.isnan, ends)):
+        ends = None
     finding = GateFinding(
         task,
         value.name,
         False,
-        required,
+        replace(bound, low=low, high=high),
         value=value.value,
         interval=ends,
         why=bound.why,
@@ -139,12 +133,12 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     if bound.on == "point":
         first = last = value.value
     elif ends is None:
-        return replace(
-            finding, problem=f"no interval ({value.note or 'no standard error'})"
-        )
+        reason = value.note or "no standard error"
+        return replace(finding, problem=f"no interval ({reason})")
     else:
-        # evidence asks of the end that is nearest to what is allowed, interval of the farthest
-        first, last = ends if bound.on == "interval" else ends[::-1]
+        # evidence looks at the end nearest to what is allowed, interval at the farthest
+        step = 1 if bound.on == "interval" else -1
+        first, last = ends[::step]
     below, above = low - first, last - high
     if max(below, above) <= 0:
         return replace(finding, holds=True)
@@ -154,62 +148,44 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
 
 
 def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
-    """What a run has to be like, apart from its scores."""
+    """Check what a run has to be like, apart from its scores."""
     judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     for name, task in judged.items():
         yield from _changes(run, task, policy)
         yield from _unanswered(task, policy)
         if policy.share is None:
             continue
-        part = task.share
-        holds = part >= policy.share
-        problem = (
-            f"{task.documents:,} of {task.items:,} items"
-            if task.items
-            else "its number of items is unknown"
-        )
-        problem += (
-            f", {part:.0%} of what a full run asks"
-            if part != 1 and not math.isnan(part)
-            else ""
-        )
-        yield GateFinding(
-            name,
-            "items",
-            holds,
-            f"at least {policy.share * 100:.12g}% of the items",
-            "" if holds else problem,
-        )
+        required = f"at least {policy.share * 100:.12g}% of the items"
+        problem = "its number of items is unknown"
+        if task.items:
+            problem = f"{task.documents:,} of {task.items:,} items, {task.share:.0%} of what a full run asks"
+        holds = task.share >= policy.share
+        yield GateFinding(name, "items", holds, required, "" if holds else problem)
 
 
 def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
-    """What was changed of a task, and what leaves no verdict on its scores: violated unless it is allowed by name.
+    """Yield findings for changed options and caveats.
 
-    A share of the items that a policy asks for settles which part may do.
+    A policy that asks for a share of the items judges partial runs by that.
     """
-    changed = [
-        (one, "the unchanged task") for one in settings.changed_options(run, task)
-    ]
-    for remark in remarks.unmaking(run, task):
+    changed = list(settings.changed_options(run, task))
+    for remark in remarks.disqualifying(run, task):
         if remark.kind in _NEEDED:
-            changed.append(
-                (ChangedOption(remark.kind, "", remark.text), _NEEDED[remark.kind])
-            )
-    for one, needed in changed:
-        if one.name in settings.PART and (
-            policy.share is not None or "trial_run" in policy.allow
-        ):
+            changed.append(ChangedOption(remark.kind, "", remark.text))
+    allows_parts = policy.share is not None or "trial_run" in policy.allow
+    for option in changed:
+        if option.name in settings.PART and allows_parts:
             continue
-        if {one.name, one.exact} & set(policy.allow):
-            yield GateFinding(task.task, one.name, True, f"allowed: {one.exact}")
+        if {option.name, option.exact} & set(policy.allow):
+            yield GateFinding(task.task, option.name, True, f"allowed: {option.exact}")
         else:
-            line = f"allow: {json.dumps([one.exact], ensure_ascii=False)}"
-            problem = f"{one.problem or f'it is {one.value}'}; to allow it, add to the policy: {line}"
-            yield GateFinding(task.task, one.name, False, needed, problem)
-    here, there = (
-        run_inputs.code_hash(registry.get(task.benchmark)),
-        task.inputs.get("package_code"),
-    )
+            needed = _NEEDED.get(option.name, "the unchanged task")
+            line = f"allow: {json.dumps([option.exact], ensure_ascii=False)}"
+            problem = option.problem or f"it is {option.value}"
+            problem = f"{problem}; to allow it, add to the policy: {line}"
+            yield GateFinding(task.task, option.name, False, needed, problem)
+    here = run_inputs.code_hash(registry.get(task.benchmark))
+    there = task.inputs.get("package_code")
     if there not in (None, here):
         hashes = f"{str(there)[:12]}, here {here[:12]}"
         said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
@@ -217,54 +193,42 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
 
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
-    """Whether enough documents were answered: a model that answers nothing favours nobody."""
+    """Check that enough documents were answered: a model that answers nothing favours nobody."""
     name = "unanswered"
     if name not in {score.name for score in registry.get(task.benchmark).scores()}:
         return
     value = task.scores.get(name)
     share = math.nan if value is None else value.value
-    holds = share <= policy.unanswered or "unanswered" in policy.allow
-    problem = (
-        f"{100 * share:.3g}% of them weren't answered"
-        if not math.isnan(share)
-        else "the run doesn't say"
-    )
+    problem = f"{100 * share:.3g}% of them weren't answered"
+    if math.isnan(share):
+        problem = "the run doesn't say"
+    if share <= policy.unanswered:
+        problem = ""
+    holds = not problem or "unanswered" in policy.allow
     required = f"at most {100 * policy.unanswered:g}% of the documents unanswered"
-    yield GateFinding(
-        task.task,
-        name,
-        holds,
-        required,
-        "" if share <= policy.unanswered else problem,
-        share,
-    )
+    yield GateFinding(task.task, name, holds, required, problem, share)
 
 
 def check(run: Run, policy: Policy) -> list[GateFinding]:
-    """All bounds and requirements of a policy on one run.
+    """Check one run against all bounds and requirements of a policy.
 
     Raises:
-        BiasError: A bound that can't be meant so, see :func:`allowed`.
+        BiasError: A bound makes no sense for its score, see :func:`limits`.
     """
     findings = list(_requirements(run, policy))
     for bound in policy.bounds:
+        required = f"{bound.task}: {bound.score}"
         for name in unmeasured(run, bound):
-            required = f"{bound.task}: {bound.score}"
-            findings.append(
-                GateFinding(
-                    name, bound.score, False, required, "not measured", why=bound.why
-                )
-            )
-        findings += [
-            judge(bound, task.task, value)
-            for task in tasks(run, bound)
-            for value in scores(task, bound)
-        ]
+            finding = GateFinding(name, bound.score, False, required, "not measured")
+            findings.append(replace(finding, why=bound.why))
+        for task in tasks(run, bound):
+            for value in scores(task, bound):
+                findings.append(judge(bound, task.task, value))
     return findings
 
 
 def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
-    """Tell whether the scores of each task of a run are those of its sample log; without a log nobody can.
+    """Check that the scores of each task of a run are those of its sample log; a missing log is a violation.
 
     Args:
         run: The run.
@@ -278,19 +242,14 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
             lines = soundness.differences(task.scores, values)
         except BiasError as error:
             lines = [f"they can't be recomputed: {error}"]
-        more = (
-            [f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
-        )
+        shown = lines[:_MOST_LINES]
+        if len(lines) > _MOST_LINES:
+            shown.append(f"and {len(lines) - _MOST_LINES} more")
         if otherwise:
-            more.append(rescoring.said_otherwise(otherwise))
-        problem = "; ".join([*lines[:_MOST_LINES], *more])
-        findings.append(
-            GateFinding(
-                task.task,
-                "samples",
-                not lines,
-                "the same scores as its sample log",
-                problem,
-            )
+            shown.append(rescoring.said_otherwise(otherwise))
+        required = "the same scores as its sample log"
+        finding = GateFinding(
+            task.task, "samples", not lines, required, "; ".join(shown)
         )
+        findings.append(finding)
     return findings

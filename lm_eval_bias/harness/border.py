@@ -1,7 +1,7 @@
-"""What crosses the border to a model, looked at once when it is loaded: how its tokenizer begins and ends a text.
+"""A look at what crosses the border to a model, once when it is loaded: how its tokenizer begins and ends a text.
 
-Tokenizers and templates are other people's programs: a token that one of them adds moves every score, and nothing says
-so. What can be set right is set right and said; what can't is refused, with the setting to change.
+Tokenizers and templates are other people's programs: a token that one of them adds silently moves every score. Faults
+that can be set right are set right and reported; the others are refused, with the setting to change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RECURRENT = (
 
 
 def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[str]:
-    """Look at what a model that scores tokens is really given, and set right what can be.
+    """Look at what a model that scores tokens is really given, and set right what can be set right.
 
     Args:
         model: As the harness built it.
@@ -34,10 +34,10 @@ def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[st
         prompt: One of the prompts, in its chat template if there is one: it may begin with a start token of its own.
 
     Returns:
-        What was found, for people: a sentence each, also logged; the same ones when it is asked again.
+        Sentences for people about what was found, also logged; the same ones for the same model later.
 
     Raises:
-        BiasError: What is sent would be another text, or none; with the setting to change.
+        BiasError: The model would be sent another text, or none; with the setting to change.
     """
     if _SAID in vars(model):
         return vars(model)[_SAID]
@@ -65,13 +65,11 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
 
 
 def _refuse_without_start(model: Any) -> None:
-    """Refuse a tokenizer that has nothing for a text to begin with: the harness fails on it after hours."""
+    """Refuse a tokenizer that has nothing for a text to begin with: the harness would fail on it after hours."""
     if getattr(model, "prefix_token_id", None) is None:
-        option = (
-            "custom_prefix_token_id"
-            if internals.is_client(model)
-            else "prefix_token_id"
-        )
+        option = "prefix_token_id"
+        if internals.is_client(model):
+            option = "custom_prefix_token_id"
         raise BiasError(
             f"the tokenizer has neither a start nor an end token, so that no text can begin: --model_args {option}=0 "
             "names one to begin with (0 is mostly right)"
@@ -79,7 +77,7 @@ def _refuse_without_start(model: Any) -> None:
 
 
 def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
-    """Return what an encoding adds in front of a text and behind it."""
+    """Return the tokens that an encoding adds in front of a text and behind it."""
     encoded = encode("a")
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     if not bare or bare[0] not in encoded:
@@ -89,7 +87,7 @@ def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
 
 
 def _end(model: Any, tokenizer: Any) -> list[str]:
-    """Leave an end token behind every text out of requests: continuations would be scored behind it.
+    """Leave the end token behind every text out of requests: continuations would be scored behind it.
 
     Questions about sentences (StereoSet) keep it, as their authors' code does.
     """
@@ -111,12 +109,9 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
 
     def encode_texts(*args: Any, **more: Any) -> Any:
         ids, mask = texts(*args, **more)  # padded in front
-        ends = [row[-len(behind) :] == behind for row in ids.tolist()]
-        return (
-            (ids[:, : -len(behind)], mask[:, : -len(behind)])
-            if all(ends)
-            else (ids, mask)
-        )
+        if all(row[-len(behind) :] == behind for row in ids.tolist()):
+            return ids[:, : -len(behind)], mask[:, : -len(behind)]
+        return ids, mask
 
     setattr(model, internals.ENCODE_PAIR, encode_pair)
     if texts is not None:
@@ -127,9 +122,9 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
 
 
 def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> list[str]:
-    """Let texts begin as the tokenizer, and its configuration, say that they do."""
-    own = getattr(tokenizer, "bos_token", None)
-    if "add_bos_token" in given or (own and prompt.startswith(own)):
+    """Let texts begin as the tokenizer and its configuration have it."""
+    bos = getattr(tokenizer, "bos_token", None)
+    if "add_bos_token" in given or (bos and prompt.startswith(bos)):
         return []
     front, _ = _added(tokenizer.encode, tokenizer)
     wanted = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token")
@@ -161,7 +156,7 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
 
 
 def _round_trip(tokenizer: Any) -> list[str]:
-    """Tell of a tokenizer that doesn't give a text back."""
+    """Report a tokenizer that doesn't give a text back."""
     ids = tokenizer(SAMPLE, add_special_tokens=False)["input_ids"]
     if getattr(tokenizer, "unk_token_id", None) in ids:
         return []
@@ -174,7 +169,7 @@ def _round_trip(tokenizer: Any) -> list[str]:
 
 
 def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
-    """Tell of what the harness does by itself that moves numbers."""
+    """Report what the harness does by itself that moves numbers."""
     config = getattr(getattr(model, "model", None), "config", None)
     said = []
     if "delta" in given and getattr(config, "tie_word_embeddings", False):

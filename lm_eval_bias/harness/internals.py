@@ -62,7 +62,7 @@ def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def registries() -> dict[str, Any]:
-    """The registries by entry-point group; nothing documented registers a name without importing what it names."""
+    """Return the registries by entry-point group; nothing documented registers a name without importing its object."""
     import lm_eval.api.metrics
     import lm_eval.filters
     import lm_eval.models  # noqa: F401 (the harness fills its registries on import only while they are empty)
@@ -72,21 +72,26 @@ def registries() -> dict[str, Any]:
 
 
 def model_class(name: str) -> Any:
-    """The class of a model type; an ImportError, ValueError or KeyError where there is none, or what it needs isn't."""
+    """Import the class of a model type.
+
+    Raises:
+        ImportError: A package that it needs isn't installed.
+        ValueError: There is no such model type, or a KeyError in some releases.
+    """
     from lm_eval.api.registry import get_model
 
     return get_model(name)
 
 
 def filter_of(name: str) -> Any:
-    """Make a filter of answers by the name that YAMLs call it."""
+    """Make a filter of answers, by its name in YAMLs."""
     from lm_eval.api.registry import get_filter
 
     return get_filter(name)()
 
 
 def request_key(kind: str, arguments: Sequence[Any]) -> str:
-    """How the harness names an answer in the file of ``--use_cache``."""
+    """Return the key of an answer in the file of ``--use_cache``."""
     from lm_eval.api.model import hash_args
 
     return str(hash_args(kind, arguments))
@@ -95,14 +100,14 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
 def loglikelihood_tokens(
     model: Any, requests: list[tuple[Any, list[int], list[int]]]
 ) -> list[Any]:
-    """Answers to requests that are token ids; the documented method takes texts alone."""
+    """Answer requests that are token ids; the documented method takes only texts."""
     return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
 def encode_pair(
     model: Any, context: str, continuation: str
 ) -> tuple[list[int], list[int]]:
-    """Token ids of a context and its continuation as the model's own ``loglikelihood`` divides them."""
+    """Encode a context and its continuation as the model's own ``loglikelihood`` does."""
     if not context:
         return [model.prefix_token_id], model.tok_encode(
             continuation, add_special_tokens=False
@@ -114,22 +119,20 @@ def encode_pair(
 
 
 def concurrency(model: Any) -> int:
-    """How many requests a client of a server sends at the same time (``num_concurrent``)."""
+    """Return how many requests a client of a server sends at the same time (``num_concurrent``)."""
     return max(1, getattr(model, "_concurrent", 1))
 
 
 def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
     """Run ``generate_until`` without a progress bar, if the model can."""
-    silent = (
-        {"disable_tqdm": True}
-        if "disable_tqdm" in inspect.signature(model.generate_until).parameters
-        else {}
-    )
-    return list(model.generate_until(requests, **silent))
+    options = {}
+    if "disable_tqdm" in inspect.signature(model.generate_until).parameters:
+        options["disable_tqdm"] = True
+    return list(model.generate_until(requests, **options))
 
 
 def is_greedy(gen_kwargs: Mapping[str, Any]) -> bool:
-    """Whether generation options ask for the likeliest texts.
+    """Tell whether generation options ask for the likeliest texts.
 
     >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
     (True, True, False)
@@ -155,29 +158,27 @@ def no_client_bars(model: Any) -> Iterator[None]:
             from lm_eval.models import api_models
 
             gather = functools.partial(api_models.tqdm_asyncio.gather, disable=True)
-            stack.enter_context(
-                shadowed(api_models, "tqdm_asyncio", SimpleNamespace(gather=gather))
-            )
-            stack.enter_context(
-                shadowed(
-                    api_models, "tqdm", functools.partial(api_models.tqdm, disable=True)
-                )
-            )
+            bars = {
+                "tqdm_asyncio": SimpleNamespace(gather=gather),
+                "tqdm": functools.partial(api_models.tqdm, disable=True),
+            }
+            for name, bar in bars.items():
+                stack.enter_context(shadowed(api_models, name, bar))
         yield
 
 
 def is_client(model: Any) -> bool:
-    """Whether a model or its class is a client of a server."""
+    """Tell whether a model, or its class, is a client of a server."""
     return hasattr(model, "_create_payload")
 
 
 def derives_from(kind: Any, *names: str) -> bool:
-    """Whether a model class is, or derives from, one of the harness's with these names; none is imported."""
+    """Tell whether a model class is, or derives from, one of the harness's with these names; imports none."""
     return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
 
 
 def tasks_folder() -> Path:
-    """The installed harness's task folder, where ``link`` writes."""
+    """Return the installed harness's task folder, where ``link`` writes."""
     import lm_eval
 
     return Path(lm_eval.__path__[0]) / "tasks"
@@ -186,16 +187,13 @@ def tasks_folder() -> Path:
 def task_manager(
     include_path: Sequence[str | Path] = (),
     metadata: Mapping[str, Any] | None = None,
-    include_defaults: bool = True,
 ) -> Any:
-    """The harness's index of tasks; without its defaults it reads the named folders alone, not thousands of YAMLs."""
+    """Build the harness's index of the tasks in some folders, without reading the thousands of its own YAMLs."""
     from lm_eval.tasks import TaskManager
 
-    paths = [str(path) for path in include_path]
+    paths = list(map(str, include_path))
     return TaskManager(
-        include_path=paths,
-        metadata=dict(metadata or {}),
-        include_defaults=include_defaults,
+        include_path=paths, metadata=dict(metadata or {}), include_defaults=False
     )
 
 
@@ -204,9 +202,8 @@ def set_up_logging(level: int | str) -> None:
     from lm_eval.utils import setup_logging
 
     setup_logging(level)
-    logging.getLogger("sqlitedict").setLevel(
-        logging.CRITICAL
-    )  # what it logs of a full disk comes as an error, too
+    # what it logs of a full disk comes as an error, too
+    logging.getLogger("sqlitedict").setLevel(logging.CRITICAL)
 
 
 @contextlib.contextmanager
@@ -220,9 +217,8 @@ def held_back() -> Iterator[Callable[[], None]]:
         while held.buffer:
             logger.handle(held.buffer.pop(0))
 
-    logger.handlers = (
-        handlers if logger.getEffectiveLevel() <= logging.DEBUG else [held]
-    )
+    if logger.getEffectiveLevel() > logging.DEBUG:
+        logger.handlers = [held]
     try:
         yield release
     except (BiasError, SystemExit):
@@ -233,7 +229,7 @@ def held_back() -> Iterator[Callable[[], None]]:
 
 
 def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser of the harness's ``run`` with all its flags, made of the same class as the outer one."""
+    """Make the parser of the harness's ``run`` with all its flags, of the same class as the outer parser."""
     from lm_eval._cli.run import Run
 
     commands = outer.add_subparsers(dest="command", parser_class=type(outer))
@@ -243,19 +239,22 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
-    """A run's configuration from parsed flags and the file of ``--config``, or a ValueError, OSError or BiasError."""
+    """Make a run's configuration from parsed flags and the file of ``--config``.
+
+    Raises:
+        ValueError: A flag or a key of the file is wrong; a BiasError for an unknown key.
+        OSError: The file can't be read.
+    """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    with contextlib.redirect_stdout(
-        io.StringIO()
-    ):  # it prints what --config says, with all keys
+    # it prints the content of --config, with all keys
+    with contextlib.redirect_stdout(io.StringIO()):
         try:
-            config = EvaluatorConfig.from_cli(arguments)
+            return EvaluatorConfig.from_cli(arguments)
         except TypeError as error:
             raise BiasError(
                 f"--config {arguments.config}: {one_line(error)}"
             ) from error
-    return config
 
 
 def name_model(
@@ -268,18 +267,16 @@ def name_model(
     """Record a built model's type and device in results and tracker, and choose a name for its folder."""
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
-    device = getattr(
-        model, "device", None
-    )  # of LM: none where the model is elsewhere, or nowhere
+    # of LM: none where the model is elsewhere, or nowhere
+    device = getattr(model, "device", None)
     results["config"]["device"] = None if device is None else str(device)
     if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind
     path = os.path.expanduser(facts.model_name)
     if path.startswith((".", "/")) or os.path.exists(path):
-        digest = hashlib.sha256(
-            os.path.realpath(path).encode("utf-8", "surrogateescape")
-        ).hexdigest()[:8]
-        name = re.sub(
-            r"[^\w.+-]+", "_", os.path.basename(os.path.abspath(path))
-        ).lstrip(".")
-        facts.model_name_sanitized = f"{name or 'model'}-{digest}"  # other models may be called the same elsewhere
+        # models in other folders may have the same name
+        place = os.path.realpath(path).encode("utf-8", "surrogateescape")
+        digest = hashlib.sha256(place).hexdigest()[:8]
+        base = os.path.basename(os.path.abspath(path))
+        name = re.sub(r"[^\w.+-]+", "_", base).lstrip(".") or "model"
+        facts.model_name_sanitized = f"{name}-{digest}"

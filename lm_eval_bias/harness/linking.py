@@ -1,6 +1,6 @@
 """``link``: small stub YAMLs in the installed harness's task folder, so that plain ``lm_eval`` finds our tasks.
 
-Each stub is an absolute ``include:`` below a header by which it is known as ours; nothing else there is touched.
+Each stub is an absolute ``include:`` below a header that marks it as ours; nothing else there is touched.
 """
 
 from __future__ import annotations
@@ -28,90 +28,79 @@ _HEADER = (
 
 
 def folder() -> Path:
-    """The folder of stubs in the installed harness."""
+    """Return the folder of stubs in the installed harness."""
     return internals.tasks_folder() / FOLDER
 
 
 def stubs() -> dict[str, str]:
-    """The texts of the stubs that were written, by file name."""
-    texts = {
-        path.name: path.read_text(encoding="utf-8", errors="replace")
-        for path in sorted(folder().glob("*.yaml"))
-    }
-    return {name: text for name, text in texts.items() if text.startswith(_HEADER)}
+    """Read the stubs that were written, by file name."""
+    texts = {}
+    for path in sorted(folder().glob("*.yaml")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if text.startswith(_HEADER):
+            texts[path.name] = text
+    return texts
 
 
-def _own_files() -> dict[str, Path]:
-    """The YAMLs of all known tasks and groups, by name."""
+def _wanted() -> dict[str, str]:
+    """Write stubs that lead to this package's tasks and groups, as texts by file name."""
     return {
-        name: entry.path
+        f"{name}.yaml": f"{_HEADER}include: {json.dumps(str(entry.path))}\n"
         for name, entry in catalog.packaged().items()
         if entry.path is not None
     }
 
 
-def _wanted() -> dict[str, str]:
-    """The texts of stubs that lead here, by file name."""
-    own = _own_files()
-    return {
-        f"{name}.yaml": f"{_HEADER}include: {json.dumps(str(path))}\n"
-        for name, path in own.items()
-    }
-
-
 @cache
 def found_by_harness() -> frozenset[str]:
-    """The tasks of other packages that the harness finds by itself, from entry points in ``lm_eval.tasks``.
+    """Return the tasks of other packages that the harness finds by itself, from entry points in ``lm_eval.tasks``.
 
-    Releases up to 0.4.13 find none; others look there even where they are asked to leave out their own tasks.
+    Releases up to 0.4.13 find none; later ones look there even where they are asked to leave out their own tasks.
     """
     from packaging.version import Version
 
     if Version(importlib.metadata.version("lm_eval")) <= Version(_WITHOUT_ENTRY_POINTS):
         return frozenset()
-    return frozenset(internals.task_manager(include_defaults=False).all_tasks)
+    return frozenset(internals.task_manager().all_tasks)
 
 
 def missing_folders() -> list[str]:
-    """The benchmarks' folders that the harness doesn't find by itself."""
-    found = {
-        path.parent for name, path in _own_files().items() if name in found_by_harness()
+    """List the benchmarks' folders that the harness doesn't find by itself."""
+    known = {
+        entry.path.parent
+        for name, entry in catalog.packaged().items()
+        if entry.path is not None and name in found_by_harness()
     }
     folders = dict.fromkeys(map(folder_of, registry.benchmarks()))
-    return [str(own) for own in folders if own not in found and any(own.glob("*.yaml"))]
+    return [
+        str(path) for path in folders if path not in known and any(path.glob("*.yaml"))
+    ]
 
 
 def problem() -> str:
-    """Why stubs don't lead to the tasks of this package; empty where they do, or aren't there or needed."""
+    """Say why stubs don't lead to the tasks of this package; empty where they do, or aren't there or needed."""
     written, wanted = stubs(), _wanted()
     if not written or written == wanted or not missing_folders():
         return ""
-    astray = next(
-        (name for name, text in written.items() if text != wanted.get(name)), ""
-    )
-    text = (
-        f"{folder() / astray} leads to another file than this package's"
-        if astray
-        else "there are tasks without a stub"
-    )
-    return f"{text}: run 'lm-eval-bias link' again"
+    for name, text in written.items():
+        if text != wanted.get(name):
+            return f"{folder() / name} leads to another file than this package's: run 'lm-eval-bias link' again"
+    return "there are tasks without a stub: run 'lm-eval-bias link' again"
 
 
 def link() -> int:
-    """Write a stub for every task and group, in place of an earlier link; returns how many.
+    """Write a stub for every task and group, in place of an earlier link; return how many.
 
     Raises:
-        BiasError: The harness's task folder cannot be written, or holds another file of that name.
+        BiasError: The harness's task folder can't be written, or a stub was changed by hand.
     """
     written, wanted = stubs(), _wanted()
-    if foreign := [
-        path
-        for name in wanted
-        if name not in written and (path := folder() / name).exists()
-    ]:
-        raise BiasError(
-            f"{foreign[0]} was changed by hand: move it away, then link again"
-        )
+    for name in wanted:
+        path = folder() / name
+        if name not in written and path.exists():
+            raise BiasError(
+                f"{path} was changed by hand: move it away, then link again"
+            )
     unlink()
     try:
         folder().mkdir(exist_ok=True)
@@ -128,7 +117,7 @@ def link() -> int:
 
 
 def unlink() -> int:
-    """Remove what :func:`link` wrote; returns how many stubs that were.
+    """Remove the stubs that :func:`link` wrote; return how many.
 
     Raises:
         BiasError: A file cannot be removed.

@@ -1,7 +1,7 @@
 """The releases of the harness that are supported, and registration with it: by name and lazily, without torch.
 
-What is registered is declared once, as entry points in the groups that the harness's main branch reads by itself
-(pyproject.toml). Releases that don't read them get them from here, those of other packages too.
+Components are declared once, as entry points in the groups that the harness's main branch reads by itself
+(pyproject.toml). Here they are registered with releases that don't read them, those of other packages too.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ SUPPORTED = {
     "torch": ("2.2", "2.13.0"),
     "transformers": ("4.56", "5.23.0"),
 }
-BEYOND = {
-    "lm_eval": "0.5"
-}  # another architecture: metrics, scorers and task formats are not the ones of 0.4
+# another architecture: metrics, scorers and task formats are not those of 0.4
+BEYOND = {"lm_eval": "0.5"}
 
 
 @cache
 def declared() -> tuple[importlib.metadata.EntryPoint, ...]:
-    """The entry points of all installed packages in the harness's groups for components."""
+    """Collect the entry points of all installed packages in the harness's groups for components."""
     points = tuple(
-        e
+        entry
         for group in internals.REGISTRIES
-        for e in importlib.metadata.entry_points(group=group)
+        for entry in importlib.metadata.entry_points(group=group)
     )
     if not any(map(_is_ours, points)):
         logger.warning(
@@ -48,7 +47,7 @@ def _is_ours(entry: importlib.metadata.EntryPoint) -> bool:
 
 
 def model_types() -> list[str]:
-    """The names of this package's model types."""
+    """List the names of this package's model types."""
     return [
         entry.name
         for entry in declared()
@@ -59,7 +58,7 @@ def model_types() -> list[str]:
 def register() -> None:
     """Register declared model types, filters, metrics and aggregations, and add our requests to the harness's models.
 
-    Idempotent; a name that the harness knows stays what it is.
+    This is idempotent; names that the harness knows already are left as they are.
 
     Raises:
         BiasError: The installed harness is not supported.
@@ -76,20 +75,15 @@ def register() -> None:
 
 
 def requests() -> list[tuple[type, str, Callable[..., Any]]]:
-    """Our request types as methods: the harness's base class that gets one, its name, and the method."""
+    """List our request types as methods: the harness's base class that gets one, its name, and the method."""
     from lm_eval.api.model import LM, TemplateLM
 
     from lm_eval_bias.scoring import request_methods, sampled_texts
 
-    groups = (
-        (LM, request_methods.METHODS),
-        (LM, sampled_texts.METHODS),
-        (TemplateLM, request_methods.TOKEN_METHODS),
-    )
-    return [
-        (base, name, method)
-        for base, methods in groups
-        for name, method in methods.items()
+    methods = {**request_methods.METHODS, **sampled_texts.METHODS}
+    of_all = [(LM, *method) for method in methods.items()]
+    return of_all + [
+        (TemplateLM, *method) for method in request_methods.TOKEN_METHODS.items()
     ]
 
 
@@ -126,10 +120,10 @@ def require_harness() -> str:
     """Refuse a harness that is not supported.
 
     Returns:
-        What is to be said of one that is newer than any that was tested; empty for others.
+        A note on a harness that is newer than any that was tested; empty for others.
 
     Raises:
-        BiasError: It is too old, too new or not there.
+        BiasError: The harness is too old, too new or not installed.
     """
     status, text = examine("lm_eval")
     if status == "problem":

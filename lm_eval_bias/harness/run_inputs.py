@@ -1,4 +1,4 @@
-"""Hashes of what a task reads and asks, for its results file; benchmarks need do nothing for them."""
+"""Hashes of what a task reads and asks, for its results file; benchmarks need no code for them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def of_task(
     metadata: Mapping[str, Any],
     read: Mapping[str, str],
 ) -> Inputs:
-    """Collect what is known of a task's inputs once it is built.
+    """Collect the facts about a task's inputs that are known once it is built.
 
     Args:
         benchmark: Its benchmark.
@@ -63,12 +63,11 @@ def of_task(
         metadata: With the options of the run.
         read: Hashes of the files that were read for its documents, by path.
     """
-    options = [
-        value
-        for key in benchmark.options.roles
-        if isinstance(value := metadata.get(key), str) and value
-    ]
-    names = {os.path.abspath(expanded(option)): option for option in options}
+    names = {}
+    for key in benchmark.options.roles:
+        value = metadata.get(key)
+        if isinstance(value, str) and value:
+            names[os.path.abspath(expanded(value))] = value
     files = {names.get(path, path): digest for path, digest in read.items()}
     if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
         files |= sources.hashes(metadata.get("data"))
@@ -77,43 +76,38 @@ def of_task(
         "package_content": content_hashes.of_data_files(folder_of(benchmark)),
         "package_code": code_hash(benchmark),
     }
-    if changed := _changed(benchmark, yaml, metadata):
+    changed = _changed(benchmark, yaml, metadata)
+    if changed:
         inputs["changed"] = changed
     return inputs
 
 
 def code_hash(benchmark: Benchmark) -> str:
-    """One SHA-256 of the Python files that a benchmark's documents and scores come from."""
-    tasks = tasks_path()
-    shared = (
-        tasks,
-        tasks / "kinds",
-        Path(str(resources.files("lm_eval_bias.custom_metrics"))),
-    )
-    return content_hashes.of_code(
-        folder_of(benchmark), *(shared if registry.is_own(benchmark) else ())
-    )
+    """Return one SHA-256 of the Python files that a benchmark's documents and scores come from."""
+    folders = [folder_of(benchmark)]
+    if registry.is_own(benchmark):
+        metrics = Path(str(resources.files("lm_eval_bias.custom_metrics")))
+        folders += [tasks_path(), tasks_path() / "kinds", metrics]
+    return content_hashes.of_code(*folders)
 
 
 def _changed(
     benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> list[str]:
-    """The keys by which a task differs from the packaged one of its name; none where there is no such task."""
+    """List the keys in which a task differs from the packaged one of its name; none where there is no such task."""
     entry = catalog.packaged().get(str(yaml.get("task")))
     if entry is None or entry.path is None:
         return []
     packaged = catalog.read_yaml(entry.path)
     keys = [key for key in _ASKING if not _same(packaged.get(key), yaml.get(key))]
-    fixed = {
-        key: value
-        for key, value in packaged["metadata"].items()
-        if key not in benchmark.options.roles
-    }
-    return keys + [key for key, value in fixed.items() if metadata.get(key) != value]
+    for key, value in packaged["metadata"].items():
+        if key not in benchmark.options.roles and metadata.get(key) != value:
+            keys.append(key)
+    return keys
 
 
 def _same(packaged: Any, value: Any) -> bool:
-    """Whether a value of a YAML, in which functions are dotted names, is this one."""
+    """Tell whether a packaged YAML's value, in which functions are dotted names, is this value."""
     if isinstance(packaged, dict) and isinstance(value, dict):
         return packaged.keys() == value.keys() and all(
             _same(packaged[key], value[key]) for key in packaged

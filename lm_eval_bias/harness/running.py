@@ -1,4 +1,4 @@
-"""One evaluation by the harness. The model is built here, to tell its errors from others."""
+"""One evaluation by the harness. The model is built here, so that its errors can be told from others."""
 
 from __future__ import annotations
 
@@ -23,24 +23,30 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
-# what a backend does in its own way
+# methods of a backend in which it may fail
 _BACKEND = {
-    *(
-        "loglikelihood",
-        "loglikelihood_rolling",
-        "generate_until",
-        internals.LOGLIKELIHOOD_TOKENS,
-    ),
-    *("tok_encode", "apply_chat_template", "chat_template"),
+    "loglikelihood",
+    "loglikelihood_rolling",
+    "generate_until",
+    internals.LOGLIKELIHOOD_TOKENS,
+    "tok_encode",
+    "apply_chat_template",
+    "chat_template",
 }
 
 
 def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
-    """What saves results, and the services that they are sent to; a BiasError where one refuses its arguments."""
+    """Make the tracker that saves results, and the services that they are sent to.
+
+    Raises:
+        BiasError: One of them refuses its arguments.
+    """
     from lm_eval import loggers
 
-    own = {"output_path": config.output_path, "token": os.environ.get("HF_TOKEN")}
-    config.hf_hub_log_args |= {name: value for name, value in own.items() if value}
+    if config.output_path:
+        config.hf_hub_log_args["output_path"] = config.output_path
+    if os.environ.get("HF_TOKEN"):
+        config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
     flags, services = "--hf_hub_log_args", []
     try:
         tracker = loggers.EvaluationTracker(**config.hf_hub_log_args)
@@ -61,7 +67,7 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
 def send(
     services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None
 ) -> None:
-    """Send results to the dashboards; one that fails must not lose the run."""
+    """Send results to dashboards; a failure must not lose the run."""
     for service in services:
         try:
             service.post_init(results)
@@ -76,7 +82,11 @@ def send(
 
 
 def build_model(config: EvaluatorConfig) -> Any:
-    """The model, built as ``simple_evaluate`` builds it; a BiasError where it can't be."""
+    """Build the model as ``simple_evaluate`` does.
+
+    Raises:
+        BiasError: It can't be built; with the reason in one line.
+    """
     import numpy as np
     import torch
 
@@ -84,12 +94,10 @@ def build_model(config: EvaluatorConfig) -> Any:
         name: getattr(config, name)
         for name in ("batch_size", "max_batch_size", "device")
     }
+    seeds = (random.seed, np.random.seed, torch.manual_seed)
+    arguments = config.model_args or {}
     try:
-        for seed, value in zip(
-            (random.seed, np.random.seed, torch.manual_seed),
-            config.seed or (),
-            strict=False,
-        ):
+        for seed, value in zip(seeds, config.seed or (), strict=False):
             if value is not None:
                 seed(value)
         return internals.model_class(config.model).create_from_arg_obj(
@@ -98,13 +106,9 @@ def build_model(config: EvaluatorConfig) -> Any:
     except BiasError:
         raise
     except Exception as error:
-        given = ",".join(
-            f"{name}={value}"
-            for name, value in redaction.arguments(config.model_args or {}).items()
-        )
-        message = redaction.in_text(
-            _why_not_loaded(error, config), config.model_args or {}
-        )
+        shown = redaction.arguments(arguments).items()
+        given = ",".join(f"{name}={value}" for name, value in shown)
+        message = redaction.in_text(_why_not_loaded(error, config), arguments)
         raise BiasError(
             f"--model {config.model} --model_args {given}: {message}"
         ) from error
@@ -113,24 +117,24 @@ def build_model(config: EvaluatorConfig) -> Any:
 def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
     """Say in one line why a model can't be loaded; transformers lists every class that could have been meant."""
     text = import_failure(error)
-    if found := re.match(
+    unrecognized = re.match(
         r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)",
         text,
-    ):
+    )
+    if unrecognized:
         return (
-            f"a {found[1]} isn't a model that {found[2]} can load: --model hf-mlm is for masked language models, hf "
-            "for causal and encoder-decoder ones, hf-multimodal for those that see"
+            f"a {unrecognized[1]} isn't a model that {unrecognized[2]} can load: --model hf-mlm is for masked language "
+            "models, hf for causal and encoder-decoder ones, hf-multimodal for those that see"
         )
-    if internals.is_client(internals.model_class(config.model)) and "tokenizer" not in (
-        config.model_args or {}
-    ):
+    is_client = internals.is_client(internals.model_class(config.model))
+    if is_client and "tokenizer" not in (config.model_args or {}):
         return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
     return text
 
 
 @contextlib.contextmanager
 def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
-    """Report in one line what goes wrong in methods of the model's backend, or in the file of its answers."""
+    """Report in one line an error in a method of the model's backend, or in the file of its answers."""
     try:
         yield
     except BiasError:
@@ -145,41 +149,32 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
             raise BiasError(
                 f"--use_cache {config.use_cache}: {message}: {text}"
             ) from error
-        frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
         if not any(
-            f.f_code.co_name in _BACKEND and f.f_locals.get("self") is model
-            for f in frames
+            frame.f_code.co_name in _BACKEND and frame.f_locals.get("self") is model
+            for frame, _ in traceback.walk_tb(error.__traceback__)
         ):
             raise
         logger.debug("where the model failed", exc_info=error)
         shown = redaction.arguments(given)
-        checkpoint = next(
-            (
-                f" {key}={shown[key]}"
-                for key in ("base_url", "pretrained", "model")
-                if key in shown
-            ),
-            "",
-        )
-        if isinstance(error, IndexError | RuntimeError) and (
-            rows := _too_few_rows(model)
-        ):
+        places = [key for key in ("base_url", "pretrained", "model") if key in shown]
+        checkpoint = f" {places[0]}={shown[places[0]]}" if places else ""
+        rows = _too_few_rows(model)
+        if rows and isinstance(error, IndexError | RuntimeError):
             message = f"{rows}: name the tokenizer that belongs to the model (--model_args tokenizer=...)"
         elif type(error) is not ValueError and type(error).__name__ not in message:
             message = f"{type(error).__name__}: {message}"
         note = "with --use_cache FILE a run keeps its answers, and the same command resumes it"
         if config.use_cache:
             note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
-        message = redaction.in_text(servers.without_keys(message, model), given).rstrip(
-            "."
-        )
+        message = redaction.in_text(servers.without_keys(message, model), given)
+        message = message.rstrip(".")
         raise BiasError(
             f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})"
         ) from error
 
 
 def _too_few_rows(model: Any) -> str:
-    """Say that a tokenizer has more tokens than its model has embeddings; empty where it hasn't."""
+    """Say that a tokenizer has more tokens than its model has embeddings; empty where it doesn't."""
     with contextlib.suppress(AttributeError, NotImplementedError):
         rows = model.model.get_input_embeddings().weight.shape[0]
         tokens = len(model.tokenizer)
@@ -193,34 +188,31 @@ def _too_few_rows(model: Any) -> str:
 def arguments(
     config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any
 ) -> dict[str, Any]:
-    """The arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` passes them."""
+    """Collect the arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` does."""
     caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
-    seeds = (
-        "random_seed",
-        "numpy_random_seed",
-        "torch_random_seed",
-        "fewshot_random_seed",
-    )
-    special = {
-        **{"model": model, "task_manager": manager, "evaluation_tracker": tracker},
-        **{name: config.cache_requests.get(name, False) for name in caching},
-        **dict(zip(seeds, config.seed or [None] * 4, strict=True)),
-    }
-    names = [
-        name
-        for name in inspect.signature(function).parameters
-        if name in special or hasattr(config, name)
-    ]
-    return {
-        name: special[name] if name in special else getattr(config, name)
-        for name in names
-    }
+    kinds = ("random", "numpy_random", "torch_random", "fewshot_random")
+    special = {"model": model, "task_manager": manager, "evaluation_tracker": tracker}
+    for name in caching:
+        special[name] = config.cache_requests.get(name, False)
+    for kind, seed in zip(kinds, config.seed or [None] * 4, strict=True):
+        special[f"{kind}_seed"] = seed
+    chosen = {}
+    for name in inspect.signature(function).parameters:
+        if name in special:
+            chosen[name] = special[name]
+        elif hasattr(config, name):
+            chosen[name] = getattr(config, name)
+    return chosen
 
 
 def evaluate(
     config: EvaluatorConfig, model: Any, manager: Any, tracker: Any
 ) -> dict[str, Any] | None:
-    """The results of a run; ``None`` on all ranks but the first. A BiasError says how the model's backend failed."""
+    """Evaluate, and return the results; ``None`` on all ranks but the first.
+
+    Raises:
+        BiasError: The model's backend failed.
+    """
     from lm_eval import simple_evaluate
 
     with _answering(model, config), servers.asking(model):
@@ -237,44 +229,36 @@ def samples_in_order(
 ) -> dict[str, list[dict[str, Any]]]:
     """Sort samples by document (the harness orders them by rank).
 
-    Standard errors have no value of a document, nor has a score to which it contributes nothing.
+    Standard errors have no value for a document, and ``nan`` becomes ``None``: the document contributes nothing.
     """
-
-    def is_nan(value: object) -> bool:
-        return isinstance(value, float) and math.isnan(value)
-
     by_task = {}
     for task, logged in samples.items():
-        filters = {
-            name: i
-            for i, name in enumerate(
-                dict.fromkeys(sample["filter"] for sample in logged)
-            )
-        }
-        scored = [
-            {
-                name: None if is_nan(value) else value
-                for name, value in sample.items()
-                if not name.endswith("_stderr")
-            }
-            for sample in logged
-        ]
-        by_task[task] = sorted(
-            scored, key=lambda sample: (filters[sample["filter"]], sample["doc_id"])
-        )
+        filters: dict[str, int] = {}
+        scored = []
+        for sample in logged:
+            filters.setdefault(sample["filter"], len(filters))
+            kept: dict[str, Any] = {}
+            for name, value in sample.items():
+                is_nan = isinstance(value, float) and math.isnan(value)
+                if not name.endswith("_stderr"):
+                    kept[name] = None if is_nan else value
+            scored.append(kept)
+        scored.sort(key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+        by_task[task] = scored
     return by_task
 
 
 def save(
     tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None
 ) -> list[Exception]:
-    """Write and push results, and samples if any; errors don't stop it and are returned."""
+    """Write and push results, and samples if there are any; return the errors, none of which stops it."""
     from lm_eval.loggers import evaluation_tracker
 
     failures: list[Exception] = []
 
     def keep(*_: object) -> None:  # in place of a warning, while the error is handled
-        if isinstance(error := sys.exc_info()[1], Exception):
+        error = sys.exc_info()[1]
+        if isinstance(error, Exception):
             failures.append(error)
 
     with internals.shadowed(evaluation_tracker.eval_logger, "warning", keep):
@@ -291,41 +275,34 @@ def save(
 
 
 def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
-    """The harness's own tables of tasks (``without`` some) and groups; empty if no scores are left."""
+    """Make the harness's own tables of tasks (``without`` some) and groups; empty if no scores are left."""
     from lm_eval.utils import make_table
 
     shown = {
         name: entry for name, entry in results["results"].items() if name not in without
     }
-    if not any(
-        "," in key for entry in shown.values() for key in entry
-    ):  # groups of ours have no scores
+    # groups of ours have no scores
+    if not any("," in key for entry in shown.values() for key in entry):
         return ""
     groups = make_table(results, "groups") if "groups" in results else ""
     return "\n".join(filter(None, [make_table({**results, "results": shown}), groups]))
 
 
 def keep(results: dict[str, Any], folder: str) -> None:
-    """Write what ``simple_evaluate`` returned into a folder, as its command would have."""
+    """Write the results of ``simple_evaluate`` into a folder, as the harness's command would have."""
     from lm_eval.loggers import EvaluationTracker
 
     tracker = EvaluationTracker(output_path=folder)
     config = results.get("config", {})
     given = config.get("model_args") or ""
-    text = (
-        given
-        if isinstance(given, str)
-        else ",".join(f"{name}={value}" for name, value in given.items())
-    )
+    if not isinstance(given, str):
+        given = ",".join(f"{name}={value}" for name, value in given.items())
     tracker.general_config_tracker.log_experiment_args(
-        str(config.get("model")), text, "", "", False
+        str(config.get("model")), given, "", "", False
     )
-    samples = results.get("samples")
-    if failures := save(
-        tracker,
-        {key: value for key, value in results.items() if key != "samples"},
-        samples,
-    ):
+    scores = {key: value for key, value in results.items() if key != "samples"}
+    failures = save(tracker, scores, results.get("samples"))
+    if failures:
         raise BiasError(
             f"results in memory can't be read: {one_line(failures[0])}"
         ) from failures[0]

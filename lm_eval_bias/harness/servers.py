@@ -1,9 +1,9 @@
 """Checks of servers' answers, before they are scored or kept in the file of ``--use_cache``.
 
-The harness's clients (``TemplateAPI``, 0.4.13) take what they find: log-probabilities of a server that doesn't echo the
-prompt sum to 0, a list that is one short leaves out the last token. Here these are errors, and a message without a text
-is a refusal or an empty answer. Sending requests and trying them again (``max_retries``) stay the harness's, but what a
-server refuses for good isn't sent again.
+The harness's clients (``TemplateAPI``, 0.4.13) believe every answer: log-probabilities of a server that doesn't echo
+prompts sum to 0, and a list that is one short leaves out the last token. Here these are errors, and a message without
+text is a refusal or an empty answer. The harness sends requests and tries them again (``max_retries``), but not those
+that a server has refused for good.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import functools
 import logging
 import math
+import operator
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at rando
 _REFUSES = "_lm_eval_bias_refuses_options"  # on a model whose server has refused options that may be left out
 _ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
-# of clients, looked at here
+# methods of clients that are checked here
 METHODS = (
     "model_call",
     "amodel_call",
@@ -57,33 +58,40 @@ _MEANINGS = {
     "Timeout TimeoutError": "no reply in time; raise timeout= or send less at a time (--batch_size, num_concurrent=)",
     "ConnectionError ClientConnectionError": "no connection to the server, or a lost one; check base_url= and its log",
 }
-_prompts: ContextVar[Sequence[Any]] = ContextVar(
-    "prompts"
-)  # of one of several requests at a time
-_said: ContextVar[str] = ContextVar("said", default="")  # by a server about the request
+# of one of several requests at a time
+_prompts: ContextVar[Sequence[Any]] = ContextVar("prompts")
+# by a server about the request
+_said: ContextVar[str] = ContextVar("said", default="")
+Answers = Iterable[tuple[Hashable, Any, float]]  # context, continuation, log-likelihood
 
 
 class _RefusedForGoodError(BaseException):
-    """A refusal that the harness, which sends again whatever ended in an ``Exception``, doesn't send again."""
+    """Raised for a refusal that must not be sent again; the harness sends again whatever raised an ``Exception``."""
 
 
 def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
-    """What was answered before (``--use_cache``) to requests of a kind, ``None`` where nothing was."""
-    cache = getattr(model.cache_hook, "dbdict", None)
+    """Return earlier answers (``--use_cache``) to requests of a kind, ``None`` where there are none."""
+    cache = _cache(model)
     return [
         None if cache is None else cache.get(internals.request_key(kind, args))
         for args in arguments
     ]
 
 
+def _cache(model: Any) -> Any:
+    """Return the content of ``--use_cache``'s file; ``None`` without the flag."""
+    return getattr(model.cache_hook, "dbdict", None)
+
+
 def commit(model: Any) -> None:
-    """Wait until what the cache hook was given is on the disk."""
-    if (cache := getattr(model.cache_hook, "dbdict", None)) is not None:
+    """Wait until the answers given to the cache hook are on the disk."""
+    cache = _cache(model)
+    if cache is not None:
         cache.commit()
 
 
 def without_keys(text: str, model: Any) -> str:
-    """A text with stars in place of the keys that a client sends: servers repeat what they don't take."""
+    """Put stars in place of a client's keys: servers repeat in their errors what they don't accept."""
     given = {
         name.strip("_"): getattr(model, name, None)
         for name in ("base_url", "auth_token", "_header")
@@ -97,7 +105,7 @@ def without_keys(text: str, model: Any) -> str:
 def asking(model: Any) -> Iterator[None]:
     """Check a server's answers while a model is asked, and save those that came, however it ends.
 
-    Within another one of the same model it does nothing.
+    Nested uses for the same model do nothing.
     """
     if vars(model).get(_ASKING):
         yield
@@ -115,9 +123,8 @@ def asking(model: Any) -> Iterator[None]:
             harness = logging.getLogger("lm_eval.models.api_models")
             harness.addFilter(_listen)
             stack.callback(harness.removeFilter, _listen)
-            logging.getLogger("asyncio").addFilter(
-                _listen
-            )  # it talks of requests when all has ended
+            # it tells of failed requests even later
+            logging.getLogger("asyncio").addFilter(_listen)
             stack.callback(checks.say_what_is_missing)
         try:
             yield
@@ -130,16 +137,31 @@ def asking(model: Any) -> Iterator[None]:
 def _listen(record: logging.LogRecord) -> bool:
     """Note a server's words, and drop what would be logged for every try."""
     text = record.getMessage()
-    if said := _SAID.match(text):
+    said = _SAID.match(text)
+    if said:
         _said.set(" ".join(re.sub("<[^<>]*>", " ", said[1]).split()))
     return not _REPEATED.search(text)
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status that an error of requests or aiohttp is about."""
-    return getattr(error, "status", None) or getattr(
-        getattr(error, "response", None), "status_code", None
-    )
+    """Return the HTTP status that an error of requests or aiohttp is about."""
+    response = getattr(error, "response", None)
+    return getattr(error, "status", None) or getattr(response, "status_code", None)
+
+
+def _explanation(error: Exception) -> str:
+    """Explain an error of a request in plain words."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    for names, meaning in _MEANINGS.items():
+        if kinds & set(names.split()):
+            return meaning
+    status = _status(error)
+    if status:
+        check = "read the server's log" if status >= 500 else "check --model_args"
+        advice = _ADVICE.get(status, check)
+        return f"status {status}, the server says {_said.get()[:300]!r}; {advice}"
+    text = one_line(error)
+    return text if type(error) is ValueError else f"{type(error).__name__}: {text}"
 
 
 class _Checks:
@@ -147,9 +169,8 @@ class _Checks:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._warn = functools.lru_cache(maxsize=None)(
-            logger.warning
-        )  # once of all that fail alike
+        # once of all that fail alike
+        self._warn = functools.cache(logger.warning)
         self._has_words = model.tokenizer_backend == "huggingface"
         self._is_over = False
         self._missing: list[Any] = []  # why texts ended of which there are none
@@ -187,10 +208,10 @@ class _Checks:
     def _create_payload(
         self, create: Callable[..., dict[str, Any]], *messages: Any, **options: Any
     ) -> dict[str, Any]:
-        """Ask for the whole distribution where top_k=0 does, and leave out what servers refuse.
+        """Ask for the whole distribution where ``top_k=0`` does, and leave out what servers refuse.
 
-        llama.cpp's server cuts the distribution at min_p=0.05 unless it is told not to; OpenAI's API refuses a list of
-        no stop strings.
+        llama.cpp's server cuts the distribution at ``min_p=0.05`` unless it is told not to; OpenAI's API refuses an
+        empty list of stop strings.
         """
         payload = create(*messages, **options)
         if payload.get("top_k") == 0:
@@ -203,13 +224,11 @@ class _Checks:
         }
 
     def _refuses_option(self, error: Exception, options: dict[str, Any]) -> bool:
-        """Whether a request failed because of options that it can do without, as no later one has them then."""
+        """Tell whether a request failed because of options that it can do without; later requests leave them out."""
         sent = options.get("gen_kwargs") or {}
-        named = any(
-            name in _said.get() and sent.get(name, sent.get("top_k")) == 0
-            for name in _SPARED
-        )
-        if not named or _status(error) not in (400, 422):
+        named = [name for name in _SPARED if name in _said.get()]
+        is_sent = any(sent.get(name, sent.get("top_k")) == 0 for name in named)
+        if not is_sent or _status(error) not in (400, 422):
             return False
         setattr(self._model, _REFUSES, True)
         self._warn(
@@ -220,9 +239,8 @@ class _Checks:
     def parse_logprobs(
         self, parse: Callable[..., Any], outputs: Any, **options: Any
     ) -> Any:
-        if (
-            prompts := _prompts.get(None)
-        ) is not None:  # else the reply was looked at before
+        prompts = _prompts.get(None)
+        if prompts is not None:  # else the reply was checked before
             self._check(outputs, prompts, "ctxlens" not in options)
         return parse(outputs=outputs, **options)
 
@@ -230,35 +248,12 @@ class _Checks:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Explain in plain words what went wrong, also when the request is sent again."""
+        """Explain what went wrong, also when the request is sent again."""
         try:
             yield
         except Exception as error:
-            kinds = {kind.__name__ for kind in type(error).__mro__}
-            status = _status(error)
-            text = (
-                one_line(error)
-                if type(error) is ValueError
-                else f"{type(error).__name__}: {one_line(error)}"
-            )
-            if status:
-                advice = _ADVICE.get(
-                    status,
-                    "read the server's log" if status >= 500 else "check --model_args",
-                )
-                text = (
-                    f"status {status}, the server says {_said.get()[:300]!r}; {advice}"
-                )
-            text = next(
-                (
-                    meaning
-                    for names, meaning in _MEANINGS.items()
-                    if kinds & set(names.split())
-                ),
-                text,
-            )
-            text = printable(without_keys(text, self._model))
-            if status in _FINAL or self._is_over:
+            text = printable(without_keys(_explanation(error), self._model))
+            if _status(error) in _FINAL or self._is_over:
                 self._is_over = True  # requests on their way now fail, too
                 raise _RefusedForGoodError(text) from error
             if self._model.max_retries > 1:
@@ -271,51 +266,45 @@ class _Checks:
 
     def _check(self, reply: Any, prompts: Sequence[Any], generate: bool) -> None:
         """Refuse a reply that can't be one to these prompts, which ask for texts or for log-probabilities."""
-        choices = reply.get("choices") if isinstance(reply, dict) else None
-        if not isinstance(choices, list) or not all(
-            isinstance(choice, dict) for choice in choices
-        ):
+        choices: Any = reply.get("choices") if isinstance(reply, dict) else None
+        is_list = isinstance(choices, list)
+        if not is_list or not all(isinstance(choice, dict) for choice in choices):
             raise ValueError(f"a reply without answers ('choices'): {reply!r:.200}")
-        if any(
-            part.get("error") or part.get("finish_reason") == "error"
-            for part in (reply, *choices)
-        ):
-            raise ValueError(
-                f"an error along with the answers: {reply.get('error') or choices!r:.200}"
-            )
+        for part in (reply, *choices):
+            if part.get("error") or part.get("finish_reason") == "error":
+                raise ValueError(
+                    f"an error along with the answers: {reply.get('error') or choices!r:.200}"
+                )
         numbers = [choice.get("index") for choice in choices]
         if sorted(map(repr, numbers)) != sorted(map(repr, range(len(prompts)))):
             raise ValueError(
                 f"{len(choices)} answers to {len(prompts)} prompts, with the numbers {numbers!r:.200}"
             )
-        choices = sorted(choices, key=lambda choice: int(choice["index"]))
-        (self._check_texts if generate else self._check_logprobs)(choices, prompts)
+        choices = sorted(choices, key=operator.itemgetter("index"))
+        check = self._check_texts if generate else self._check_logprobs
+        check(choices, prompts)
         self._check_name(reply.get("model"))
 
     def _check_texts(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         for choice, prompt in zip(choices, prompts, strict=True):
-            message, field = (
-                (choice.get("message"), "content")
-                if "message" in choice
-                else (choice, "text")
-            )
-            if not isinstance(message, dict) or not isinstance(
-                message.get(field) or "", str
-            ):
+            message, field = choice, "text"
+            if "message" in choice:
+                message, field = choice["message"], "content"
+            is_message = isinstance(message, dict)
+            if not is_message or not isinstance(message.get(field) or "", str):
                 raise ValueError(f"an answer without a text: {choice!r:.200}")
             if message.get(field) is None:
-                message[field] = message.get("refusal") or ""
-                self._missing.append(
-                    "refusal" if message[field] else choice.get("finish_reason")
-                )
-            text = message[field]
-            is_ids = isinstance(prompt, list) and all(
-                isinstance(token, int) for token in prompt
-            )
-            own = self._model.decode_batch([prompt])[0] if is_ids else prompt
-            if isinstance(own, str) and own.strip() and text.startswith(own):
+                refusal = message.get("refusal") or ""
+                message[field] = refusal
+                reason = "refusal" if refusal else choice.get("finish_reason")
+                self._missing.append(reason)
+            is_list = isinstance(prompt, list)
+            if is_list and all(isinstance(token, int) for token in prompt):
+                (prompt,) = self._model.decode_batch([prompt])
+            is_text = isinstance(prompt, str) and prompt.strip()
+            if is_text and message[field].startswith(prompt):
                 raise ValueError(
-                    f"a text that repeats its prompt ({own[:60]!r}); the server must not echo it"
+                    f"a text that repeats its prompt ({prompt[:60]!r}); the server must not echo it"
                 )
 
     def say_what_is_missing(self) -> None:
@@ -335,63 +324,45 @@ class _Checks:
         by_token: dict[int, str] = {}
         for choice, ids in zip(choices, prompts, strict=True):
             logprobs = choice.get("logprobs") or {}
-            values, top, names = (
-                logprobs.get(key) or []
-                for key in ("token_logprobs", "top_logprobs", "tokens")
-            )
+            values = logprobs.get("token_logprobs") or []
+            top = logprobs.get("top_logprobs") or []
             if {len(values), len(top)} != {len(ids) + 1}:
                 text = f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more"
                 raise ValueError(
                     f"{text}: the server has to echo prompts as they were split (echo=true, logprobs)"
                 )
-            for value, best in zip(values[1:-1], top[1:-1], strict=True):
-                if (
-                    not isinstance(value, int | float) or not -9999 < value <= 1e-3
-                ):  # -9999 stands for minus infinity
-                    raise ValueError(f"{value!r:.200} in place of a log-probability")
-                largest = max(
-                    (v for v in (best or {}).values() if isinstance(v, int | float)),
-                    default=-math.inf,
-                )
-                if not value <= largest + 0.1:  # where servers round one of them
-                    text = f"a token has the log-probability {value}, the most probable one {largest}"
-                    raise ValueError(
-                        f"{text}: the server's token_logprobs and top_logprobs don't match"
-                    )
-            words = (
-                self._model.decode_batch([[i] for i in ids])
-                if names and self._has_words
-                else []
-            )
-            for word, name in zip(
-                words, names, strict=False
-            ):  # only plain ones: servers write spaces in their own way
-                own, theirs = (
-                    word.strip().casefold(),
-                    str(name).strip(" \t\n▁Ġ").casefold(),
-                )
-                if (
-                    own != theirs
-                    and own.isascii()
-                    and own.isalnum()
-                    and theirs.isalnum()
-                ):
-                    text = f"the log-probability of {name!r} instead of {word!r}"
-                    raise ValueError(
-                        f"{text}: the server has to split prompts as the tokenizer named here does"
-                    )
+            for value, likeliest in zip(values[1:-1], top[1:-1], strict=True):
+                _check_logprob(value, likeliest or {})
+            self._check_tokens(logprobs.get("tokens") or [], ids)
             by_token.update(zip(ids[1:], map(repr, values[1:-1]), strict=True))
-        different = len(set(by_token.values()))
-        if len(by_token) >= 5 and (
-            different == 1 or len(by_token) >= 20 * different
-        ):  # servers may round
-            text = f"only {different} log-probabilities for {len(by_token)} different tokens"
+        count, different = len(by_token), len(set(by_token.values()))
+        # servers may round
+        if count >= 5 and (different == 1 or count >= 20 * different):
+            text = f"only {different} log-probabilities for {count} different tokens"
             raise ValueError(f"{text}: no language model gives such values")
+
+    def _check_tokens(self, served: Sequence[Any], ids: Sequence[int]) -> None:
+        """Refuse tokens other than those that were sent; only plain words are compared.
+
+        Servers write spaces in their own ways.
+        """
+        if not served or not self._has_words:
+            return
+        words = self._model.decode_batch([[token] for token in ids])
+        for word, name in zip(words, served, strict=False):
+            sent = word.strip().casefold()
+            got = str(name).strip(" \t\n▁Ġ").casefold()
+            is_plain = sent.isascii() and sent.isalnum() and got.isalnum()
+            if is_plain and sent != got:
+                text = f"the log-probability of {name!r} instead of {word!r}"
+                raise ValueError(
+                    f"{text}: the server has to split prompts as the tokenizer named here does"
+                )
 
     def _check_name(self, name: Any) -> None:
         """Refuse a model with another name than the one that answered before, for the file of ``--use_cache`` too."""
         if isinstance(name, str) and name:
-            cache = getattr(self._model.cache_hook, "dbdict", None)
+            cache = _cache(self._model)
             first = vars(self._model).setdefault("_served", name)
             before = first if cache is None else cache.setdefault(SERVED, first)
             if name != before:
@@ -400,8 +371,24 @@ class _Checks:
                 )
 
 
+def _check_logprob(value: Any, likeliest: Mapping[str, Any]) -> None:
+    """Refuse what is no log-probability, or one that is larger than those of the likeliest tokens."""
+    # -9999 stands for minus infinity
+    if not isinstance(value, int | float) or not -9999 < value <= 1e-3:
+        raise ValueError(f"{value!r:.200} in place of a log-probability")
+    numbers = [v for v in likeliest.values() if isinstance(v, int | float)]
+    largest = max(numbers, default=-math.inf)
+    if not value <= largest + 0.1:  # where servers round one of them
+        text = (
+            f"a token has the log-probability {value}, the most probable one {largest}"
+        )
+        raise ValueError(
+            f"{text}: the server's token_logprobs and top_logprobs don't match"
+        )
+
+
 def served_as(model: Any) -> list[str]:
-    """Say as which model a server answered, where that isn't the one that it was asked for."""
+    """Say as which model a server answered, where that isn't the one that was asked for."""
     name = vars(model).get("_served")
     if not name or not model.model or name == model.model:
         return []
@@ -409,13 +396,14 @@ def served_as(model: Any) -> list[str]:
 
 
 def largest_sum(probabilities: Mapping[Any, float]) -> float:
-    """The largest sum of probabilities over continuations (texts or tuples of ids) none of which begins another."""
-    sums: list[
-        tuple[Any, float]
-    ] = []  # of each one and those it begins, the likelier side
-    for continuation in sorted(
-        probabilities, reverse=True
-    ):  # those that one begins stand right before it
+    """Return the largest sum of probabilities over continuations none of which begins another.
+
+    Continuations are texts or tuples of token ids.
+    """
+    # each continuation with the larger of its probability and the sum of those that it begins
+    sums: list[tuple[Any, float]] = []
+    # in this order those that it begins stand right before it
+    for continuation in sorted(probabilities, reverse=True):
         longer = 0.0
         while sums and sums[-1][0][: len(continuation)] == continuation:
             longer += sums.pop()[1]
@@ -424,22 +412,19 @@ def largest_sum(probabilities: Mapping[Any, float]) -> float:
 
 
 def _folded(text: Any) -> Any:
-    """A text without case, accents and the number of spaces, which a tokenizer may not tell apart; ids as they are."""
+    """Fold case, accents and spaces of a text, which a tokenizer may not tell apart; leave ids as they are."""
     if not isinstance(text, str):
         return text
-    letters = unicodedata.normalize("NFKD", text.casefold())
-    return " ".join(
-        "".join(
-            letter for letter in letters if not unicodedata.combining(letter)
-        ).split()
-    )
+    characters = unicodedata.normalize("NFKD", text.casefold())
+    letters = [c for c in characters if not unicodedata.combining(c)]
+    return " ".join("".join(letters).split())
 
 
-def problem(answers: Iterable[tuple[Hashable, Any, float]]) -> str:
-    """Why log-likelihoods are those of no distribution; empty where they may be.
+def problem(answers: Answers) -> str:
+    """Say why log-likelihoods are those of no distribution; empty where they may be.
 
-    Each comes with its context and continuation, both texts or both tuples of ids. Of continuations of one context none
-    of which begins another, at most one can follow: their probabilities sum to at most 1.
+    Contexts and continuations are texts or tuples of token ids. Of continuations none of which begins another, at most
+    one can follow a context: their probabilities sum to at most 1.
     """
     groups: dict[Hashable, dict[Any, float]] = {}
     for context, continuation, value in answers:
@@ -449,31 +434,36 @@ def problem(answers: Iterable[tuple[Hashable, Any, float]]) -> str:
         if not math.isnan(value):
             group[key] = max(math.exp(value), group.get(key, 0.0))
     for group in groups.values():
-        if (total := largest_sum(group)) > _MOST:
-            some = ", ".join(
+        total = largest_sum(group)
+        if total > _MOST:
+            names = [
                 name if isinstance(name, str) else f"tokens {name[:8]}"
                 for name in list(group)[:3]
-            )
+            ]
+            some = ", ".join(names)
             return f"continuations that exclude each other ({some}) with probabilities that sum to {total:.0%}"
     return ""
 
 
-def refuse(
-    model: Any,
-    kind: str,
-    keys: Sequence[Any],
-    answers: Iterable[tuple[Hashable, Any, float]],
-) -> None:
-    """Stop a run before it scores log-likelihoods of no distribution, and take them out of ``--use_cache``'s file.
+def refuse(model: Any, keys: Sequence[Any], answers: Answers) -> None:
+    """Stop a run before it scores log-likelihoods of no distribution, and remove them from ``--use_cache``'s file.
+
+    Args:
+        model: The model that answered.
+        keys: Arguments of the requests, by which the file keeps the answers.
+        answers: The answers.
 
     Raises:
-        BiasError: The model's answers, which are kept there as of that kind under these keys, can't be probabilities.
+        BiasError: The answers can't be probabilities.
     """
-    if type(model).__name__ != "DummyLM" and (wrong := problem(answers)):
-        if (cache := getattr(model.cache_hook, "dbdict", None)) is not None:
+    kind = type(model).__name__
+    wrong = "" if kind == "DummyLM" else problem(answers)
+    if wrong:
+        cache = _cache(model)
+        if cache is not None:
             for key in keys:
-                cache.pop(internals.request_key(kind, key), None)
+                cache.pop(internals.request_key("loglikelihood", key), None)
         commit(model)
         raise BiasError(
-            f"the model type {type(model).__name__} gives {wrong}: check it (no answer was kept or scored)"
+            f"the model type {kind} gives {wrong}: check it (no answer was kept or scored)"
         )

@@ -57,20 +57,18 @@ class Documents(list[dict[str, Any]]):
 
 
 def _by_name(value: Any) -> Any:
-    """A value in which functions are replaced by their names: their addresses would differ in every run."""
+    """Replace functions in a value by their names: their addresses would differ in every run."""
     if isinstance(value, dict):
         return {key: _by_name(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return [_by_name(entry) for entry in value]
-    return (
-        f"{value.__module__}.{value.__qualname__}"
-        if inspect.isfunction(value)
-        else value
-    )
+    if inspect.isfunction(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return value
 
 
 def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
-    """Whether a chat template makes a text that ends with the beginning of an answer."""
+    """Tell whether a chat template makes a text that ends with the beginning of an answer."""
     turns = [
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": prefix},
@@ -83,46 +81,38 @@ def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
 
 
 def _faults_of_documents(
-    own: benchmark.Benchmark, docs: Sequence[Mapping[str, Any]]
+    family: benchmark.Benchmark, docs: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """What documents lack, one line each."""
+    """Yield what documents lack, one line each."""
     for place, doc in enumerate(docs):
-        if doc.get("benchmark") != own.name:
-            found = repr(doc["benchmark"]) if "benchmark" in doc else "missing"
-            yield f"document {place}: its field 'benchmark' is {found}: it must be {own.name!r}, as in the YAML"
+        if doc.get("benchmark") != family.name:
+            given = repr(doc["benchmark"]) if "benchmark" in doc else "missing"
+            yield f"document {place}: its field 'benchmark' is {given}: it must be {family.name!r}, as in the YAML"
         try:
-            own.key(doc)
+            family.key(doc)
+        except KeyError as error:
+            yield f"document {place}: it can't be named: the field {error} is missing (Benchmark.key)"
         except Exception as error:  # other people's code can fail in any way
-            field = (
-                f"the field {error} is missing"
-                if isinstance(error, KeyError)
-                else kind_of(error)
-            )
-            yield f"document {place}: it can't be named: {field} (Benchmark.key)"
+            yield f"document {place}: it can't be named: {kind_of(error)} (Benchmark.key)"
 
 
 def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
-    """What scores state wrongly or not at all, one line each."""
+    """Yield what scores state wrongly or not at all, one line each."""
     names = [score.name for score in scores]
     for score in scores:
-        neutral = score.neutral
-        wrong = {
-            "its name holds a comma, which the harness's files divide names by": ","
-            in score.name,
-            "another score of the task has this name, too": names.count(score.name) > 1,
-            f"its unit is {score.unit!r}: it must be one of {', '.join(UNITS)}": score.unit
-            not in UNITS,
-            f"its range is {score.low:g} to {score.high:g}": not score.low
-            <= score.high,
-            f"its neutral value {neutral} is outside of its range {score.low:g} to {score.high:g}": (
-                neutral is not None and not score.low <= neutral <= score.high
-            ),
-        }
-        yield from (
-            f"{score.name or 'a score without a name'}: {text}"
-            for text, is_so in wrong.items()
-            if is_so
-        )
+        place = score.name or "a score without a name"
+        span = f"{score.low:g} to {score.high:g}"
+        neutral = score.low if score.neutral is None else score.neutral
+        if "," in score.name:
+            yield f"{place}: its name holds a comma, which the harness's files divide names by"
+        if names.count(score.name) > 1:
+            yield f"{place}: another score of the task has this name, too"
+        if score.unit not in UNITS:
+            yield f"{place}: its unit is {score.unit!r}: it must be one of {', '.join(UNITS)}"
+        if not score.low <= score.high:
+            yield f"{place}: its range is {span}"
+        if not score.low <= neutral <= score.high:
+            yield f"{place}: its neutral value {neutral} is outside of its range {span}"
 
 
 class BiasTask(ConfigurableTask):
@@ -132,7 +122,7 @@ class BiasTask(ConfigurableTask):
         """Build the task from its YAML's keys.
 
         Raises:
-            BiasError: The data cannot be had, ``--metadata`` asks for something that isn't there, or the YAML asks for
+            BiasError: The data can't be had, ``--metadata`` asks for something that isn't there, or the YAML has
                 metrics of its own or several filters.
         """
         registration.register()
@@ -154,33 +144,31 @@ class BiasTask(ConfigurableTask):
         settings["metric_list"] = []
         if settings.get("output_type") == "generate_until":
             given = settings.get("generation_kwargs") or {}
-            # the given ones first and in their order: it is in the seeds of sampled texts
+            # the given ones first and in their order, on which the seeds of sampled texts depend
             settings["generation_kwargs"] = {**given, **WRITTEN, **given}
-        repeats = benchmark.repeats(
-            registry.get(str(metadata.get("benchmark"))), metadata
-        )
-        settings |= (
-            {} if repeats is None else {"repeats": repeats}
-        )  # not of the other tasks of the run
+        self.benchmark = registry.get(str(metadata.get("benchmark")))
+        repeats = benchmark.repeats(self.benchmark, metadata)
+        if repeats is not None:  # given for this task, not for others of the run
+            settings["repeats"] = repeats
         self._only_predicts = False
         self._world_size = 1
         self._places: dict[int, int] = {}
         self._failures: set[str] = set()
         with files.recorded() as read:
             super().__init__(config=settings, **kwargs)
-        metadata = self.config.metadata or {}
-        self.benchmark = registry.get(str(metadata.get("benchmark")))
+        metadata = self.config.metadata
         metadata["inputs"] = run_inputs.of_task(
             self.benchmark, config or {}, metadata, read
         )
         self.scores = self.benchmark.scores(
             self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata)
         )
-        wrong = itertools.chain(
+        faults = itertools.chain(
             _faults_of_documents(self.benchmark, self.eval_docs),
             _faults_of_scores(self.scores),
         )
-        if first := next(wrong, ""):
+        first = next(faults, "")
+        if first:
             raise BiasError(f"{self.config.task}: {first}")
         metadata.update(
             self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__
@@ -194,10 +182,8 @@ class BiasTask(ConfigurableTask):
         self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
         for score in self.scores:
-            entry = {
-                "metric": score.name,
-                **{k: v for k, v in score.describe().items() if k != "name"},
-            }
+            entry = {"metric": score.name, **score.describe()}
+            del entry["name"]
             self.config.metric_list.append(entry)
             aggregation = Aggregation(score, records, str(self.config.task), entry)
             self._aggregations[score.name] = aggregation.value
@@ -207,23 +193,19 @@ class BiasTask(ConfigurableTask):
                 self._directions[f"{score.name}_stderr"] = None
 
     def override_metric(self, metric_name: str) -> None:
-        """The harness's, with which ``--predict_only`` takes the place of all metrics."""
+        """Override: put the metric of ``--predict_only`` in place of all scores."""
         super().override_metric(metric_name)
         self._only_predicts = True
+        self._aggregations = super().aggregation()
+        self._directions = super().higher_is_better()
 
     def aggregation(self) -> dict[str, Any]:
-        """Functions from all values of a metric to its number: a score's, and its standard error's."""
-        functions: dict[str, Any] = (
-            super().aggregation() if self._only_predicts else self._aggregations
-        )
-        return functions
+        """Return functions from all values of a metric to its number: a score's, and its standard error's."""
+        return self._aggregations
 
     def higher_is_better(self) -> dict[str, Any]:
-        """Which metrics have a better end; ``None`` for those that have none."""
-        directions: dict[str, Any] = (
-            super().higher_is_better() if self._only_predicts else self._directions
-        )
-        return directions
+        """Return whether more of a metric is better; ``None`` for metrics without a better end."""
+        return self._directions
 
     def download(
         self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any
@@ -239,88 +221,57 @@ class BiasTask(ConfigurableTask):
         fields = self.dataset.get(str(self.config.test_split), Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
             field = getattr(self.config, key)
-            if (
-                isinstance(field, str)
-                and field.isidentifier()
-                and fields
-                and field not in fields
-            ):
+            is_name = isinstance(field, str) and field.isidentifier()
+            if is_name and fields and field not in fields:
                 text = f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
                 raise BiasError(f"{self.config.task}: {text}")
 
     def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> Any:
-        """The harness's; an empty template is empty text (the harness would compile it for every document)."""
+        """Override: return an empty template as it is; the harness would compile it for every document."""
         template = self.config.doc_to_target if doc_to_target is None else doc_to_target
-        return (
-            ""
-            if template == "" and self.prompt is None
-            else super().doc_to_target(doc, doc_to_target)
-        )
+        if template == "" and self.prompt is None:
+            return ""
+        return super().doc_to_target(doc, doc_to_target)
 
     def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
-        """The harness's, with a key for ``--cache_requests`` that changes with the documents.
+        """Override: refuse flags that don't fit, and let the key of ``--cache_requests`` change with the documents.
 
         The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
-        prompts; the tokenizer's name is the part of the key that a task can add to.
+        prompts. The tokenizer's name is the part of the key that a task can add to.
         """
         if self.config.num_fewshot:
             raise BiasError(
                 f"{self.config.task} has no examples in its prompts: run it without --num_fewshot"
             )
-        flags = {
-            f"--{name}": kwargs.get(name)
-            for name in ("apply_chat_template", "system_instruction")
-        }
-        misplaced = [flag for flag, value in flags.items() if value]
-        if misplaced and self.config.metadata.get(
-            "asks"
-        ):  # nothing belongs to its questions but their own sentences
-            raise BiasError(
-                f"{self.config.task} scores plain sentences: run it without {misplaced[0]}"
-            )
-        options, may_sample = (
-            self.config.generation_kwargs,
-            samples_texts(self.benchmark) == SAMPLES_BY_DEFAULT,
-        )
-        if (
-            self.OUTPUT_TYPE == "generate_until"
-            and may_sample
-            and internals.is_greedy(options)
-        ):
+        for flag in ("apply_chat_template", "system_instruction"):
+            # a question consists of its own sentences alone
+            if kwargs.get(flag) and self.config.metadata.get("asks"):
+                raise BiasError(
+                    f"{self.config.task} scores plain sentences: run it without --{flag}"
+                )
+        limit, samples = kwargs.get("limit"), kwargs.get("samples")
+        uses_template = bool(kwargs.get("apply_chat_template"))
+        options = self.config.generation_kwargs
+        may_sample = samples_texts(self.benchmark) == SAMPLES_BY_DEFAULT
+        writes = self.OUTPUT_TYPE == "generate_until"
+        if writes and may_sample and internals.is_greedy(options):
             options |= {"do_sample": False, "temperature": 0.0}
             self.config.repeats = 1  # the likeliest text will do
-        self._choose_beginning(
-            kwargs.get("chat_template") if kwargs.get("apply_chat_template") else None
-        )
-        self._record_inputs(
-            kwargs.get("limit"),
-            kwargs.get("samples"),
-            bool(kwargs.get("apply_chat_template")),
-        )
+        self._choose_beginning(kwargs.get("chat_template") if uses_template else None)
+        self._record_inputs(limit, samples, uses_template)
         if kwargs.get("cache_requests"):
             beginning = self.config.metadata.get(BEGINNING)
             content = json.dumps(
-                [
-                    self.eval_docs,
-                    kwargs.get("samples"),
-                    __version__,
-                    *([beginning] if beginning else []),
-                ],
+                [self.eval_docs, samples, __version__, beginning],
                 ensure_ascii=False,
                 sort_keys=True,
             )
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._world_size = kwargs.get("world_size", 1)
-        self._places = (
-            {id(doc): i for i, doc in enumerate(self.eval_docs)}
-            if self._world_size > 1
-            else {}
-        )
-        order = (
-            self._kinds_of_ranks(kwargs.get("limit"), kwargs.get("samples"))
-            if self._world_size > 1
-            else []
-        )
+        order = []
+        if self._world_size > 1:
+            self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)}
+            order = self._kinds_of_ranks(limit, samples)
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         if order:
             self._instances.sort(
@@ -330,72 +281,59 @@ class BiasTask(ConfigurableTask):
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
         """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
 
-        In a conversation the sentence is the beginning of the assistant's turn; where the template changes it, or a
-        server gets messages and isn't told to go on with the last one (``continue_final_message``), the prompt says it.
+        In a conversation the beginning is put into the assistant's turn. Where the template changes it, or a server
+        gets messages and isn't told to continue the last one (``continue_final_message``), the prompt asks for it.
         """
-        doc = next(iter(self.eval_docs), None)
-        prefix = (
-            self.doc_to_prefix(doc)
-            if doc and self.OUTPUT_TYPE == "generate_until"
-            else None
-        )
-        if not doc or not prefix:
+        if not self.eval_docs or self.OUTPUT_TYPE != "generate_until":
             return
-        way = "in the prompt"
+        doc = self.eval_docs[0]
+        prefix = self.doc_to_prefix(doc)
+        if not prefix:
+            return
+        place = "in the prompt"
         if chat_template is not None:
+            place = "in the answer"
             continued = self.config.generation_kwargs.get("continue_final_message")
-            asked = (
-                self.benchmark.asking(doc).begins_by_instruction is not None
-                and not continued
-            )
-            way = (
-                "by instruction"
-                if asked and not _lets_begin(chat_template, prefix)
-                else "in the answer"
-            )
-        self.config.metadata[BEGINNING] = way
+            instruction = self.benchmark.asking(doc).begins_by_instruction
+            can_ask = instruction is not None and not continued
+            if can_ask and not _lets_begin(chat_template, prefix):
+                place = "by instruction"
+        self.config.metadata[BEGINNING] = place
 
     def fewshot_context(self, doc: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The harness's; where an answer can't be begun, its document asks for the beginning."""
+        """Override: where an answer can't be begun, let its document ask for the beginning."""
         if self.config.metadata.get(BEGINNING) == "by instruction":
             doc = dict(self.benchmark.asking(doc).begins_by_instruction or doc)
             kwargs["gen_prefix"] = None
         return super().fewshot_context(doc, *args, **kwargs)
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
-        """Record which documents are run, what is asked of them, and what is put around that."""
+        """Record which documents are run, what is asked of them, and whether a chat template is put around that."""
         docs, inputs = self.eval_docs, self.config.metadata["inputs"]
-        scored = (
-            sorted(set(samples))
-            if samples
-            else range(min(int(limit or len(docs)), len(docs)))
-        )
-        asked = (
-            content_hashes.of_document(docs[place], self._asked(docs[place]))
-            for place in scored
-        )
+        scored = docs[: int(limit or len(docs))]
+        if samples:
+            scored = [docs[place] for place in sorted(set(samples))]
+        hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in scored]
         for name in ("documents", "scored"):
             inputs.pop(name, None)
-        inputs["scored" if len(scored) < len(docs) else "documents"] = (
-            content_hashes.of_all(asked)
-        )
+        name = "scored" if len(scored) < len(docs) else "documents"
+        inputs[name] = content_hashes.of_all(hashes)
         if chat_template:
             inputs["chat_template"] = True
 
     def _asked(self, doc: dict[str, Any]) -> list[Any]:
-        """What is asked of a document, but for the arguments of a generation, which the result file has anyway."""
+        """Return the request texts of a document, without generation arguments (these are in the result file)."""
         requests = self.construct_requests(doc, self.doc_to_text(doc))
+        if not isinstance(requests, list):
+            requests = [requests]
         texts = slice(1) if self.OUTPUT_TYPE == "generate_until" else slice(None)
-        arguments = [
-            list(one.arguments[texts])
-            for one in (requests if isinstance(requests, list) else [requests])
-        ]
+        arguments = [list(request.arguments[texts]) for request in requests]
         return [self.config.description, *arguments]
 
     def apply_filters(self) -> None:
-        """The harness's; texts of all ranks together, since a classifier should be run once and see what one would.
+        """Override: gather generated texts from all ranks so that a classifier runs once.
 
-        The harness evens out the ranks by asking the last request again; those answers are one too many.
+        The harness evens out the ranks by asking the last request again; these surplus answers are dropped.
         """
         for instance in self._instances:
             del instance.resps[instance.repeats :]
@@ -409,30 +347,29 @@ class BiasTask(ConfigurableTask):
             ensemble.apply(instances)
 
     def _kinds_of_ranks(self, limit: Any, samples: Any) -> list[str]:
-        """List the kinds of questions, in the order in which every rank is to ask them.
+        """List the kinds of questions, in the order in which every rank has to ask them.
 
-        The harness waits for all ranks after each kind that a rank has, and has each say something about a document.
+        The harness waits for all ranks after each kind that a rank has, and needs a document on each.
 
         Raises:
             BiasError: A rank without documents, or without one of the kinds.
         """
         docs = [doc for _, doc in self.doc_iterator(limit=limit, samples=samples)]
-        by_document = [
-            [question.kind for question in self.benchmark.asking(doc).questions]
-            for doc in docs
-        ]
-        kinds = list(dict.fromkeys(itertools.chain.from_iterable(by_document)))
+        kinds: dict[str, set[int]] = {}  # with the ranks that have them
+        for place, doc in enumerate(docs):
+            for question in self.benchmark.asking(doc).questions:
+                kinds.setdefault(question.kind, set()).add(place % self._world_size)
         for rank in range(self._world_size):
-            own = by_document[rank :: self._world_size]
-            if not own or set(kinds) - set(itertools.chain.from_iterable(own)):
+            has_all = all(rank in ranks for ranks in kinds.values())
+            if rank >= len(docs) or not has_all:
                 text = f"{len(docs)} documents are too few for {self._world_size} processes"
                 raise BiasError(
                     f"{self.config.task}: {text}: use fewer processes or a larger --limit"
                 )
-        return kinds
+        return list(kinds)
 
     def dump_config(self) -> dict[str, Any]:
-        """The harness's, with functions by name."""
+        """Override: dump functions by name."""
         dumped: dict[str, Any] = super().dump_config()
         values = {key: getattr(self.config, key, None) for key in dumped}
         functions = {
@@ -442,14 +379,14 @@ class BiasTask(ConfigurableTask):
         return content
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
-        """The document's questions where its benchmark asks some, else the harness's requests."""
+        """Override: make requests of the document's questions, if its benchmark asks any."""
         asking = self.benchmark.asking(doc)
         if asking.questions:
             unused = ("apply_chat_template", "chat_template")
             options = {key: value for key, value in kwargs.items() if key not in unused}
             return [
-                Instance(q.kind, doc, q.arguments, i, **options)
-                for i, q in enumerate(asking.questions)
+                Instance(question.kind, doc, question.arguments, i, **options)
+                for i, question in enumerate(asking.questions)
             ]
         requests = super().construct_requests(doc, ctx, **kwargs)
         if self.OUTPUT_TYPE == "multiple_choice":
@@ -464,7 +401,7 @@ class BiasTask(ConfigurableTask):
     def process_results(
         self, doc: Mapping[str, Any], results: Sequence[Any]
     ) -> dict[str, Any]:
-        """Return each score's contribution for the log, and with one metric the record that the aggregation needs."""
+        """Return each score's contribution for the log; one of them carries the record that aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         metrics: dict[str, Any] = dict.fromkeys(self._aggregations)
@@ -486,7 +423,7 @@ class BiasTask(ConfigurableTask):
     def _contribution(
         self, score: Score, record: Record, doc: Mapping[str, Any]
     ) -> float | None:
-        """Return a document's part in a score, for the log."""
+        """Compute a document's part in a score, for the log."""
         try:
             return score.contribution(record)
         except Exception as error:  # other people's code can fail in any way
@@ -494,7 +431,7 @@ class BiasTask(ConfigurableTask):
             return None
 
     def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
-        """Note what failed on a document, once for each thing that fails."""
+        """Note that something failed on a document, once for each thing that fails; return the note."""
         text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
         if what not in self._failures:
             self._failures.add(what)

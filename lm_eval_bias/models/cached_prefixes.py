@@ -1,10 +1,10 @@
 """Plans prompts for an engine with a prefix cache, so that most tokens come from the cache.
 
 Requests form a trie over token ids, and each of its tokens that belongs to a continuation is scored once. There are two
-ways to ask. **Next tokens**: a prompt that ends where tokens branch off gives the log-probabilities of all of them,
-which takes least where continuations are single words. **Rows**: a prompt gives the log-probabilities of its own last
-tokens, which takes least where continuations are long. Rows of tokens that come from the cache are missing: no row is
-asked right behind a block that another prompt may have left there.
+ways to ask. **Next tokens**: a prompt that ends where tokens branch off gives the log-probabilities of all of them.
+This is cheapest where continuations are single words. **Rows**: a prompt gives the log-probabilities of its own last
+tokens. This is cheapest where continuations are long. Tokens that come from the cache have no rows, so no row is asked
+for right behind a block that another prompt may have left there.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MOST_CHILDREN = 128  # next tokens that vLLM gives log-probabilities of at a tim
 
 
 class PrefixPrompt(NamedTuple):
-    """A prompt and what it answers.
+    """A prompt and the nodes of the trie that it answers.
 
     Attributes:
         tokens: The prompt.
-        nodes: The trie's nodes that are answered: children of its last token, or its own last tokens.
+        nodes: The nodes: children of its last token, or its own last tokens.
         children: Token ids of the children; empty where the prompt's own rows are asked.
     """
 
@@ -34,7 +34,7 @@ class PrefixPrompt(NamedTuple):
 
     @property
     def first(self) -> int:
-        """The place of the first token whose row is asked: so many tokens less one may come from the cache."""
+        """The place of the first token whose row is wanted; fewer tokens than that may come from the cache."""
         return len(self.tokens) - (0 if self.children else len(self.nodes))
 
 
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     scored: list[list[int]]
 
 
-def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
+def plan(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], block: int) -> Plan:
     """Plan the prompts that answer requests.
 
     Args:
@@ -71,8 +71,8 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
         firsts[k] = min(firsts[k], len(context))
     shared, heads, path = trie.shared.tolist(), trie.heads.tolist(), list[int]()
     paths, covered = [], bytearray(trie.trie_size)
-    # by the last node of a context: sequences that are scored behind it, each with its path, the first place that no
-    # other one scores and how much it has in common with a neighbour; and scored tokens by what stands before them
+    # by the last node of a context: the sequences scored behind it, each with its path, the first place that no other
+    # sequence scores and how much it shares with a neighbour; and the scored tokens by what stands before them
     sequences: dict[int, list[tuple[Ids, list[int], int, int]]] = defaultdict(list)
     branches: dict[int, dict[Ids, dict[int, int]]] = defaultdict(
         lambda: defaultdict(dict)
@@ -101,7 +101,7 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
                 children[prefix].update(siblings)
             continue
         for tokens, path, start, reached in members:
-            # another prompt's blocks may end right before this row: its token's predecessor would come from the cache
+            # another prompt's block may end right before this row, whose predecessor would then come from the cache
             if start % block == 0 and reached >= start:
                 children[tokens[:start]][tokens[start]] = path[start]
                 start += 1
@@ -109,13 +109,10 @@ def plan(pairs: Sequence[tuple[Ids, Ids]], block: int) -> Plan:
                 rows.append(PrefixPrompt(tokens, tuple(path[start:])))
     prompts = []
     for prefix, siblings in sorted(children.items()):
-        for start in range(
-            0, len(siblings), MOST_CHILDREN
-        ):  # so many at a time as can be asked
-            some = tuple(siblings)[start : start + MOST_CHILDREN]
-            prompts.append(
-                PrefixPrompt(prefix, tuple(siblings[token] for token in some), some)
-            )
+        tokens, nodes = tuple(siblings), tuple(siblings.values())
+        for start in range(0, len(tokens), MOST_CHILDREN):
+            asked = slice(start, start + MOST_CHILDREN)
+            prompts.append(PrefixPrompt(prefix, nodes[asked], tokens[asked]))
     scored = [
         paths[k][len(given) :] for (given, _), k in zip(pairs, places, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""A model that answers at random, reproducibly: the chance level of every score, without weights or network."""
+"""A model that answers at random, reproducibly: it shows every score's chance level, without weights or network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def samples(requests: Sequence[Instance]) -> Iterator[tuple[Instance, int]]:
-    """Each request with the sample of its prompt that it wants: its seed, or else its place in the order."""
+    """Yield each request with the number of its sample: its seed, or else its turn among those of the same prompt."""
     turns: Counter[str] = Counter()
     for request in requests:
         context, options = request.args
@@ -32,9 +32,8 @@ class ChanceLM(LM):
     same answer, whatever the order, batch size or number of processes.
     """
 
-    takes_seeds = (
-        True  # with every request, see :mod:`lm_eval_bias.scoring.sampled_texts`
-    )
+    # with every request, see lm_eval_bias.scoring.sampled_texts
+    takes_seeds = True
 
     def __init__(
         self,
@@ -48,31 +47,29 @@ class ChanceLM(LM):
         self._seed = seed
 
     def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
-        """Log of a uniform draw from 0 to 1/1000 per ``(context, continuation)``, nats; never greedy.
+        """Return the log of a uniform draw from 0 to 1/1000 per request, in nats; never greedy.
 
-        So small that a list of words never sums to more than 1.
+        The draws are so small that those of a list of words never sum to more than 1.
         """
         answers = []
         for request in requests:
-            answer = (
-                math.log(uniform(self._seed, "loglikelihood", *request.args) / 1000),
-                False,
-            )
+            draw = uniform(self._seed, "loglikelihood", *request.args) / 1000
+            answer = (math.log(draw), False)
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
             answers.append(answer)
         return answers
 
     def loglikelihood_rolling(self, requests: Sequence[Instance]) -> list[float]:
-        """Log of a uniform draw per string, nats."""
+        """Return the log of a uniform draw per string, in nats."""
         return [
             math.log(uniform(self._seed, "rolling", *request.args))
             for request in requests
         ]
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
-        """One of the texts that the document's benchmark gives (its choices, say); a letter without a benchmark.
+        """Draw one of the texts that the document's benchmark names, such as its choices; a letter without a benchmark.
 
-        Samples of a prompt are other draws, by their seeds or, without any, by their order.
+        Each sample of a prompt is a draw of its own, by its seed or else by its turn.
         """
         texts = []
         for request, turn in samples(requests):
@@ -88,13 +85,13 @@ class ChanceLM(LM):
         return texts
 
     def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
-        """A uniform draw from 0 to 1 per candidate, and one token."""
+        """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "cloze", *request.args), 1) for request in requests
         ]
 
     def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
-        """A uniform draw from 0 to 1 per candidate, and one token."""
+        """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "next_sentence", *request.args), 1)
             for request in requests
@@ -103,7 +100,7 @@ class ChanceLM(LM):
     def sentence_likelihoods(
         self, requests: Sequence[Instance]
     ) -> list[tuple[float | int, ...]]:
-        """Logs of uniform draws for the context, the candidate after it and the candidate alone; one token each."""
+        """Return logs of uniform draws for context, candidate after it and candidate alone, of one token each."""
         answers: list[tuple[float | int, ...]] = []
         for request in requests:
             context, *candidate = request.args

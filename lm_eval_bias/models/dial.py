@@ -32,7 +32,10 @@ class DialLM(ChanceLM):
         max_batch_size: Any = None,
         device: Any = None,
     ) -> None:
-        """Answer as :class:`~lm_eval_bias.core.planting.Dial` says; the last three, the harness's, change nothing."""
+        """Answer as :class:`~lm_eval_bias.core.planting.Dial` says.
+
+        The last three arguments are the harness's and change nothing.
+        """
         if strength is None:
             raise BiasError(
                 "bias-dial: needs a strength, such as --model_args strength=0.2 (-1 to 1, 0 is neutral)"
@@ -41,7 +44,11 @@ class DialLM(ChanceLM):
         self._dial = Dial(strength, competence, noise, refusals, seed)
 
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
-        """Give each request the answer that its benchmark plants; a BiasError if none says how."""
+        """Give each request the answer that its benchmark plants.
+
+        Raises:
+            BiasError: There is no benchmark, or it doesn't say how to plant a bias.
+        """
         return [_answers(request.doc, self._dial)[request.idx] for request in requests]
 
     next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
@@ -56,11 +63,11 @@ class DialLM(ChanceLM):
     def loglikelihood_with_length(
         self, requests: Sequence[Instance]
     ) -> list[tuple[float, bool, int]]:
-        """Give the planted log-likelihoods as those of one token each."""
+        """Give the planted log-likelihoods, each as that of one token."""
         return [(*answer, 1) for answer in self.loglikelihood(requests)]
 
     def generate_until(self, requests: Sequence[Instance]) -> list[str]:
-        """Write the planted text; samples of a prompt are other draws, by their seeds or else by their order."""
+        """Write the planted text; each sample of a prompt is a draw of its own, by its seed or else by its turn."""
         return [
             str(_answers(request.doc, self._dial.for_text(n))[0])
             for request, n in samples(requests)
@@ -70,11 +77,9 @@ class DialLM(ChanceLM):
 def _answers(doc: Any, dial: Dial) -> Sequence[Any]:
     benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
     if benchmark is None or benchmark.planting is None:
-        name = (
-            "tasks without a bias benchmark"
-            if benchmark is None
-            else benchmark.title or benchmark.name
-        )
+        name = "tasks without a bias benchmark"
+        if benchmark is not None:
+            name = benchmark.title or benchmark.name
         raise BiasError(
             f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.planting)"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ import transformers
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE, Cloze
-from lm_eval_bias.models.question_model import QuestionModel
+from lm_eval_bias.models.question_model import Answers, QuestionModel
 from lm_eval_bias.scoring.questions import (
     clozes,
     expected,
@@ -38,7 +39,7 @@ def _no_head(where: str) -> BiasError:
 
 
 class Reading(NamedTuple):
-    """One probability to read from a masked input."""
+    """A probability to read from a masked input."""
 
     ids: tuple[int, ...]  # with special tokens
     position: int
@@ -46,15 +47,13 @@ class Reading(NamedTuple):
 
 
 def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
-    """The paper's readings of a word: its tokens unmasked from left to right, nothing of the word after the mask."""
-    readings = []
-    for text, target in reveal(
-        tokenizer, question.context, question.word, tokenizer.mask_token
-    ):
+    """Unmask a word's tokens from left to right, as in the paper; nothing of the word stands behind the mask."""
+    mask, readings = tokenizer.mask_token, []
+    for text, target in reveal(tokenizer, question.context, question.word, mask):
         ids = tokenizer.encode(text)
         if tokenizer.mask_token_id not in ids:
             raise BiasError(
-                f"the tokenizer doesn't recognize the mask token {tokenizer.mask_token!r} in {text!r}"
+                f"the tokenizer doesn't recognize the mask token {mask!r} in {text!r}"
             )
         readings.append(Reading(tuple(ids), ids.index(tokenizer.mask_token_id), target))
     return readings
@@ -65,7 +64,7 @@ def _pll(
     question: Cloze,
     hide: Callable[[int, int], bool],
 ) -> list[Reading]:
-    """Mask every token of the sentence in turn, and the others of its word that are hidden with it."""
+    """Mask every token of the sentence in turn, and with it those of its word that ``hide`` names."""
     encoded = tokenizer(question.sentence)
     try:
         words = list(encoded.word_ids())  # None: a special token
@@ -132,50 +131,48 @@ class HFMaskedLM(QuestionModel):
     def _answering(self) -> transformers.PreTrainedModel:
         return self._model
 
-    def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
+    def cloze(self, requests: Sequence[Instance]) -> Answers:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
         refuse_foreign(clozes(requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
     @torch.inference_mode()
-    def _fill(self, requests: list[Instance]) -> list[tuple[float, int]]:
-        questions = clozes(requests)
-        readings = [
-            READERS[q.options.get("masked", "left_to_right")](self.tokenizer, q)
-            for q in questions
+    def _fill(self, requests: list[Instance]) -> Answers:
+        methods = [
+            question.options.get("masked", "left_to_right")
+            for question in clozes(requests)
         ]
-        logprobs: dict[
-            tuple[int, ...], dict[tuple[int, int], float]
-        ] = {}  # inputs often recur: each is run once
+        readings = [
+            READERS[method](self.tokenizer, question)
+            for method, question in zip(methods, clozes(requests), strict=True)
+        ]
+        # inputs often recur: each is run once
+        wanted: dict[tuple[int, ...], set[Reading]] = defaultdict(set)
         for reading in itertools.chain.from_iterable(readings):
-            logprobs.setdefault(reading.ids, {})[reading.position, reading.target] = (
-                math.nan
-            )
-        rows = list(logprobs)
+            wanted[reading.ids].add(reading)
+        logprobs: dict[Reading, float] = {}
+        rows = list(wanted)
         self.check_rows(rows)
         for batch in self.batches([len(row) for row in rows]):
             logits = self._model(**self.inputs([rows[i] for i in batch])).logits
             for place, i in enumerate(batch):
-                for position, target in logprobs[rows[i]]:
-                    of_position = logits[place, position].float().log_softmax(-1)
-                    logprobs[rows[i]][position, target] = of_position[target].item()
+                for reading in wanted[rows[i]]:
+                    at_position = logits[place, reading.position].float()
+                    logprob = at_position.log_softmax(-1)[reading.target]
+                    logprobs[reading] = logprob.item()
         answers = []
-        for question, of_question in zip(questions, readings, strict=True):
-            word_logprobs = [logprobs[r.ids][r.position, r.target] for r in of_question]
-            if question.options.get("masked", "left_to_right") == "left_to_right":
-                answers.append(
-                    (
-                        math.fsum(map(math.exp, word_logprobs)) / len(word_logprobs),
-                        len(word_logprobs),
-                    )
-                )
+        for method, of_word in zip(methods, readings, strict=True):
+            values = [logprobs[reading] for reading in of_word]
+            if method == "left_to_right":
+                score = math.fsum(map(math.exp, values)) / len(values)
             else:
-                answers.append((math.fsum(word_logprobs), len(word_logprobs)))
+                score = math.fsum(values)
+            answers.append((score, len(values)))
         return answers
 
     @cached_property
     def _with_head(self) -> transformers.PreTrainedModel:
-        """The model with its next-sentence head, loaded when it is first asked for."""
+        """The model with its next-sentence head, loaded on first use."""
         auto_class = transformers.AutoModelForNextSentencePrediction
         if type(self._model.config) not in auto_class._model_mapping:
             raise _no_head(self._pretrained)
@@ -184,31 +181,23 @@ class HFMaskedLM(QuestionModel):
             raise _no_head(self._pretrained)
         return model
 
-    def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
-        """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)`` (0..1)."""
+    def next_sentence(self, requests: Sequence[Instance]) -> Answers:
+        """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
         refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Instance]) -> list[tuple[float, int]]:
+    def _follow(self, requests: list[Instance]) -> Answers:
         encoded = [
             self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
         ]
         rows = [list(pair["input_ids"]) for pair in encoded]
-        types = (
-            [list(pair["token_type_ids"]) for pair in encoded]
-            if "token_type_ids" in encoded[0]
-            else None
-        )
 
         def logits(batch: list[int]) -> torch.Tensor:
-            token_types = (
-                {}
-                if types is None
-                else {"token_type_ids": self.pad([types[i] for i in batch])}
-            )
-            return self._with_head(
-                **self.inputs([rows[i] for i in batch]), **token_types
-            ).logits
+            inputs = self.inputs([rows[i] for i in batch])
+            if "token_type_ids" in encoded[0]:
+                types = [encoded[i]["token_type_ids"] for i in batch]
+                inputs["token_type_ids"] = self.pad(types)
+            return self._with_head(**inputs).logits
 
         return self.probabilities(rows, logits, 0)

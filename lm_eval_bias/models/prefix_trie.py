@@ -1,10 +1,11 @@
-"""The trie of token sequences' beginnings: sorted, they are its nodes in depth-first order.
+"""The trie of token sequences: sorted sequences list its nodes in depth-first order.
 
-What a sequence has in common with the one before it stands there already, the rest of it are nodes of its own.
+The beginning that a sequence shares with the one before it is in the trie already; its other tokens are new nodes.
 """
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from lm_eval_bias.core.errors import BiasError
+
+logger = logging.getLogger("lm_eval.bias")
 Ints = npt.NDArray[np.int64]
+# key in the cache, context, continuation
+Request = tuple[tuple[str, str] | None, list[int], list[int]]
+Answer = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Sequences:
     starts: Ints
 
     def __len__(self) -> int:
-        """Number of sequences."""
+        """Return the number of sequences."""
         return len(self.starts) - 1
 
     @cached_property
@@ -49,23 +56,23 @@ class Sequences:
 
     @cached_property
     def fresh(self) -> Ints:
-        """How many nodes of the trie are each one's own, shape (n,)."""
+        """How many new nodes each adds to the trie, shape (n,)."""
         return self.lengths - self.shared
 
     @cached_property
     def heads(self) -> Ints:
-        """The first node that is each one's own, shape (n,)."""
+        """The first new node of each, shape (n,)."""
         return np.cumsum(self.fresh) - self.fresh
 
     @property
     def trie_size(self) -> int:
-        """Number of the trie's nodes: tokens that have to be run at least."""
+        """Number of the trie's nodes: the fewest tokens that have to be run."""
         return int(self.fresh.sum())
 
     def depths(self, nodes: Ints) -> Ints:
-        """How many ancestors nodes have, which may be of any shape."""
-        own = np.searchsorted(self.heads, nodes, side="right") - 1
-        return nodes - self.heads[own] + self.shared[own]
+        """Count the ancestors of each of some nodes, an array of any shape."""
+        sequence = np.searchsorted(self.heads, nodes, side="right") - 1
+        return nodes - self.heads[sequence] + self.shared[sequence]
 
     def ids(self, k: int) -> npt.NDArray[np.int32]:
         """Return the tokens of sequence ``k``."""
@@ -81,7 +88,7 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     >>> [sequences.ids(k).tolist() for k in range(len(sequences))], sequences.shared.tolist(), of.tolist()
     ([[5], [5, 6, 9], [5, 7]], [0, 1, 1], [2, 1, 2, 0])
     """
-    # big-endian bytes sort as the numbers do, a beginning before what goes on
+    # big-endian bytes sort as the numbers do, a beginning before its continuations
     keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
     distinct = sorted(set(keys))
     rank = {key: k for k, key in enumerate(distinct)}
@@ -89,3 +96,35 @@ def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
     starts = np.cumsum([0, *(len(key) // 4 for key in distinct)])
     flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
     return Sequences(flat, starts), sequence_of
+
+
+def fitted(
+    requests: Sequence[Request], limit: int, unread: int = 0
+) -> list[tuple[list[int], list[int]]]:
+    """Cut the beginnings of contexts that, with their continuations, are longer than a model's limit, and warn of it.
+
+    Args:
+        requests: The requests.
+        limit: Most tokens that the model reads.
+        unread: How many last tokens of a request needn't be read.
+
+    Raises:
+        BiasError: A request without a context or continuation, or without room for a context.
+    """
+    pairs, cut = [], 0
+    for _, context, continuation in requests:
+        room = limit + unread - len(continuation)
+        if room < 1 or not context or not continuation:
+            raise BiasError(
+                f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
+                f"least one, and the model reads at most {limit}"
+            )
+        cut += len(context) > room
+        pairs.append((context[-room:], continuation))
+    if cut:
+        logger.warning(
+            "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",
+            cut,
+            limit,
+        )
+    return pairs

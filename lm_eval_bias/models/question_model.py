@@ -1,4 +1,4 @@
-"""Base of our transformers model types, which answer questions only: loading, device, ranks, caching."""
+"""Base of our transformers model types that answer only questions: loading, device, ranks, caching."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 from lm_eval.api.model import LM
+from lm_eval.models.huggingface import HFLM
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
+Answers = list[tuple[float, int]]  # scores, each with the number of tokens scored
+Rows = Sequence[Sequence[int]]  # token ids of inputs
 
 
 class QuestionModel(LM):
@@ -49,30 +52,28 @@ class QuestionModel(LM):
             pretrained: A local folder or the name of a model on the hub.
             tokenizer: The same for the tokenizer, if it lies elsewhere.
             revision: Revision on the hub.
-            dtype: ``auto`` (as stored) or a torch dtype's name.
-            device: A torch device; CUDA where there is some, else the CPU.
-            batch_size: Inputs per forward, a number.
-            max_batch_size: The harness's; not used.
+            dtype: ``auto`` (as stored) or the name of a torch dtype.
+            device: A torch device; by default CUDA, or the CPU where there is none.
+            batch_size: Inputs per forward.
+            max_batch_size: Not used; the harness gives it.
             trust_remote_code: Whether code that comes with the model may run.
 
         Raises:
-            BiasError: A batch size or dtype that isn't one.
+            BiasError: An invalid batch size or dtype.
         """
         super().__init__()
         if not str(batch_size).isdigit() or int(batch_size) < 1:
             raise BiasError(
                 f"--batch_size {batch_size}: {self.kind} needs a number above 0"
             )
-        if dtype != "auto" and not isinstance(
-            getattr(torch, str(dtype), None), torch.dtype
-        ):
+        self._dtype = dtype if dtype == "auto" else getattr(torch, str(dtype), None)
+        if dtype != "auto" and not isinstance(self._dtype, torch.dtype):
             raise BiasError(
                 f"--model_args dtype={dtype}: not a torch dtype; try float32, bfloat16 or auto"
             )
         self.batch_size = int(batch_size)
         self._pretrained = pretrained
         self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
-        self._dtype = dtype if dtype == "auto" else getattr(torch, dtype)
         self._set_device(device)
         self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
             tokenizer or pretrained, **self._from
@@ -82,7 +83,7 @@ class QuestionModel(LM):
     def refusal(
         cls, arguments: Mapping[str, Any], kinds: Sequence[str]
     ) -> BiasError | None:
-        """Why a model made from these arguments cannot answer these kinds of requests; ``None`` where it can.
+        """Say why a model made from these arguments can't answer these kinds of requests; ``None`` if it can.
 
         Args:
             arguments: The ``--model_args``.
@@ -96,58 +97,57 @@ class QuestionModel(LM):
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             import accelerate
 
-            self._accelerator = accelerate.Accelerator()
-            self._rank = self._accelerator.process_index
-            self._world_size = self._accelerator.num_processes
-            self._device = self._accelerator.device
+            self.accelerator = accelerate.Accelerator()
+            self._rank = self.accelerator.process_index
+            self._world_size = self.accelerator.num_processes
+            self._device = self.accelerator.device
             return
         self._device = torch.device(device or "cuda")
-        if (
-            self._device.type == "cuda" and not torch.cuda.is_available()
-        ):  # the harness's default is cuda:0
+        # the harness's default is cuda:0
+        if self._device.type == "cuda" and not torch.cuda.is_available():
             logger.info("no CUDA device found: running on the CPU")
             self._device = torch.device("cpu")
 
     def load(self, auto_class: Any) -> tuple[transformers.PreTrainedModel, list[str]]:
-        """A model of an auto class in evaluation mode on the device, and names of weights that the checkpoint lacks.
+        """Load a model of an auto class for evaluation, and list the weights that the checkpoint lacks.
 
         Raises:
-            BiasError: The checkpoint is none of that class.
+            BiasError: The checkpoint can't be loaded with this class.
         """
-        where = self._pretrained
         verbosity = transformers.utils.logging.get_verbosity()
         transformers.utils.logging.set_verbosity_error()  # its report of a checkpoint's other heads; ours follows
         try:
             model, info = auto_class.from_pretrained(
-                where, dtype=self._dtype, output_loading_info=True, **self._from
+                self._pretrained,
+                dtype=self._dtype,
+                output_loading_info=True,
+                **self._from,
             )
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(
-                f"--model {self.kind} pretrained={where}: {one_line(error)}"
+                f"--model {self.kind} pretrained={self._pretrained}: {one_line(error)}"
             ) from error
         finally:
             transformers.utils.logging.set_verbosity(verbosity)
         return model.to(self._device).eval(), sorted(info["missing_keys"])
 
     def _limit(self, model: transformers.PreTrainedModel) -> float:
-        """Most tokens of an input: positions of the model, less those that some families leave unused."""
+        """Return the most tokens of an input: the model's positions, less those that some families leave unused."""
         self.vocabulary = model.get_input_embeddings().num_embeddings
         positions = getattr(model.config, "max_position_embeddings", None) or math.inf
         if isinstance(getattr(model.base_model, "embeddings", None), torch.nn.Module):
             # RoBERTa's kind counts positions from behind its padding's
-            padding = getattr(
-                getattr(model.base_model.embeddings, "position_embeddings", None),
-                "padding_idx",
-                None,
-            )
+            embeddings = model.base_model.embeddings
+            of_positions = getattr(embeddings, "position_embeddings", None)
+            padding = getattr(of_positions, "padding_idx", None)
             positions -= 0 if padding is None else padding + 1
         return float(min(positions, self.tokenizer.model_max_length))
 
-    def check_rows(self, rows: Sequence[Sequence[int]]) -> None:
-        """Refuse inputs that the model could only read a part of, or whose tokens it doesn't have.
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse inputs that are too long for the model, or whose tokens it doesn't have.
 
         Raises:
-            BiasError: The longest is too long, or the tokenizer is another model's.
+            BiasError: The longest input is too long, or the tokenizer is another model's.
         """
         highest = max((max(row) for row in rows), default=0)
         if highest >= self.vocabulary:
@@ -167,7 +167,7 @@ class QuestionModel(LM):
         requests: Sequence[Instance],
         answer_part: Callable[[list[Instance]], list[Any]],
     ) -> list[Any]:
-        """Answer requests in parts, each kept in the cache of ``--use_cache`` as soon as it is done."""
+        """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
         answers = servers.kept(self, kind, (request.args for request in requests))
         unanswered = [i for i, answer in enumerate(answers) if answer is None]
         size = self.batch_size * _PARTS
@@ -178,9 +178,8 @@ class QuestionModel(LM):
         ) as bar:
             for start in range(0, len(unanswered), size):
                 part = unanswered[start : start + size]
-                for i, answer in zip(
-                    part, answer_part([requests[i] for i in part]), strict=True
-                ):
+                fresh = answer_part([requests[i] for i in part])
+                for i, answer in zip(part, fresh, strict=True):
                     answers[i] = answer
                     self.cache_hook.add_partial(kind, requests[i].args, answer)
                 servers.commit(self)
@@ -188,37 +187,41 @@ class QuestionModel(LM):
         return answers
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Group indices by similar length, longest first (so that too little memory shows at once)."""
+        """Group indices by similar length, longest first, so that too little memory shows at once."""
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
         for start in range(0, len(order), self.batch_size):
             yield order[start : start + self.batch_size]
 
     def probabilities(
         self,
-        rows: Sequence[Sequence[int]],
+        rows: Rows,
         logits: Callable[[list[int]], torch.Tensor],
         label: int,
-    ) -> list[tuple[float, int]]:
-        """The probability of a class and the number of tokens of each input, from the logits of batches of indices."""
-        self.check_rows(rows)
-        answers: dict[int, tuple[float, int]] = {}
-        for batch in self.batches([len(row) for row in rows]):
-            values = logits(batch).float().softmax(-1)[:, label].tolist()
-            answers.update(
-                (i, (value, len(rows[i])))
-                for i, value in zip(batch, values, strict=True)
-            )
-        return [answers[i] for i in range(len(rows))]
+    ) -> Answers:
+        """Return the probability of a class, and the number of tokens, of each input.
 
-    def pad(self, rows: Sequence[Sequence[int]], value: int = 0) -> torch.Tensor:
-        """Pad rows on the right to the longest, on the device."""
-        width = max(len(row) for row in rows)
+        Args:
+            rows: The inputs.
+            logits: Computes the logits of a batch, given the indices of its inputs.
+            label: The class.
+        """
+        self.check_rows(rows)
+        lengths = list(map(len, rows))
+        probabilities = torch.zeros(len(rows))
+        for batch in self.batches(lengths):
+            values = logits(batch).float().softmax(-1)[:, label]
+            probabilities[batch] = values.cpu()
+        return list(zip(probabilities.tolist(), lengths, strict=True))
+
+    def pad(self, rows: Rows, value: int = 0) -> torch.Tensor:
+        """Pad rows on the right to the longest, as a tensor on the device."""
+        width = max(map(len, rows))
         return torch.tensor(
             [[*row, *[value] * (width - len(row))] for row in rows], device=self._device
         )
 
-    def inputs(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
-        """``input_ids`` and ``attention_mask`` of padded rows."""
+    def inputs(self, rows: Rows) -> dict[str, torch.Tensor]:
+        """Make ``input_ids`` and ``attention_mask`` of padded rows."""
         pad = self.tokenizer.pad_token_id
         mask = self.pad([[1] * len(row) for row in rows])
         return {
@@ -249,13 +252,14 @@ class QuestionModel(LM):
         """Refuse: the model has no likelihoods of sentences."""
         raise self._no_likelihoods()
 
-    @property
-    def tokenizer_name(self) -> str:
-        """Fingerprint for the harness's request cache."""
-        return str(self.tokenizer.name_or_path).replace("/", "__")
+    # as the hf backend does it
+    tokenizer_name = HFLM.tokenizer_name
+    all_gather = HFLM.all_gather
+    gather_object = HFLM.gather_object
+    barrier = HFLM.barrier
 
     def get_model_info(self) -> dict[str, Any]:
-        """What a result file says about the model, named as the ``hf`` backend names it."""
+        """Describe the model for a result file, with the ``hf`` backend's names."""
         model = self._answering()
         return {
             "model_num_parameters": sum(p.numel() for p in model.parameters()),
@@ -266,23 +270,4 @@ class QuestionModel(LM):
 
     @abstractmethod
     def _answering(self) -> transformers.PreTrainedModel:
-        """The network that answers."""
-
-    def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor of every rank, concatenated."""
-        return self._accelerator.gather(tensor) if self._world_size > 1 else tensor
-
-    def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
-        """An object of every rank on rank ``dst``, ``None`` elsewhere."""
-        if self._world_size == 1:
-            return [obj]
-        objects: list[Any] | None = (
-            [None] * self._world_size if self._rank == dst else None
-        )
-        torch.distributed.gather_object(obj=obj, object_gather_list=objects, dst=dst)
-        return objects
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        if self._world_size > 1:
-            self._accelerator.wait_for_everyone()
+        """Return the network that answers."""

@@ -12,22 +12,19 @@ from lm_eval.models.vllm_causallms import VLLM
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
-from lm_eval_bias.models.cached_prefixes import Ids, Plan, PrefixPrompt
+from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
 from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.method_trial import trial
+from lm_eval_bias.models.prefix_trie import Answer, Request, fitted
 
 logger = logging.getLogger("lm_eval.bias")
-Request = tuple[
-    tuple[str, str] | None, list[int], list[int]
-]  # key in the cache, context, continuation
-Answer = tuple[float, bool]
 BLOCK_ON_CPU = 32  # tokens; the engine's own 128 there is longer than most prompts
 # largest difference of a continuation's log-likelihood from the engine's own: in float32, and in less
 EXACT, ROUGH = 1e-4, 0.2
 
 
 class _Unanswered(Exception):
-    """An answer lacks what was asked."""
+    """Raised for an answer that lacks something that was asked for."""
 
 
 class VLLMPacked(VLLM):
@@ -35,23 +32,23 @@ class VLLMPacked(VLLM):
 
     By itself the engine runs each request from its first token when log-probabilities of a prompt are wanted. Here each
     token of the requests' trie is scored once, by prompts that read the prefix cache (see :mod:`.cached_prefixes`). At
-    load a small trie shows that this gives what the engine gives by itself; where it doesn't, or the engine caches
-    nothing, requests go the ``vllm`` backend's own way, and a line says why.
+    load this is tried on a small trie. Where the answers aren't those of the engine alone, or nothing is cached,
+    requests are left to the ``vllm`` backend, and a line says why.
 
     Attributes:
-        why_not: Why they do; empty where they don't.
+        why_not: Why requests are left to the ``vllm`` backend; empty where they aren't.
     """
 
     batch_size: Any
     takes_seeds = True  # with every request, as ``vllm`` does
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Load the model as ``vllm`` does, and find out whether its cache can be read.
+        """Load the model as ``vllm`` does, and find out whether the engine's cache can be read.
 
         Args:
             args: The ``vllm`` backend's.
-            kwargs: The ``vllm`` backend's; ``block_size`` is the shortest beginning that is shared (32 on a CPU,
-                elsewhere vLLM's 16).
+            kwargs: The ``vllm`` backend's. ``block_size`` is the length of the shortest beginning that is shared (32 on
+                a CPU, elsewhere vLLM's 16).
         """
         from vllm.platforms import current_platform
 
@@ -62,7 +59,7 @@ class VLLMPacked(VLLM):
         self._prove(2 * self._block)
 
     def _prove(self, stem: int) -> None:
-        """Find out whether beginnings of so many tokens can be shared, and say so where they can't."""
+        """Find out whether beginnings of ``stem`` tokens can be shared, and say so where they can't."""
         self._tested = stem
         self.why_not = self._unfit() or self._trial(stem)
         if self.why_not:
@@ -71,13 +68,11 @@ class VLLMPacked(VLLM):
             )
 
     def _unfit(self) -> str:
-        """Why the cache can't be read; empty if the engine may be tried."""
+        """Say why the cache can't be read; empty if the engine may be tried."""
         if self.data_parallel_size > 1:
             return f"with data_parallel_size={self.data_parallel_size} each call loads the model again"
         config = self.model.llm_engine.vllm_config
-        space = (
-            config.cache_config.num_gpu_blocks or 0
-        ) * config.cache_config.block_size
+        space = (config.cache_config.num_gpu_blocks or 0) * self._block
         if space < 2 * config.scheduler_config.max_num_batched_tokens:
             # a prompt that is put off in the middle would find its own first rows in the cache
             return f"memory for {space:,} tokens is too little to keep shared prefixes"
@@ -88,15 +83,12 @@ class VLLMPacked(VLLM):
         return int(self.model.llm_engine.vllm_config.cache_config.block_size)
 
     def _trial(self, stem: int) -> str:
-        """Why a small trie's log-likelihoods aren't those of the engine's own way; empty if they are."""
-        size = self.model.llm_engine.model_config.get_vocab_size()
-        vocabulary = range(min(len(self.tokenizer), size))
-        usable = set(vocabulary) - set(getattr(self.tokenizer, "all_special_ids", ()))
-        drawn = trial(
-            self.max_length - 3,
-            stem,
-            np.array(sorted(usable)),
-        )
+        """Say how a small trie's log-likelihoods differ from those of the engine alone; empty if they don't."""
+        config = self.model.llm_engine.model_config
+        vocabulary = np.arange(min(len(self.tokenizer), config.get_vocab_size()))
+        special = getattr(self.tokenizer, "all_special_ids", ())
+        usable = np.setdiff1d(vocabulary, special)
+        drawn = trial(self.max_length - 3, stem, usable)
         requests: list[Request] = []
         for number, (ids, tail) in enumerate(zip(*drawn, strict=True)):
             # long continuations, and short ones of one token and of three
@@ -105,26 +97,21 @@ class VLLMPacked(VLLM):
                 (None, ids, ids[: 1 + 2 * (number % 2)]),
             ]
         try:
-            own = super()._loglikelihood_tokens(requests, disable_tqdm=True)
-            pairs = [
-                (tuple(context), tuple(continuation))
-                for _, context, continuation in requests
-            ]
-            # the second time the first's beginnings are in the cache
-            answers, cached = [], 0
-            for _ in range(2):
-                values, cached = self._answers(
-                    cached_prefixes.plan(pairs, self._block), True
-                )
-                answers += values
+            expected = super()._loglikelihood_tokens(requests, disable_tqdm=True)
+            pairs = [(context, continuation) for _, context, continuation in requests]
+            plan = cached_prefixes.plan(pairs, self._block)
+            first, _ = self._answers(plan, True)
+            # now the beginnings are in the cache
+            second, cached = self._answers(plan, True)
         except Exception as error:  # noqa: BLE001 (an engine that can't be asked so is left to the vllm backend)
             return f"a trial fails: {one_line(error)}"
-        exact = str(self.model.llm_engine.model_config.dtype) == "torch.float32"
         difference = max(
-            abs(one[0] - other[0])
-            for one, other in zip(answers, [*own, *own], strict=True)
+            abs(value - wanted)
+            for answers in (first, second)
+            for (value, _), (wanted, _) in zip(answers, expected, strict=True)
         )
-        if not difference <= (EXACT if exact else ROUGH):
+        tolerance = EXACT if str(config.dtype) == "torch.float32" else ROUGH
+        if not difference <= tolerance:
             return f"a trial differs by {difference:.1e} from the engine's own log-likelihoods"
         if not cached:
             return "the engine doesn't use its prefix cache"
@@ -133,26 +120,19 @@ class VLLMPacked(VLLM):
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False
     ) -> list[Answer]:
-        """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
+        """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         config = self.model.llm_engine.model_config.hf_config
-        longest = max((len(one[1]) + len(one[2]) for one in requests), default=0)
+        lengths = [
+            len(context) + len(continuation) for _, context, continuation in requests
+        ]
+        longest = max(lengths, default=0)
         stem = attention_masks.beyond(config, self._tested, longest)
         if stem and not self.why_not:
             self._prove(stem)
         if self.why_not or not requests:
             return super()._loglikelihood_tokens(requests, disable_tqdm)
-        pairs = [
-            self._cut(context, continuation) for _, context, continuation in requests
-        ]
-        if cut := sum(
-            len(request[1]) > len(pair[0])
-            for request, pair in zip(requests, pairs, strict=True)
-        ):
-            logger.warning(
-                "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",
-                cut,
-                self.max_length,
-            )
+        # the engine has to write a token behind each prompt
+        pairs = fitted(requests, self.max_length - 1)
         self.model.reset_prefix_cache()  # what was asked before would come from it, rows included
         answers, _ = self._answers(
             cached_prefixes.plan(pairs, self._block), disable_tqdm
@@ -162,20 +142,8 @@ class VLLMPacked(VLLM):
                 self.cache_hook.add_partial("loglikelihood", key, answer)
         return answers
 
-    def _cut(
-        self, context: Sequence[int], continuation: Sequence[int]
-    ) -> tuple[Ids, Ids]:
-        """Cut a request to what the engine takes: it has to write a token behind each prompt."""
-        room = self.max_length - 1 - len(continuation)
-        if room < 1 or not context or not continuation:
-            raise BiasError(
-                f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
-                f"least one, and the model reads at most {self.max_length - 1}"
-            )
-        return tuple(context[-room:]), tuple(continuation)
-
     def _answers(self, plan: Plan, silent: bool) -> tuple[list[Answer], int]:
-        """The answers to a plan's requests, and how many tokens came from the cache."""
+        """Answer a plan's requests, and count the tokens that came from the cache."""
         answer_by_node: dict[int, Answer] = {}
         cached = 0
         # engines mix up what is asked where prompts of both kinds are in one batch: one kind after the other
@@ -199,34 +167,34 @@ class VLLMPacked(VLLM):
             if again:
                 text = f"vLLM gives no usable answer: {again[0][1]}; use --model vllm, which doesn't share prefixes"
                 raise BiasError(text)
-        answers = [[answer_by_node[i] for i in nodes] for nodes in plan.scored]
-        return [
-            (math.fsum(one[0] for one in of), all(one[1] for one in of))
-            for of in answers
-        ], cached
+        answers = []
+        for nodes in plan.scored:
+            values, greedy = zip(*(answer_by_node[node] for node in nodes), strict=True)
+            answers.append((math.fsum(values), all(greedy)))
+        return answers, cached
 
     def _outputs(
         self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool
     ) -> list[Any]:
-        """Ask the engine for prompts."""
+        """Ask the engine for the answers to prompts."""
         from vllm import SamplingParams
 
         if not prompts:
             return []
-        parameters = [
-            SamplingParams(
-                temperature=0,
-                max_tokens=1,
-                detokenize=False,
-                skip_reading_prefix_cache=not read_cache,
-                **(
-                    {"logprob_token_ids": list(prompt.children)}
-                    if prompt.children
-                    else {"prompt_logprobs": 1}
-                ),
+        parameters = []
+        for prompt in prompts:
+            wanted: dict[str, Any] = {"prompt_logprobs": 1}
+            if prompt.children:
+                wanted = {"logprob_token_ids": list(prompt.children)}
+            parameters.append(
+                SamplingParams(
+                    temperature=0,
+                    max_tokens=1,
+                    detokenize=False,
+                    skip_reading_prefix_cache=not read_cache,
+                    **wanted,
+                )
             )
-            for prompt in prompts
-        ]
         batch_size = self.batch_size
         self.batch_size = 1 if silent else "auto"  # "auto" is what shows a progress bar
         try:
@@ -240,31 +208,24 @@ class VLLMPacked(VLLM):
 
 
 def _read(prompt: PrefixPrompt, output: Any) -> list[Answer]:
-    """The log-likelihood of each node of a prompt, and whether it is the greedy one.
+    """Read the log-likelihood of each node of a prompt, and whether the node is greedy.
 
     Raises:
-        _Unanswered: One isn't there, is no log-likelihood, or may be that of another token.
+        _Unanswered: One is missing, is no log-likelihood, or may be that of another token.
     """
     if list(output.prompt_token_ids) != list(prompt.tokens):
         raise _Unanswered("an answer to another prompt")
     if prompt.children:
         (written,) = output.outputs
-        rows, tokens = (
-            [written.logprobs[0] if written.logprobs else {}] * len(prompt.children),
-            prompt.children,
-        )
+        row = written.logprobs[0] if written.logprobs else {}
+        tokens = prompt.children
+        rows = [row] * len(tokens)
     else:
-        if not (
-            output.num_cached_tokens is not None
-            and output.num_cached_tokens < prompt.first
-        ):
-            raise _Unanswered(
-                f"{output.num_cached_tokens} tokens of a prompt came from the cache"
-            )
-        rows, tokens = (
-            (output.prompt_logprobs or [])[prompt.first :],
-            prompt.tokens[prompt.first :],
-        )
+        cached = output.num_cached_tokens
+        if cached is None or cached >= prompt.first:
+            raise _Unanswered(f"{cached} tokens of a prompt came from the cache")
+        tokens = prompt.tokens[prompt.first :]
+        rows = (output.prompt_logprobs or [])[prompt.first :]
         if len(rows) != len(tokens):
             raise _Unanswered(
                 f"{len(rows)} rows of log-probabilities for {len(tokens)} tokens"

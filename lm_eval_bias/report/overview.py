@@ -238,7 +238,7 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
         pairs += [(statement, task) for statement in said]
         before += [
             (one.kind.replace("_", " "), task)
-            for one in remarks.unmaking(item.run, item.task)
+            for one in remarks.disqualifying(item.run, item.task)
         ]
     caveat = "; ".join(
         " ".join(filter(None, one)) for one in _grouped(before, len(items))
@@ -318,7 +318,7 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     if any(
         one.kind == "trial_run"
         for item in items
-        for one in remarks.unmaking(item.run, item.task)
+        for one in remarks.disqualifying(item.run, item.task)
     ):
         lines.append(
             "Anything final: some tasks were run on only a part of their items."

@@ -1,7 +1,7 @@
 """The texts in a sample log, read again by today's rules.
 
-A log holds what a model wrote and what was read from it at the time. Rules change, and a log can be edited; the text is
-what the model said. Filters that read by rule alone say so (``reads_again``); texts that a classifier labelled stay as
+A log holds the texts that a model wrote and what was read from them at the time. Rules change, and a log can be edited;
+the texts are what counts. Filters that read by rule alone say so (``reads_again``); the labels of a classifier stay as
 they are logged.
 """
 
@@ -24,15 +24,16 @@ def _filters(task: str, name: str) -> list[Any]:
 
     registration.register()
     filters = [internals.filter_of(step) for step in entry.filter_steps]
-    return filters if all(getattr(one, "reads_again", False) for one in filters) else []
+    are_rules = all(getattr(step, "reads_again", False) for step in filters)
+    return filters if are_rules else []
 
 
 def read_again(sample: SavedSample) -> SavedSample:
-    """Return a sample with the answers that are read from its texts today; as it is where it has no such texts."""
+    """Return a sample with the answers that are read from its texts today; unchanged if it has no such texts."""
     filters = _filters(sample.part.task, sample.part.filter)
     if not filters or not sample.written:
         return sample
     answers = sample.logged["resps"]
-    for one in filters:
-        answers = list(one.apply(answers, [sample.doc]))
+    for step in filters:
+        answers = list(step.apply(answers, [sample.doc]))
     return sample._replace(answers=answers)

@@ -1,4 +1,4 @@
-"""What a run's numbers depend on: ``provenance`` in a result file, and whose answers ``--use_cache`` keeps."""
+"""Provenance, on which a run's numbers depend: a block of the result file, and the model of a ``--use_cache`` file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,8 @@ PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
     "numpy", "scipy", "scikit-learn", "sentencex",
 )  # fmt: skip
-_CHECKPOINTS = (
-    "pretrained",
-    "tokenizer",
-    "peft",
-    "delta",
-    "nsp_weights",
-)  # arguments that may name local files
+# arguments of a model that may name local files
+_CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
 # arguments of a model that say where and how fast it runs, not what it answers
 _SPEED = {
     "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
@@ -46,11 +41,9 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     if "benchmark" in metadata:
         options = registry.get(str(metadata["benchmark"])).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
-    facts |= {
-        key: metadata[f"{key}_used"]
-        for key in ("dataset", "classifier")
-        if f"{key}_used" in metadata
-    }
+    for key in ("dataset", "classifier"):
+        if f"{key}_used" in metadata:
+            facts[key] = metadata[f"{key}_used"]
     entry = catalog.entries().get(name)
     if "dataset" not in facts and entry is not None and entry.data:
         facts["data"] = sources.hashes(entry.data)
@@ -58,7 +51,7 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance of a run, from its results and ``settings``: flags that are not among them."""
+    """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
     import torch
 
     config, packages = results["config"], {}
@@ -82,12 +75,12 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     }
     for key in _CHECKPOINTS if isinstance(arguments, Mapping) else ():
         path = expanded(str(arguments.get(key) or "-"))
+        file = arguments.get("gguf_file") if key == "pretrained" else None
         if path.is_file():
-            model[f"{key} files"] = content_hashes.of_checkpoint(path.parent, path.name)
-        elif path.is_dir():
-            model[f"{key} files"] = content_hashes.of_checkpoint(
-                path, arguments.get("gguf_file") if key == "pretrained" else None
-            )
+            path, file = path.parent, path.name
+        elif not path.is_dir():
+            continue
+        model[f"{key} files"] = content_hashes.of_checkpoint(path, file)
     names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
             "fewshot_seed")  # fmt: skip
     return {
@@ -100,7 +93,7 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
 
 
 def identity(model: str, arguments: Mapping[str, Any]) -> str:
-    """A model as text, the same wherever it gives the same answers: a local one with its files' sizes and times."""
+    """Describe a model by what decides its answers, as text; a local one with its files' sizes and times."""
     relevant = {
         key: str(value)
         for key, value in redaction.arguments(arguments).items()
@@ -110,25 +103,26 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
         path = expanded(relevant[key] or "-")
         if path.exists():
             kinds = {*content_hashes.CHECKPOINT_FILES, ".gguf"}
-            parts = (
-                sorted(p for p in path.iterdir() if p.suffix in kinds)
-                if path.is_dir()
-                else [path]
-            )
-            facts = [
-                (part.name, part.stat().st_size, part.stat().st_mtime_ns)
-                for part in parts
-            ]
-            relevant[key] = (
-                f"{path.resolve()} ({hashlib.sha256(repr(facts).encode()).hexdigest()[:16]})"
-            )
+            files = [path]
+            if path.is_dir():
+                files = sorted(file for file in path.iterdir() if file.suffix in kinds)
+            facts = []
+            for file in files:
+                status = file.stat()
+                facts.append((file.name, status.st_size, status.st_mtime_ns))
+            digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+            relevant[key] = f"{path.resolve()} ({digest})"
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
 def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
-    """Write into this process's file of ``--use_cache`` whose answers it holds; a BiasError if they are another's."""
+    """Write into this process's file of ``--use_cache`` whose answers it holds.
+
+    Raises:
+        BiasError: It holds another model's answers, or can't be used.
+    """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
-    file, own = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
+    file, asked = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -136,12 +130,12 @@ def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
             database,
         ):
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model TEXT)")
-            found = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
-            if found is None:
-                database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (own,))  # noqa: S608 (a constant)
+            row = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
+            if row is None:
+                database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (asked,))  # noqa: S608 (a constant)
     except (OSError, sqlite3.Error) as error:
         text = f"{file} can't be used ({why(error)}): name another file, or delete it"
         raise BiasError(f"--use_cache {path}: {text}") from error
-    if found is not None and found[0] != own:
-        text = f"holds answers of another model, or of other files of this model ({found[0]}): name another file"
+    if row is not None and row[0] != asked:
+        text = f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
         raise BiasError(f"--use_cache {path}: {file} {text}")

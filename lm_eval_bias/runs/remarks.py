@@ -1,4 +1,4 @@
-"""What must be known of a run before its scores are believed: one list, which reports, boards and gates read."""
+"""Remarks: what to know about a run before believing its scores. Reports, boards and gates read this one list."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lm_eval_bias.core.wording import LARGE_SHARE, answered
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
-# kinds that leave no verdict on a score
-UNMAKING = ("trial_run", "chance_level", "low_coverage", "unanswered")
-# headings of the kinds, by weight: what is about the numbers themselves, how they were made, what single ones lack
+# kinds that forbid a verdict on a score, most serious first
+DISQUALIFYING = ("trial_run", "chance_level", "low_coverage", "unanswered")
+# headings of the kinds, by weight: about the numbers themselves, how they were made, what single ones lack
 SERIOUS, SETTING, NOTE = HEADINGS = (
     "Read before the numbers",
     "How the runs were made",
@@ -32,53 +32,51 @@ _WIDE = 0.5
 
 
 def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
-    """What the benchmark says itself, and whether the answers are too few, guesses or missing."""
+    """Yield the benchmark's own cautions, and say if answers are too few, guesses or missing."""
     benchmark = registry.by_name().get(task.benchmark)
-    cautions: Iterable[str | Remark] = (
-        ask((), benchmark, benchmark.presentation.cautions, task) if benchmark else ()
-    )
-    for own in cautions:
-        yield own if isinstance(own, Remark) else Remark("of_benchmark", own)
-    if part := trial(task):
+    cautions: Iterable[str | Remark] = ()
+    if benchmark is not None:
+        cautions = ask((), benchmark, benchmark.presentation.cautions, task)
+    for caution in cautions:
+        if isinstance(caution, str):
+            caution = Remark("of_benchmark", caution)
+        yield caution
+    part = trial(task)
+    if part:
         advice = "use its numbers only to try things out, and compare them only with a run limited in the same way"
         yield Remark(
             "trial_run", f"a limited run: {part}; {advice}", f"trial run, {part}"
         )
-    share = answered(task)
-    told = (value for value in task.scores.values() if value.floor is not None)
-    value = next(told, None)
-    floor = value.floor if value is not None and value.floor is not None else 0.0
-    if (model := run.provenance.get("model")) in _RANDOM:
+    model, share = run.provenance.get("model"), answered(task)
+    if model in _RANDOM:
         yield Remark("chance_level", f"chance level: {model} answers at random")
-    elif (
-        value is not None
-        and share
-        and (value.interval[0] if value.interval else value.value) <= floor * share
-    ):
-        of_answers = (
-            f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
-        )
-        guessed = f"by guessing{of_answers} {numbers.number(floor, value.unit)}"
-        yield Remark(
-            "chance_level",
-            f"chance level: {value.name} {numbers.cell(value)}, {guessed}",
-        )
+    elif share:
+        yield from _guesses(task, share)
     if share < 1 - LARGE_SHARE:
+        brief = f"{100 * (1 - share):.0f}% of the items are unanswered"
         refused = task.scores.get("refused")
-        refusals = (
-            f" ({100 * refused.value:.0f}% refused)"
-            if refused and not math.isnan(refused.value)
-            else ""
-        )
-        brief = f"{100 * (1 - share):.0f}% of the items are unanswered{refusals}"
+        if refused and not math.isnan(refused.value):
+            brief += f" ({100 * refused.value:.0f}% refused)"
         means = "they count as no bias or are left out, so that the scores say less than they seem to"
-        yield Remark(
-            "unanswered",
-            f"{brief}: {means if share else 'the scores say nothing about bias'}",
-            brief,
-        )
-    if not task.scores and (withheld := registry.withheld(task.benchmark, task)):
+        if not share:
+            means = "the scores say nothing about bias"
+        yield Remark("unanswered", f"{brief}: {means}", brief)
+    withheld = registry.withheld(task.benchmark, task)
+    if withheld and not task.scores:
         yield Remark("of_benchmark", withheld)
+
+
+def _guesses(task: TaskRun, share: float) -> Iterator[Remark]:
+    """Say which score shows that a model does no better than by guessing, of the share that was answered."""
+    for value in task.scores.values():
+        if value.floor is None:
+            continue
+        low = value.interval[0] if value.interval else value.value
+        of = f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
+        guessed = f"by guessing{of} {numbers.number(value.floor, value.unit)}"
+        if low <= value.floor * share:
+            text = f"chance level: {value.name} {numbers.cell(value)}, {guessed}"
+            yield Remark("chance_level", text)
 
 
 def _about_intervals(task: TaskRun) -> Iterator[Remark]:
@@ -108,24 +106,24 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     }
     given |= set(task.metadata.get("fixed") or ())
     changed = [
-        c
-        for c in settings.changed_options(run, task)
-        if c.name not in (*settings.PART, *given)
+        option
+        for option in settings.changed_options(run, task)
+        if option.name not in (*settings.PART, *given)
     ]
-    if listing := ", ".join(one.exact for one in changed if not one.problem):
+    listing = ", ".join(option.exact for option in changed if not option.problem)
+    if listing:
         yield Remark(
             "changed_options",
             f"departs from the defaults, and so perhaps from the paper: {listing}",
         )
-    for one in changed:
-        if one.problem:
-            yield Remark(
-                "own_data" if one.name == "dataset" else "changed_options", one.problem
-            )
+    for option in changed:
+        kind = "own_data" if option.name == "dataset" else "changed_options"
+        if option.problem:
+            yield Remark(kind, option.problem)
 
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
-    """Everything to know of a task of a run."""
+    """Yield all remarks on a task of a run."""
     yield from about_answers(run, task)
     yield from _about_intervals(task)
     yield from _about_options(run, task)
@@ -134,36 +132,35 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
             yield Remark("score_note", value.note, score=value.title)
 
 
-def unmaking(run: Run, task: TaskRun) -> list[Remark]:
-    """What leaves no verdict on a task's scores."""
-    found = (remark for remark in about_answers(run, task) if remark.kind in UNMAKING)
-    return sorted(found, key=lambda remark: UNMAKING.index(remark.kind))
+def disqualifying(run: Run, task: TaskRun) -> list[Remark]:
+    """Return the remarks that forbid a verdict on a task's scores, most serious first."""
+    remarks = [r for r in about_answers(run, task) if r.kind in DISQUALIFYING]
+    return sorted(remarks, key=lambda remark: DISQUALIFYING.index(remark.kind))
 
 
 def trial(task: TaskRun) -> str:
-    """Say which part of its items or samples a task was run on; empty where it was run whole."""
-    samples = (
-        "{} of {} samples per prompt".format(*task.fewer_samples)
-        if task.fewer_samples
-        else ""
-    )
-    return ", ".join(filter(None, (settings.part(task), samples)))
+    """Say on which part of its items or samples a task was run; empty where it was run whole."""
+    parts = [settings.part(task)]
+    if task.fewer_samples:
+        parts.append("{} of {} samples per prompt".format(*task.fewer_samples))
+    return ", ".join(filter(None, parts))
 
 
 def before_scores(run: Run, task: TaskRun) -> str:
-    """What stands in front of a task's scores; empty where nothing has to."""
-    return "; ".join(remark.brief or remark.text for remark in unmaking(run, task))
+    """Return the caveats printed before a task's scores, or ""."""
+    remarks = disqualifying(run, task)
+    return "; ".join(remark.brief or remark.text for remark in remarks)
 
 
 @dataclass(frozen=True)
 class PlacedRemark:
-    """A remark with everything that it is about.
+    """A remark with all tasks and scores that it is about.
 
     Attributes:
-        kind: As of the remark.
-        text: What it is.
-        places: Where it holds: tasks, with their run where there are several.
-        scores: The scores that it is about, if not all.
+        kind: Kind of the remark.
+        text: Text of the remark.
+        places: Tasks that it is about, with their run where there are several.
+        scores: Scores that it is about, if not all.
     """
 
     kind: str
@@ -179,32 +176,32 @@ class PlacedRemark:
     @property
     def scope(self) -> str:
         """Places and scores for people."""
-        about = (
-            f"scores {numbers.few(self.scores)}"
-            if len(self.scores) > 1
-            else "".join(self.scores)
-        )
-        return "; ".join(part for part in (numbers.few(self.places), about) if part)
+        about = "".join(self.scores)
+        if len(self.scores) > 1:
+            about = f"scores {numbers.few(self.scores)}"
+        return "; ".join(filter(None, (numbers.few(self.places), about)))
 
 
 def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
-    """Everything to know of some runs, alike remarks together, serious ones first; notes repeat nothing."""
-    found: dict[str, PlacedRemark] = {}
-    pairs = [
-        (run, task, f"{run.name}: " if len(runs) > 1 else "")
-        for run in runs
-        for task in run.tasks.values()
-    ]
-    placed = [
-        (remark, f"{before}{task.task}")
-        for run, task, before in pairs
-        for remark in of_task(run, task)
-    ]
-    borders = [(run.name, run.provenance.get("border")) for run in runs]
-    placed += [(Remark("border", str(said)), name) for name, said in borders if said]
-    for remark, place in sorted(placed, key=lambda one: one[0].kind == "score_note"):
-        one = found.setdefault(remark.text, PlacedRemark(remark.kind, remark.text))
-        if one.heading == _HEADINGS.get(remark.kind, SERIOUS):
-            one.places.extend({place}.difference(one.places))
-            one.scores.extend({remark.score}.difference(one.scores, [""]))
-    return sorted(found.values(), key=lambda one: HEADINGS.index(one.heading))
+    """Return all remarks on some runs, serious ones first; remarks with the same text are one.
+
+    A note on a score that repeats another remark is left out.
+    """
+    located: list[tuple[Remark, str]] = []
+    for run in runs:
+        before = f"{run.name}: " if len(runs) > 1 else ""
+        for task in run.tasks.values():
+            located += [(r, f"{before}{task.task}") for r in of_task(run, task)]
+    for run in runs:
+        border = run.provenance.get("border")
+        if border:
+            located.append((Remark("border", str(border)), run.name))
+    located.sort(key=lambda pair: pair[0].kind == "score_note")
+    by_text: dict[str, PlacedRemark] = {}
+    for remark, place in located:
+        placed = PlacedRemark(remark.kind, remark.text)
+        placed = by_text.setdefault(remark.text, placed)
+        if placed.heading == _HEADINGS.get(remark.kind, SERIOUS):
+            placed.places.extend({place}.difference(placed.places))
+            placed.scores.extend({remark.score}.difference(placed.scores, [""]))
+    return sorted(by_text.values(), key=lambda placed: HEADINGS.index(placed.heading))

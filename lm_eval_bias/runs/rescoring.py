@@ -46,12 +46,12 @@ class Rescored:
     """The scores of one saved task.
 
     Attributes:
-        part: What was read.
-        documents: How many there were.
+        part: The part of a file that was read.
+        documents: Number of documents.
         scores: Each score with its estimate.
-        provenance: What the benchmark tells about how they came about.
-        items: A row per record, where they are wanted (:func:`_item`).
-        read_otherwise: How many documents' texts are read otherwise today than when the run was made.
+        provenance: The benchmark's facts about how the scores came about.
+        items: A row per record, if wanted (:func:`_item`).
+        read_otherwise: Number of documents whose texts are read otherwise today than when the run was made.
     """
 
     part: SavedPart
@@ -63,10 +63,9 @@ class Rescored:
 
 
 def known_rewritings() -> list[Rewriting]:
-    """The benchmarks' ways to score saved answers otherwise, some of which are for several."""
-    return list(
-        dict.fromkeys(rewriting for _, rewriting in registry.extensions(Rewriting))
-    )
+    """List the benchmarks' ways to score saved answers otherwise; several benchmarks may share one."""
+    extensions = registry.extensions(Rewriting)
+    return list(dict.fromkeys(rewriting for _, rewriting in extensions))
 
 
 def rescore(
@@ -82,26 +81,20 @@ def rescore(
         paths: Files or folders.
         language: The language of files that don't say it themselves.
         rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
-            benchmarks are then passed over.
+            benchmarks are then skipped.
         with_items: Whether every record is wanted, too.
         as_logged: Whether to keep what was read from texts when the run was made, instead of reading them again.
 
     Raises:
-        BiasError: Files that cannot be read or scored, a way that concerns none of them, or a language of no task.
+        BiasError: Files can't be read or scored, a rewriting concerns none of them, or no task has the language.
     """
-    languages = sorted(
-        {
-            name
-            for entry in catalog.entries().values()
-            for name in entry.language.split(", ")
-            if name
-        }
-    )
+    languages = set[str]()
+    for entry in catalog.entries().values():
+        languages.update(filter(None, entry.language.split(", ")))
     if language is not None and language not in languages:
         hint = did_you_mean(language, languages)
-        raise BadOption(
-            "language", language, f"unknown.{hint} Known: {', '.join(languages)}"
-        )
+        known = ", ".join(sorted(languages))
+        raise BadOption("language", language, f"unknown.{hint} Known: {known}")
     used: set[str] = set()
     take = partial(
         _file,
@@ -127,7 +120,7 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         as_logged: Whether to keep what was read from texts when the run was made.
 
     Raises:
-        BiasError: There is no log, or one that can't be read.
+        BiasError: There is no log, or it can't be read.
     """
     if task.samples is None:
         raise BiasError(
@@ -137,7 +130,9 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
     records: list[Record] = []
     otherwise = Counter[SavedPart]()
     samples = sample_logs.first_filter(task.samples)
-    for sample in samples if as_logged else _read_again(samples, otherwise):
+    if not as_logged:
+        samples = _read_again(samples, otherwise)
+    for sample in samples:
         with blamed(sample.part, f"document {len(records)}"):
             records.append(benchmark.record(sample.doc, sample.answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
@@ -164,9 +159,9 @@ def said_otherwise(count: int) -> str:
 def _owner(rewriting: Rewriting) -> str:
     """Name the benchmarks that a way of scoring is for."""
     return " and ".join(
-        own.title or own.name
-        for own, one in registry.extensions(Rewriting)
-        if one is rewriting
+        benchmark.title or benchmark.name
+        for benchmark, other in registry.extensions(Rewriting)
+        if other is rewriting
     )
 
 
@@ -177,49 +172,29 @@ def _file(
     with_items: bool,
     as_logged: bool,
 ) -> dict[SavedPart, Rescored]:
-    """Score a file's parts; of its documents no more is kept than the records, and what is wanted of the items."""
+    """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
     items: dict[SavedPart, list[dict[str, Any]]] = defaultdict(list)
     parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
     otherwise = Counter[SavedPart]()
     if not as_logged:
         samples = _read_again(samples, otherwise)
-    if (
-        first_sample := next(samples, None) if rewritings else None
-    ):  # all of a file's samples are of one benchmark
-        samples, benchmark = (
-            chain([first_sample], samples),
-            registry.family(first_sample.part.benchmark),
-        )
-        own = [
-            (way, value)
-            for way, value in rewritings
-            if benchmark is not None and way in benchmark.extensions
-        ]
-        if not own:
-            flags = " and ".join(
-                f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings
-            )
-            raise NotConcerned(
-                f"{first_sample.part.path}: {flags}, and this is {first_sample.part.benchmark}"
-            )
-        used.update(way.flag for way, _ in own)
-        for way, value in own:
-            samples = _rewritten(samples, way, value)
+    if rewritings:
+        samples = _rewritten_all(samples, rewritings, used)
     for sample in samples:
         first, records = parts.setdefault(sample.part, (sample.doc, []))
+        benchmark = registry.get(sample.part.benchmark)
         with blamed(sample.part, f"document {len(records)}"):
-            record = registry.get(sample.part.benchmark).record(
-                sample.doc, sample.answers
-            )
+            record = benchmark.record(sample.doc, sample.answers)
             records.append(record)
             if with_items:
                 items[sample.part].append(_item(sample, record))
     rescored = {}
     for part, (first, records) in parts.items():
+        benchmark = registry.get(part.benchmark)
         with blamed(part, "its scores"):
-            scores = registry.get(part.benchmark).scores(records, detailed=True)
+            scores = benchmark.scores(records, detailed=True)
             estimates = [(score, score.compute(records)) for score in scores]
-            facts = registry.get(part.benchmark).provenance([first])
+            facts = benchmark.provenance([first])
             json.dumps(facts, allow_nan=False)
             rescored[part] = Rescored(
                 part, len(records), estimates, facts, items[part], otherwise[part]
@@ -228,62 +203,95 @@ def _file(
 
 
 def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
-    """Return a record as a row: its item, facets, answer, texts and readings, and its own value of each main score."""
+    """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
     benchmark = registry.get(sample.part.benchmark)
-    row: dict[str, Any] = {"task": sample.part.task, "filter": sample.part.filter}
-    row["item"] = " / ".join(benchmark.key(sample.doc))
-    row |= benchmark.facets(sample.doc)
-    row["answer"] = json.dumps(sample.answers, ensure_ascii=False)
-    row["text"] = "\n\n".join(text for text, _ in sample.written)
-    row["read"] = "\n\n".join(read for _, read in sample.written)
+    row: dict[str, Any] = {
+        "task": sample.part.task,
+        "filter": sample.part.filter,
+        "item": " / ".join(benchmark.key(sample.doc)),
+        **benchmark.facets(sample.doc),
+        "answer": json.dumps(sample.answers, ensure_ascii=False),
+        "text": "\n\n".join(text for text, _ in sample.written),
+        "read": "\n\n".join(reading for _, reading in sample.written),
+    }
     for score in benchmark.scores([record]):
         if score.name in benchmark.main:
             row[score.name] = score.contribution(record)
     return row
 
 
+def _rewritten_all(
+    samples: Iterator[SavedSample],
+    rewritings: Sequence[tuple[Rewriting, str]],
+    used: set[str],
+) -> Iterator[SavedSample]:
+    """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
+
+    Raises:
+        NotConcerned: None of them is.
+    """
+    first = next(samples, None)
+    if first is None:
+        return samples
+    samples = chain([first], samples)
+    benchmark = registry.family(first.part.benchmark)
+    is_concerned = False
+    for rewriting, value in rewritings:
+        if benchmark is not None and rewriting in benchmark.extensions:
+            is_concerned = True
+            used.add(rewriting.flag)
+            samples = _rewritten(samples, rewriting, value)
+    if not is_concerned:
+        flags = [f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings]
+        raise NotConcerned(
+            f"{first.part.path}: {' and '.join(flags)}, and this is {first.part.benchmark}"
+        )
+    return samples
+
+
 def _rewritten(
     samples: Iterable[SavedSample], rewriting: Rewriting, value: str
 ) -> Iterator[SavedSample]:
-    """Saved documents and answers as a benchmark rewrites them."""
+    """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
         with blamed(part, "its documents"):
             docs, results = rewriting.change(saved.docs, saved.results, value)
-        yield from replace(
+        rewritten = replace(
             saved, docs=list(map(dict, docs)), results=list(map(list, results))
-        ).samples()
+        )
+        yield from rewritten.samples()
 
 
 def _files(
     paths: Sequence[str], readers: Sequence[Reader]
 ) -> dict[Path, tuple[Reader, bool]]:
-    """The files to read, in a fixed order, and whether each was named itself: folders are searched to any depth.
+    """Find the files to read in a fixed order, each with its reader and whether the file itself was named.
+
+    Folders are searched to any depth. A file that is found several times is read once.
 
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
     files: dict[Path, tuple[Reader, bool]] = {}
+    real: dict[str, Path] = {}
     for name in paths:
         path = expanded(name)
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
-        candidates = under(path) if path.is_dir() else [path]
-        hits = {
-            p: (r, not path.is_dir())
-            for p in candidates
-            for r in readers
-            if r.matches(p)
-        }
+        is_named = not path.is_dir()
+        hits = 0
+        for file in [path] if is_named else under(path):
+            for reader in readers:
+                if reader.matches(file):
+                    hits += 1
+                    first = real.setdefault(os.path.realpath(file), file)
+                    files[first] = (reader, is_named)
         if not hits:
             formats = "; ".join(reader.name for reader in readers)
             advice = "run again with --log_samples, and name the run's folder"
             raise BiasError(
                 f"{name}: no file that can be rescored (known: {formats}); {advice}"
             )
-        real = {os.path.realpath(own): own for own in files}
-        files.update(
-            {real.get(os.path.realpath(own), own): hit for own, hit in hits.items()}
-        )
     return files
 
 
@@ -293,46 +301,40 @@ def gather(
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
 ) -> list[T]:
-    """What is made of everything saved under the paths, one file after another.
+    """Read everything saved under the paths, one file after another.
 
-    Other tasks' logs in a folder are passed over with a note, and so is what isn't concerned, wherever it lies.
+    Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
 
     Args:
         paths: Files or folders.
-        take: Makes of a file's samples what is kept of each of its parts.
+        take: Turns a file's samples into the result of each of its parts.
         language: The language of files that don't say it themselves.
-        readers: Which formats to look for.
+        readers: Formats to look for; by default all.
 
     Raises:
-        BiasError: A file that cannot be read, another task's if it was named itself, or nothing of ours at all.
+        BiasError: A file can't be read, a named one is of another task, or nothing is ours.
     """
     parts: dict[SavedPart, T] = {}
     foreign: list[NotOurs] = []
     any_ours = False
     if readers is None:
-        readers = [
-            SAMPLE_LOGS,
-            *(
-                pkgutil.resolve_name(files.reader)
-                for _, files in registry.extensions(SavedFiles)
-            ),
-        ]
-    for path, (reader, explicit) in progress(
-        list(_files(paths, readers).items()), "Reading"
-    ):
+        readers = [SAMPLE_LOGS]
+        for _, files in registry.extensions(SavedFiles):
+            readers.append(pkgutil.resolve_name(files.reader))
+    files = list(_files(paths, readers).items())
+    for path, (reader, is_named) in progress(files, "Reading"):
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
                 parts.setdefault(part, result)
             any_ours = True
         except NotOurs as error:
-            if explicit and not isinstance(error, NotConcerned):
+            if is_named and not isinstance(error, NotConcerned):
                 raise
             foreign.append(error)
     if not any_ours:
-        raise next(
-            (error for error in foreign if isinstance(error, NotConcerned)), foreign[0]
-        )
-    for passed_over in foreign:
-        print(f"lm-eval-bias: skipped: {passed_over}", file=sys.stderr)
+        foreign.sort(key=lambda error: not isinstance(error, NotConcerned))
+        raise foreign[0]
+    for skipped in foreign:
+        print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
     return list(parts.values())

@@ -1,4 +1,4 @@
-"""Finds, reads and joins the runs under some paths; names the files that can't be read, and goes on."""
+"""Search for runs under some paths, which are read and joined; files that can't be read are named and skipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lm_eval_bias.core.files import expanded, read_json, under
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs
 
-# what changes numbers; the number of items (limit) is told by each task
+# facts that change numbers; each task tells its number of items (limit) itself
 SAME = (
     "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
     "lm-eval-bias", "lm_eval", "transformers", "torch",
@@ -25,26 +25,22 @@ _FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpo
 def _fact(run: Run, key: str) -> Any:
     value = run.provenance.get(key) or None
     # builds of one release for one kind of device or another: 2.13.0+cpu
-    return (
-        value.partition("+")[0] if key == "torch" and isinstance(value, str) else value
-    )
+    return str(value).partition("+")[0] if key == "torch" else value
 
 
-def _differing(one: Run, other: Run) -> list[str]:
-    """Which of the facts that change numbers are others, or known of one run alone; a checkpoint's files of both."""
-    differing = [key for key in SAME if _fact(one, key) != _fact(other, key)]
-    files = {_fact(one, _FILES), _fact(other, _FILES)} - {None}
-    return [*differing, _FILES] if len(files) > 1 else differing
+def _is_same(run: Run, other: Run) -> bool:
+    """Tell whether no fact that changes numbers differs. Model files count only if both runs recorded them."""
+    files = {_fact(run, _FILES), _fact(other, _FILES)} - {None}
+    return len(files) < 2 and all(_fact(run, key) == _fact(other, key) for key in SAME)
 
 
-def merged(runs: Sequence[Run]) -> list[Run]:
-    """Runs of one model whose tasks differ, and nothing that changes numbers, as one; what else differs is listed."""
+def _merged(runs: Sequence[Run]) -> list[Run]:
+    """Join runs of one model if their tasks differ and nothing that changes numbers does; list what else differs."""
     result: list[Run] = []
-    places: dict[str, list[int]] = defaultdict(list)  # in it, by model
     for run in runs:
-        for i in places[run.name]:
-            earlier = result[i]
-            if not set(run.tasks) & set(earlier.tasks) and not _differing(earlier, run):
+        for i, earlier in enumerate(result):
+            has_other_tasks = run.tasks.keys().isdisjoint(earlier.tasks)
+            if run.name == earlier.name and has_other_tasks and _is_same(earlier, run):
                 provenance = {
                     key: _joined(earlier.provenance.get(key), run.provenance.get(key))
                     for key in {**earlier.provenance, **run.provenance}
@@ -57,7 +53,6 @@ def merged(runs: Sequence[Run]) -> list[Run]:
                 )
                 break
         else:
-            places[run.name].append(len(result))
             result.append(run)
     return result
 
@@ -65,15 +60,12 @@ def merged(runs: Sequence[Run]) -> list[Run]:
 def _joined(first: Any, second: Any) -> Any:
     if first == second:
         return first
-    parts = [
-        *str("–" if first is None else first).split("; "),
-        str("–" if second is None else second),
-    ]
-    return "; ".join(dict.fromkeys(parts))
+    given, more = ("–" if fact is None else str(fact) for fact in (first, second))
+    return "; ".join(dict.fromkeys([*given.split("; "), more]))
 
 
 def _places(runs: Sequence[Run]) -> list[str]:
-    """Where each run lies, as far as that tells them apart: folders, else files."""
+    """Say where each run lies, as far as that tells them apart: by folders, else by files."""
     paths = [os.path.abspath(run.path).split(os.sep) for run in runs]
     folders = [path[:-1] for path in paths]
     shown = folders if len(set(map(tuple, folders))) == len(folders) else paths
@@ -83,22 +75,22 @@ def _places(runs: Sequence[Run]) -> list[str]:
 
 
 def _difference(run: Run, first: Run) -> str:
-    """In what a run differs from the first of its model, in words."""
+    """Say in words how a run differs from the first of its model."""
     parts = []
     for key in (*SAME, _FILES, "limit"):
-        values = [_fact(one, key) for one in (run, first)]
-        if values[0] != values[1]:
-            here, there = (readable(value)[:60] for value in values)
+        value, other = _fact(run, key), _fact(first, key)
+        if value != other:
+            here, there = readable(value)[:60], readable(other)[:60]
             parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
     return ", ".join(parts) or "nothing that its file records"
 
 
-def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
-    """The runs with names that tell them apart: by their folders where they are of one model.
+def _distinguished(runs: Sequence[Run], repeatable: bool) -> list[Run]:
+    """Give the runs names that tell them apart: by their folders where they are of one model.
 
     Args:
         runs: The runs.
-        repeatable: Whether a name may stand there again with other tasks.
+        repeatable: Whether runs with other tasks may have the same name.
     """
     alike: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -110,17 +102,15 @@ def distinguished(runs: Sequence[Run], repeatable: bool = False) -> list[Run]:
             continue
         places = _places(group)
         for place, run in zip(places, group, strict=True):
-            differs = (
-                ""
-                if run is group[0]
-                else f"{name} ({places[0]}) in {_difference(run, group[0])}"
-            )
+            differs = f"{name} ({places[0]}) in {_difference(run, group[0])}"
+            if run is group[0]:
+                differs = ""
             renamed[id(run)] = replace(run, name=f"{name} ({place})", differs=differs)
     return [renamed.get(id(run), run) for run in runs]
 
 
 def run_of(path: Path) -> Run | None:
-    """The file's run; ``None`` if it isn't meant to be one.
+    """Read a file's run; ``None`` if it isn't called like one.
 
     Raises:
         BiasError: It can't be read.
@@ -131,7 +121,7 @@ def run_of(path: Path) -> Run | None:
 
 
 def beside(samples: Path) -> Run | None:
-    """Return the run of the results file beside a sample log; ``None`` where there is none that can be read."""
+    """Read the run of the results file beside a sample log; ``None`` where there is none that can be read."""
     try:
         return run_of(sample_logs.results_beside(samples))
     except BiasError:
@@ -143,9 +133,8 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     problems: list[Problem] = []
     dates = set()
     is_read = False
-    for path in sorted(
-        under(folder, "*.json"), key=Path.is_symlink
-    ):  # logs lie beside the file itself
+    # links last: logs lie beside the file itself
+    for path in sorted(under(folder, "*.json"), key=Path.is_symlink):
         if os.path.realpath(path) in seen:
             is_read = True
         else:
@@ -158,22 +147,22 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
                 problems.append(Problem(path, str(error)))
             seen.add(os.path.realpath(path))
         dates.add((path.parent, path.stem.removeprefix("results_")))
-    for path in (p for p in under(folder, "samples_*.jsonl") if sample_logs.matches(p)):
+    for path in under(folder, "samples_*.jsonl"):
         date = path.stem.rpartition("_")[2]
-        if (path.parent, date) not in dates:
-            problems.append(
-                Problem(
-                    path,
-                    f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)",
-                )
-            )
+        if sample_logs.matches(path) and (path.parent, date) not in dates:
+            text = f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)"
+            problems.append(Problem(path, text))
     if not runs and not problems and not is_read:
         problems.append(Problem(folder, "holds no run (no results_*.json)"))
     return runs, problems
 
 
 def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
-    """The run of a file that was named itself; a BiasError where it can't be read, or is none."""
+    """Read the run of a file that was named itself.
+
+    Raises:
+        BiasError: It can't be read, or is no run.
+    """
     if os.path.realpath(path) in seen:
         return [], []
     seen.add(os.path.realpath(path))
@@ -189,15 +178,15 @@ def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
 def read(
     paths: Sequence[str | Path], by_task: bool = False
 ) -> tuple[list[Run], list[Problem]]:
-    """All runs under some paths, in the order of the paths, then of the files' names.
+    """Read all runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
         paths: Folders (searched to any depth), or the harness's ``results_*.json``.
-        by_task: Whether they are for tables by task: files under several of the paths may then be one run, as those
-            under one path are, and runs with other tasks may have the same name.
+        by_task: Whether they are for tables by task. Then files under several paths may be one run, as files under one
+            path may be, and runs with other tasks may have the same name.
 
     Returns:
-        The runs, each once, and what had to be passed over; names are made unique (by folders).
+        The runs, each once and with a name of its own, and the files that were skipped.
 
     Raises:
         BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
@@ -210,8 +199,10 @@ def read(
         if not os.path.exists(path):
             raise BiasError(f"{name}: no such file or folder")
         inside, wrong = _under(path, seen) if path.is_dir() else _named(path, seen)
-        runs += merged(inside)
+        runs += _merged(inside)
         problems += wrong
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
-    return distinguished(merged(runs) if by_task else runs, by_task), problems
+    if by_task:
+        runs = _merged(runs)
+    return _distinguished(runs, by_task), problems

@@ -20,12 +20,12 @@ _LARGEST = 1 << 36  # bytes of a log, which is read line by line
 
 
 def matches(path: Path) -> bool:
-    """Whether a file is called like a sample log."""
+    """Tell whether a file is called like a sample log."""
     return bool(_NAME.fullmatch(path.name))
 
 
 def task_of(path: Path) -> str:
-    """The task that a sample log's name tells; the name itself where it is called otherwise."""
+    """Return the task that a sample log's name tells; of another file its name."""
     match = _NAME.fullmatch(path.name)
     return match["task"] if match else path.stem
 
@@ -36,68 +36,58 @@ def results_beside(path: Path) -> Path:
 
 
 def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read each sample of a log, with the place of its line; the samples aren't looked at.
+    """Read each sample of a log, with the place of its line.
 
     Raises:
-        BiasError: A file that can't be read, or a line that is no sample.
+        BiasError: The file can't be read, or a line is no sample.
     """
     try:
         check_plain(path, _LARGEST)
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
+                place = f"{path} line {number}"
                 if line.strip():
-                    yield (place := f"{path} line {number}"), _sample(line, place)
+                    yield place, _sample(line, place)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _sample(text: bytes, place: str) -> dict[str, Any]:
     try:
-        sample = _parsed(text)
+        try:
+            sample = orjson.loads(text)  # several times as fast as json
+        except orjson.JSONDecodeError:
+            sample = json.loads(text)  # takes NaN, too
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", "not UTF-8, no number, or nested too deeply")
         raise BiasError(
             f"{place}: truncated or damaged ({problem}): run it again"
         ) from error
-    if (
-        not isinstance(sample, dict)
-        or not isinstance(sample.get("doc"), dict)
-        or "filtered_resps" not in sample
-    ):
+    doc = sample.get("doc") if isinstance(sample, dict) else None
+    if not isinstance(doc, dict) or "filtered_resps" not in sample:
         raise BiasError(
             f"{place}: not a sample of a harness run (no doc or no filtered_resps)"
         )
     return sample
 
 
-def _parsed(text: bytes) -> Any:
-    """Parse a line with orjson, several times as fast; what only Python's parser takes, such as NaN, with that."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return json.loads(text)
-
-
 def samples(path: Path) -> Iterator[SavedSample]:
-    """The file's documents and answers, line after line: a log of any length takes no more memory than its numbers.
+    """Read the file's documents and answers line by line, so that a log of any length takes little memory.
 
     Raises:
-        BiasError: Damaged or truncated, another task's samples, a document twice, fewer documents than the run had,
-            which is known at the end only.
+        BiasError: The log is damaged, truncated or another task's, or has a document twice. That it has fewer documents
+            than the run is known only at its end.
     """
     task, beside = task_of(path), results_beside(path)
     results = _results(beside)
     entry = catalog.entries().get(task)
-    described = (
-        entry.benchmark if entry is not None and entry.path is None else None
-    )  # a task of the harness's own
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
     numbers: dict[SavedPart, set[int]] = {}
     for place, sample in lines(path):
-        benchmark, number = (
-            sample["doc"].get("benchmark") or described,
-            sample.get("doc_id"),
-        )
+        benchmark, number = sample["doc"].get("benchmark"), sample.get("doc_id")
+        # documents of the harness's own tasks don't name it
+        if not benchmark and entry is not None and entry.path is None:
+            benchmark = entry.benchmark
         if benchmark not in registry.by_name():
             names = ", ".join(registry.by_name())
             raise NotOurs(
@@ -110,7 +100,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
             raise BiasError(f"{place}: document {number} appears twice")
         numbers[part].add(number)
         try:
-            answers = [_read_answer(raw) for raw in sample["filtered_resps"]]
+            answers = list(map(_read_answer, sample["filtered_resps"]))
         except DAMAGE as error:
             raise BiasError(
                 f"{place}: no requests or answers of a model ({error}): truncated or damaged"
@@ -118,10 +108,8 @@ def samples(path: Path) -> Iterator[SavedSample]:
         yield SavedSample(part, sample["doc"], answers, sample)
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
-    count, scored = (
-        max(map(len, numbers.values())),
-        results.get("n-samples", {}).get(task, {}).get("effective"),
-    )
+    count = max(map(len, numbers.values()))
+    scored = results.get("n-samples", {}).get(task, {}).get("effective")
     if scored not in (None, count):
         raise BiasError(
             f"{path}: {count} documents, but the run scored {scored} ({beside.name}): the file is truncated or mixed "
@@ -130,7 +118,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
 
 
 def first_filter(path: Path) -> Iterator[SavedSample]:
-    """The documents and answers of the log's first filter, one by one.
+    """Read the documents and answers of the log's first filter, one by one.
 
     Raises:
         BiasError: As :func:`samples`.
@@ -143,29 +131,23 @@ def first_filter(path: Path) -> Iterator[SavedSample]:
 
 
 def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
-    """All documents and answers, by part."""
+    """Collect all documents and answers by part."""
     parts: dict[SavedPart, Saved] = {}
     for sample in saved_samples:
-        part = sample.part
-        saved = parts.setdefault(
-            part, Saved(part.path, part.task, part.filter, part.benchmark, [], [])
-        )
+        empty = Saved(**vars(sample.part), docs=[], results=[])
+        saved = parts.setdefault(sample.part, empty)
         saved.docs.append(sample.doc)
         saved.results.append(sample.answers)
     return parts
 
 
 def _results(path: Path) -> dict[str, Any]:
-    """The content of a results file; empty where there is none, or a damaged one."""
+    """Read a results file; empty where there is none, or a damaged one."""
     try:
         content = read_json(path)
     except BiasError:
         return {}
-    parts = ("config", "configs", "n-samples")
-    is_sound = isinstance(content, dict) and all(
-        isinstance(content.get(part), dict) for part in parts
-    )
-    return content if is_sound else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _read_answer(raw: Any) -> Any:

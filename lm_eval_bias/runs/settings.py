@@ -1,10 +1,9 @@
-"""The settings of a run: those that make its scores another measurement, and what was changed of its tasks."""
+"""The settings of a run: those that make its scores another measurement, and changes of its tasks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,15 +11,12 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DETAIL, folder_of, samples_texts
+from lm_eval_bias.core.benchmark import DETAIL, folder_of
 from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
-_OF_TEMPLATES = (
-    "chat_template_args",
-    "enable_thinking",
-    "think_end_token",
-)  # arguments of models
+# arguments of models
+_OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")
 _SEEDS = [0, 1234, 1234, 1234]  # the harness's own
 PART = ("limit", "samples", "suite")
 # what can be changed of tasks of every benchmark, beside their benchmarks' options
@@ -36,12 +32,12 @@ _PROBLEMS = {
 
 @dataclass(frozen=True)
 class ChangedOption:
-    """One thing in which a run isn't its task as the benchmark defines it.
+    """One thing in which a run departs from its task as the benchmark defines it.
 
     Attributes:
         name: One of :func:`option_names`.
-        value: What the run has; empty where there is nothing more to say.
-        problem: What is the matter, in words; empty where name and value say it.
+        value: The run's value; empty where the name says it all.
+        problem: The change in words; empty where name and value say it.
     """
 
     name: str
@@ -50,20 +46,18 @@ class ChangedOption:
 
     @property
     def exact(self) -> str:
-        """What a policy allows just this by."""
+        """The ``allow:`` entry of a policy that permits exactly this change."""
         return f"{self.name}={self.value}" if self.value else self.name
 
 
 def option_names() -> list[str]:
-    """All names that a changed option can have."""
-    benchmarks = registry.by_name().values()
-    options = [
-        option
-        for benchmark in benchmarks
-        for option, role in benchmark.options.roles.items()
-        if role != DETAIL
-    ]
-    return list(dict.fromkeys([*NAMES, *options]))
+    """List all names that a changed option can have."""
+    names = dict.fromkeys(NAMES)
+    for benchmark in registry.by_name().values():
+        for option, role in benchmark.options.roles.items():
+            if role != DETAIL:
+                names[option] = None
+    return list(names)
 
 
 def _default_metadata(task: str) -> Mapping[str, Any]:
@@ -72,96 +66,82 @@ def _default_metadata(task: str) -> Mapping[str, Any]:
 
 
 def file_hash(task: TaskRun, option: str) -> str:
-    """SHA-256 of the file that an option names; empty where it names none, or none that is known to have been read."""
+    """Return the SHA-256 of the file that an option names; empty where no such file is known to have been read."""
     value = task.metadata.get(option)
-    return (
-        str(task.inputs.get("files", {}).get(value) or "")
-        if isinstance(value, str)
-        else ""
-    )
+    if not isinstance(value, str):
+        return ""
+    return str(task.inputs.get("files", {}).get(value) or "")
 
 
 def option_text(task: TaskRun, option: str) -> str:
-    """An option's value; of a file that was read its name and content, since what lies at a path can change."""
+    """Write an option's value; for a file that was read, its name and hash, since the file at a path can change."""
     value = task.metadata.get(option)
-    if digest := file_hash(task, option):
+    digest = file_hash(task, option)
+    if digest:
         return f"{PurePath(str(value)).name} ({digest[:12]})"
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str).strip('"')
 
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
-    """The settings, by option, that make other numbers of the same answers or ask something else."""
+    """Return the options of this run that differ from the default and change the numbers."""
     defaults, entry = _default_metadata(task.task), catalog.entries().get(task.task)
-    benchmark = registry.get(task.benchmark)
     if entry is not None:
         defaults = {"repeats": entry.repeats, **defaults}
-    options = {
-        option: option_text(task, option)
-        for option, role in benchmark.options.roles.items()
-        if role != DETAIL
-        and option not in ("classifier", "dataset")
-        and task.metadata.get(option) is not None
-        and task.metadata[option] != defaults.get(option)
-    }
-    if (used := task.metadata.get("classifier_used")) and isinstance(used, Mapping):
-        options["classifier"] = str(used.get("name"))
+    options = {}
+    for option, role in registry.get(task.benchmark).options.roles.items():
+        value = task.metadata.get(option)
+        is_shown = role != DETAIL and option not in ("classifier", "dataset")
+        if is_shown and value is not None and value != defaults.get(option):
+            options[option] = option_text(task, option)
+    classifier = task.metadata.get("classifier_used")
+    if classifier:
+        options["classifier"] = str(classifier.get("name"))
     dataset = task.metadata.get("dataset_used")
-    if isinstance(dataset, Mapping):
-        options["dataset"] = (
-            f"{PurePath(str(dataset.get('file'))).name} ({str(dataset.get('sha256'))[:12]})"
-        )
+    if dataset:
+        name, digest = PurePath(str(dataset.get("file"))).name, dataset.get("sha256")
+        options["dataset"] = f"{name} ({str(digest)[:12]})"
     sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
         options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
     if task.inputs.get("num_fewshot"):
         options["num_fewshot"] = str(task.inputs["num_fewshot"])
-    if instruction := run.provenance.get("system_instruction"):
-        options["system_instruction"] = hashlib.sha256(
-            str(instruction).encode("utf-8", "replace")
-        ).hexdigest()[:12]
+    instruction = run.provenance.get("system_instruction")
+    if instruction:
+        content = str(instruction).encode("utf-8", "replace")
+        options["system_instruction"] = hashlib.sha256(content).hexdigest()[:12]
     return options
 
 
 def key(run: Run, task: TaskRun) -> tuple[str, ...]:
-    """Runs with the same key measured the same thing and can be ranked among each other."""
-    options = choices(run, task)
+    """Return a key that runs share which measured the same thing, and so can be ranked among each other."""
+    options = [f"{name}={value}" for name, value in sorted(choices(run, task).items())]
     documents = f"documents {asked(task)}, {part(task) or 'all items'}"
-    return (
-        task.benchmark,
-        task.version,
-        *(f"{name}={options[name]}" for name in sorted(options)),
-        documents,
-    )
+    return (task.benchmark, task.version, *options, documents)
 
 
 def asked(task: TaskRun) -> str:
-    """The hash of what was run: documents and what was asked of them."""
+    """Return the hash of what was run: documents and what was asked of them."""
     return str(task.inputs.get("scored") or task.inputs.get("documents") or UNRECORDED)
 
 
 def unknown_part(task: TaskRun) -> str:
-    """Why it can't be told which items were run; empty where it can."""
-    return (
-        f"{part(task)}, and its file doesn't say which"
-        if part(task) and "scored" not in task.inputs
-        else ""
-    )
+    """Say why it isn't known which items were run; empty where it is."""
+    items = part(task)
+    if not items or "scored" in task.inputs:
+        return ""
+    return f"{items}, and its file doesn't say which"
 
 
 def part(task: TaskRun) -> str:
-    """The part of the items that was run, in words; empty for all."""
-    told = (
-        "documents" in task.inputs
-    )  # all of them; a data set of one's own has its own size
-    if "scored" not in task.inputs and (
-        told or task.documents == (task.items or task.documents)
-    ):
-        return ""
-    return (
-        f"{task.documents:,} of {task.items:,} items"
-        if task.items
-        else f"{task.documents:,} items, not all"
-    )
+    """Say in words which part of the items was run; empty for all."""
+    if "scored" not in task.inputs:
+        # all documents, of whatever number: a data set of the user's has its own
+        is_whole = "documents" in task.inputs
+        if is_whole or task.documents == (task.items or task.documents):
+            return ""
+    if not task.items:
+        return f"{task.documents:,} items, not all"
+    return f"{task.documents:,} of {task.items:,} items"
 
 
 def describe(run: Run, task: TaskRun) -> str:
@@ -180,45 +160,32 @@ def describe(run: Run, task: TaskRun) -> str:
 
 
 def old_version(task: TaskRun) -> str:
-    """In which version a task was run if that isn't the current one, in words; empty where it is or isn't known."""
-    current = _default_metadata(task.task).get("version")
-    is_current = current is None or same_version(task.version, current)
+    """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
+    current = str(_default_metadata(task.task).get("version", task.version))
+    is_current = task.version == current
     return "" if is_current else f"task version {task.version}, now {current}"
 
 
-def same_version(version: str, current: Any) -> bool:
-    """Whether two version numbers are the same, however they are written."""
-    try:
-        return math.isclose(float(version), float(current))
-    except (TypeError, ValueError):
-        return version == str(current)
-
-
 def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
-    """Everything in which a task of a run isn't the task as its benchmark defines it."""
-    entry = catalog.entries().get(task.task)
+    """Yield everything in which a task of a run departs from the task as its benchmark defines it."""
+    benchmark = registry.get(task.benchmark)
     for name, value in choices(run, task).items():
         used = task.metadata.get("classifier_used") if name == "classifier" else None
-        default = (
-            used.get("is_default", task.metadata.get("classifier") is None)
-            if used
-            else False
-        )
-        if not default:  # the task's own classifier changes nothing
+        has_default = task.metadata.get("classifier") is None
+        # the task's own classifier changes nothing
+        if not used or not used.get("is_default", has_default):
             yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))
-    if entry is None and "dataset_used" not in task.metadata:
-        yield ChangedOption(
-            "task",
-            "",
-            "not a task of this version: the run used another version, or its own tasks",
+    if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
+        problem = (
+            "not a task of this version: the run used another version, or its own tasks"
         )
-    elif changed := task.inputs.get("changed"):
-        yield ChangedOption(
-            "task",
-            "",
-            f"not the packaged task of this name: {', '.join(map(str, changed))}",
-        )
-    if old := old_version(task):
+        yield ChangedOption("task", "", problem)
+    elif task.inputs.get("changed"):
+        changed = ", ".join(map(str, task.inputs["changed"]))
+        problem = f"not the packaged task of this name: {changed}"
+        yield ChangedOption("task", "", problem)
+    old = old_version(task)
+    if old:
         yield ChangedOption("version", task.version, old)
     template = run.provenance.get("chat_template")
     if template or task.inputs.get("chat_template"):
@@ -226,42 +193,34 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             "the prompts use a chat template, which the papers' prompts don't have"
         )
         yield ChangedOption("chat_template", str(template or "")[:12], problem)
+        arguments = str(run.provenance.get("model_args") or "")
         for name in _OF_TEMPLATES:
-            if match := re.search(
-                rf"(?:^|,){name}=([^,]*)", str(run.provenance.get("model_args") or "")
-            ):
+            match = re.search(rf"(?:^|,){name}=([^,]*)", arguments)
+            if match:
                 yield ChangedOption(name, match[1])
     seeds = run.provenance.get("seeds")
-    if samples_texts(registry.get(task.benchmark)) and seeds != _SEEDS:
-        yield ChangedOption(
-            "seeds",
-            ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds),
-        )
+    if benchmark.samples_texts != "never" and seeds != _SEEDS:
+        text = ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds)
+        yield ChangedOption("seeds", text)
     if "documents" not in task.inputs and "scored" not in task.inputs:
         problem = (
             "its file doesn't say which inputs were read and scored: run the task again"
         )
         yield ChangedOption("inputs", "", problem)
-    here = content_hashes.of_data_files(folder_of(registry.get(task.benchmark)))
+    here = content_hashes.of_data_files(folder_of(benchmark))
     there = task.inputs.get("package_content", here)
-    if there != here and task.metadata.get("distribution") == registry.distribution(
-        task.benchmark
-    ):
-        yield ChangedOption(
-            "package_data",
-            there[:12],
-            "the benchmark's own files differ from those here",
-        )
-    if items := part(task):
-        limit = run.provenance.get("limit")
-        suite = task.metadata.get("suite")
+    distribution = registry.distribution(task.benchmark)
+    if there != here and task.metadata.get("distribution") == distribution:
+        problem = "the benchmark's own files differ from those here"
+        yield ChangedOption("package_data", there[:12], problem)
+    items = part(task)
+    if items:
+        limit, suite = run.provenance.get("limit"), task.metadata.get("suite") or {}
         if limit:
-            yield ChangedOption(
-                "limit", str(int(limit) if limit == int(limit) else limit), items
-            )
-        elif isinstance(suite, Mapping) and "documents" in suite:
+            number = int(limit) if limit == int(limit) else limit
+            yield ChangedOption("limit", str(number), items)
+        elif "documents" in suite:
             yield ChangedOption("suite", str(suite.get("name")), items)
         else:
-            yield ChangedOption(
-                "samples", str(task.inputs.get("scored") or "")[:12], items
-            )
+            digest = str(task.inputs.get("scored") or "")[:12]
+            yield ChangedOption("samples", digest, items)

@@ -1,6 +1,6 @@
-"""Whether the scores of a results file are those of its samples: ``check --strict``.
+"""Comparison of a results file's scores with those of its samples, for ``check --strict``.
 
-Files are believed as far as their form goes. Whoever doubts what they say recomputes it.
+Files are believed as far as their form goes; their numbers can be recomputed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another
 
 
 def _numbers(value: Value) -> Iterator[tuple[str, float]]:
-    """All that is told of a score in numbers; ``nan`` for what it doesn't have."""
+    """Yield all numbers of a score by name; ``nan`` for those that it doesn't have."""
     yield "value", value.value
     yield "standard error", value.stderr
     yield "degrees of freedom", value.dof if not math.isnan(value.stderr) else math.nan
@@ -28,31 +28,28 @@ def _numbers(value: Value) -> Iterator[tuple[str, float]]:
 
 
 def _difference(given: Value, computed: Value) -> str:
-    """The first number that differs; empty where none does."""
-    for (what, own), (_, other) in zip(
-        _numbers(given), _numbers(computed), strict=True
-    ):
-        both_nan = math.isnan(own) and math.isnan(other)
-        if not both_nan and not math.isclose(
-            own, other, rel_tol=ROUNDING, abs_tol=ROUNDING
-        ):
-            return f"{given.name} has the {what} {own:.10g}, but from its samples {other:.10g}"
+    """Describe the first number that differs; empty where none does."""
+    pairs = zip(_numbers(given), _numbers(computed), strict=True)
+    for (name, ours), (_, theirs) in pairs:
+        both_nan = math.isnan(ours) and math.isnan(theirs)
+        is_close = math.isclose(ours, theirs, rel_tol=ROUNDING, abs_tol=ROUNDING)
+        if not both_nan and not is_close:
+            return f"{given.name} has the {name} {ours:.10g}, but from its samples {theirs:.10g}"
     return ""
 
 
 def differences(given: Mapping[str, Value], computed: Mapping[str, Value]) -> list[str]:
-    """In what the scores of a results file differ from those that its samples give, a line a score."""
+    """List how a results file's scores differ from those that its samples give, a line for each score."""
     lines = [
         _difference(value, computed[name])
         for name, value in given.items()
         if name in computed
     ]
-    # of a part of the items, a breakdown by what that part doesn't hold is in the file as nan
-    valued = [name for name, value in given.items() if not math.isnan(value.value)]
+    # a run on a part of the items has breakdowns by what that part lacks, as nan
     lines += [
         f"{name} is not a score of its samples"
-        for name in valued
-        if name not in computed
+        for name, value in given.items()
+        if name not in computed and not math.isnan(value.value)
     ]
     lines += [f"{name} is not in the file" for name in computed if name not in given]
-    return [line for line in lines if line]
+    return list(filter(None, lines))

@@ -62,7 +62,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     values = (
         (*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True)
     )
-    servers.refuse(self, "loglikelihood", keys, values)
+    servers.refuse(self, keys, values)
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 

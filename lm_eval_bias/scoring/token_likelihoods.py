@@ -221,7 +221,7 @@ def loglikelihoods(
     values = (
         (*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True)
     )
-    servers.refuse(model, "loglikelihood", keys, values)
+    servers.refuse(model, keys, values)
     return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
 
 

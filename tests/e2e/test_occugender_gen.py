@@ -23,9 +23,7 @@ def built(kind, template=None, options=None):
     """The task with the requests of two documents."""
     name = f"occugender_{kind}_gen"
     folder = folder_of(registry.get("occugender_gen"))
-    task = internals.task_manager([folder], {}, include_defaults=False).load([name])[
-        "tasks"
-    ][name]
+    task = internals.task_manager([folder], {}).load([name])["tasks"][name]
     task.config.generation_kwargs.update(options or {})
     task.build_all_requests(
         limit=2, rank=0, world_size=1, apply_chat_template=template is not None, chat_template=template,

@@ -313,7 +313,7 @@ def test_flags_configuration_and_the_logger():  # what it says of unknown tasks:
 
 def test_task_managers_read_named_folders_and_tasks_make_requests():
     where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.evaluate"
-    manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    manager = internals.task_manager([tasks_path()], {})
     holds(
         "occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks,
         "all_tasks differs",
@@ -353,7 +353,7 @@ def harness_run(tmp_path):
     model = internals.model_class("bias-chance").create_from_arg_obj(
         {}, {"batch_size": 1}
     )
-    manager = internals.task_manager([tasks_path()], {}, include_defaults=False)
+    manager = internals.task_manager([tasks_path()], {})
     tasks = list(
         manager.load(["occugender_implicit", "occugender_explicit"])["tasks"].values()
     )

@@ -28,9 +28,7 @@ def inputs(
     **metadata,
 ):
     """What a task tells of its inputs once its requests are made."""
-    manager = internals.task_manager(
-        [tasks_path() / folder], metadata, include_defaults=False
-    )
+    manager = internals.task_manager([tasks_path() / folder], metadata)
     built = manager.load([task])["tasks"][task]
     built.set_config("num_fewshot", shots)
     if reverse:

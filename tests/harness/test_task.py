@@ -14,9 +14,9 @@ def built(folder, **more):
         f"include: {tasks_path() / 'occugender' / 'occugender_implicit.yaml'}\ntask: own_implicit\n"
         + "".join(f"{key}: {json.dumps(value)}\n" for key, value in more.items())
     )
-    return internals.task_manager([folder], {}, include_defaults=False).load(
-        ["own_implicit"]
-    )["tasks"]["own_implicit"]
+    return internals.task_manager([folder], {}).load(["own_implicit"])["tasks"][
+        "own_implicit"
+    ]
 
 
 @pytest.mark.parametrize(

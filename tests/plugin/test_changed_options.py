@@ -147,7 +147,7 @@ def test_a_task_that_took_the_name_of_ours_and_metadata_that_were_overridden(
     folder, metadata = (
         (tmp_path, {}) if changed == "doc_to_text" else (own, {"kind": "explicit"})
     )
-    manager = internals.task_manager([folder], metadata, include_defaults=False)
+    manager = internals.task_manager([folder], metadata)
     task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
     assert task.config.metadata["inputs"]["changed"] == [changed]
 
@@ -159,7 +159,7 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
         if entry.kind == "task" and entry.path
     ]
     folders = sorted({str(entry.path.parent) for entry in tasks})
-    plain = internals.task_manager(folders, {}, include_defaults=False)
+    plain = internals.task_manager(folders, {})
     for entry in tasks:
         benchmark, manager = registry.get(entry.benchmark), plain
         if "required" in benchmark.options.roles.values():
@@ -168,9 +168,7 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
                 "language": "en",
                 "classifier": "light",
             }
-            manager = internals.task_manager(
-                [folder_of(benchmark)], own, include_defaults=False
-            )
+            manager = internals.task_manager([folder_of(benchmark)], own)
         task = manager.load([entry.name])["tasks"][entry.name]
         assert "changed" not in task.config.metadata["inputs"], entry.name
 

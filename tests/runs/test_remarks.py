@@ -66,7 +66,7 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
         if one not in before or after.count(one) > before.count(one)
     ]
     assert new[:1] == ([kind] if kind else [])
-    unmaking = [remark.kind for remark in remarks.unmaking(run, run.tasks[task])]
-    assert unmaking == ([kind] if kind in remarks.UNMAKING else [])
+    unmaking = [remark.kind for remark in remarks.disqualifying(run, run.tasks[task])]
+    assert unmaking == ([kind] if kind in remarks.DISQUALIFYING else [])
     assert bool(remarks.trial(run.tasks[task])) == (kind == "trial_run")
     assert bool(remarks.before_scores(run, run.tasks[task])) == bool(unmaking)

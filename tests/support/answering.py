@@ -10,7 +10,7 @@ from lm_eval_bias.harness import internals
 def built(name, limit=30, **metadata):
     """A task with its requests, as a run makes them."""
     folder = catalog.entries()[name].path.parent
-    manager = internals.task_manager([folder], metadata, include_defaults=False)
+    manager = internals.task_manager([folder], metadata)
     task = manager.load([name])["tasks"][name]
     task.build_all_requests(rank=0, world_size=1, limit=limit)
     return task

@@ -1,8 +1,8 @@
 """``--model hf-nsp``: causal and T5 models that were trained to tell whether a sentence follows another.
 
-On disk such a model is a folder that transformers can read (body, tokenizer), and beside it ``nsp_config.json`` (how to
-ask it and how it was trained) and, for causal bodies, ``nsp_head.safetensors`` (three linear layers, nothing between
-them). How its network answers is the same in training and in use.
+On disk such a model is a folder that transformers can read (body, tokenizer), with ``nsp_config.json`` (how to ask the
+model and how it was trained) and, for causal bodies, ``nsp_head.safetensors`` (three linear layers, nothing between
+them). Its network answers the same way in training and in use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from transformers import PreTrainedModel
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
-from lm_eval_bias.models.question_model import QuestionModel
+from lm_eval_bias.models.question_model import Answers, QuestionModel
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
@@ -41,30 +41,35 @@ _NO_CLOZE = (
 
 @dataclass(frozen=True)
 class NSPConfig:
-    """How to ask a model whether a sentence follows another."""
+    """Settings for asking a model whether a sentence follows another."""
 
     family: str  # causal (body and head), or seq2seq (T5, answers with a word)
     prefix: str = ""  # before the context (T5)
     read_step: int = 2  # at which decoder step the labels' probabilities are read, 1 or 2 (the authors' is 2)
-    training: dict[str, Any] = field(
-        default_factory=dict
-    )  # what it was trained on and how, for people
+    # what it was trained on and how, for people
+    training: dict[str, Any] = field(default_factory=dict)
+
+
+def body_class(is_encoder_decoder: bool) -> Any:
+    """Return the auto class of a body: with a language-model head for a T5, without one for a causal model."""
+    if is_encoder_decoder:
+        return transformers.AutoModelForSeq2SeqLM
+    return transformers.AutoModel
 
 
 def make_head(hidden_size: int) -> torch.nn.Sequential:
-    """The paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
+    """Make the paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
     return torch.nn.Sequential(
-        *(
-            torch.nn.Linear(*sizes)
-            for sizes in ((hidden_size, 300), (300, 300), (300, 2))
-        )
+        torch.nn.Linear(hidden_size, 300),
+        torch.nn.Linear(300, 300),
+        torch.nn.Linear(300, 2),
     )
 
 
 def by_head(
     head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
-    """The two logits of a head, which reads the mean of the last hidden states over real tokens, ``[pairs, 2]``.
+    """Compute the two logits of a head from the mean of the last hidden states over real tokens, ``[pairs, 2]``.
 
     The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
     """
@@ -75,7 +80,7 @@ def by_head(
 def by_word(
     body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int
 ) -> torch.Tensor:
-    """The logits of two tokens at a decoder step of a T5, after what the decoder says by itself, ``[pairs, 2]``."""
+    """Compute the logits of two tokens at a decoder step of a T5, after the decoder's own words, ``[pairs, 2]``."""
     mask = inputs["attention_mask"]
     encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
     decoded = torch.full(
@@ -91,10 +96,10 @@ def by_word(
 
 
 def read(folder: Path) -> tuple[NSPConfig, Tensors]:
-    """Read the configuration of a folder, and the weights of its head (none of a T5).
+    """Read the configuration of a folder, and the weights of its head (none for a T5).
 
     Raises:
-        BiasError: There are none.
+        BiasError: There is no configuration.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -103,9 +108,9 @@ def read(folder: Path) -> tuple[NSPConfig, Tensors]:
             "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
         )
     config = NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
-    return config, safetensors.torch.load_file(
-        folder / HEAD
-    ) if config.family == "causal" else {}
+    if config.family != "causal":
+        return config, {}
+    return config, safetensors.torch.load_file(folder / HEAD)
 
 
 def save(
@@ -116,10 +121,10 @@ def save(
     head: torch.nn.Module | None = None,
     texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a model as such a folder, with further texts by their file's name; nothing half-written is left.
+    """Write a model as a folder, with further texts by file name; nothing half-written is left.
 
     Raises:
-        BiasError: It cannot be written.
+        BiasError: The folder can't be written.
     """
     with writing(folder), whole_folder(folder) as temporary:
         body.save_pretrained(temporary)
@@ -137,10 +142,10 @@ def save(
 
 
 def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
-    """Body and head from the layout of the paper's training script, without running anything from the file.
+    """Read body and head from a file of the paper's training script, without running anything from it.
 
-    ``core_model.*`` and ``nsp_head.*``, perhaps under ``model_state_dict`` and behind ``module.``. The buffers
-    ``attn.bias`` and ``attn.masked_bias`` of old GPT-2 checkpoints are dropped.
+    The weights are called ``core_model.*`` and ``nsp_head.*``, perhaps under ``model_state_dict`` and after
+    ``module.``. The buffers ``attn.bias`` and ``attn.masked_bias`` of old GPT-2 checkpoints are dropped.
 
     Raises:
         BiasError: The file holds anything but weights, or other weights.
@@ -156,28 +161,26 @@ def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
             "save only its model_state_dict"
         ) from error
     raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
-    named = {str(name).removeprefix("module."): value for name, value in raw.items()}
-    body, head = (
-        {
-            name.removeprefix(start): value
-            for name, value in named.items()
-            if name.startswith(start)
-        }
-        for start in ("core_model.", "nsp_head.")
-    )
+    body: Tensors = {}
+    head: Tensors = {}
+    for name, value in raw.items():
+        part, _, rest = str(name).removeprefix("module.").partition(".")
+        if part == "nsp_head":
+            head[rest] = value
+        if part == "core_model":
+            body[rest] = value
     if not body or not head:
         raise BiasError(
             f"{path}: not the authors' layout: it must hold weights core_model.* and nsp_head.*"
         )
-    return {
-        n: value
-        for n, value in body.items()
-        if not n.endswith((".attn.bias", ".attn.masked_bias"))
-    }, head
+    for name in list(body):
+        if name.endswith((".attn.bias", ".attn.masked_bias")):
+            del body[name]
+    return body, head
 
 
 class HFNextSentence(QuestionModel):
-    """A model with next-sentence training, in the layout of this module or the authors'.
+    """A model with next-sentence training, in this module's layout or the authors'.
 
     Causal: the context's token ids followed by the candidate's with nothing between, the mean of the last hidden states
     over real tokens, three linear layers, probability of class 1. T5: ``<prefix><context>`` and the candidate as the
@@ -194,7 +197,7 @@ class HFNextSentence(QuestionModel):
         Further arguments are those of :class:`~lm_eval_bias.models.question_model.QuestionModel`.
 
         Raises:
-            BiasError: There is no next-sentence training in it, or body and head don't fit.
+            BiasError: The model has no next-sentence training, or body and head don't fit.
         """
         super().__init__(pretrained, **options)
         body: Tensors = {}
@@ -207,16 +210,11 @@ class HFNextSentence(QuestionModel):
             prefix = PREFIX if base.model_type == "t5" else ""
             self.config = NSPConfig(family, prefix=prefix)
         self._is_causal = self.config.family == "causal"
-        kind = (
-            transformers.AutoModel
-            if self._is_causal
-            else transformers.AutoModelForSeq2SeqLM
-        )
-        self._body: transformers.PreTrainedModel = self.load(kind)[0]
+        kind = body_class(not self._is_causal)
+        self._body: PreTrainedModel = self.load(kind)[0]
         rows = len(body.get("wte.weight", ()))
-        if (
-            rows > self._body.get_input_embeddings().num_embeddings
-        ):  # the authors' script added a padding token
+        # the authors' script added a padding token
+        if rows > self._body.get_input_embeddings().num_embeddings:
             self._body.resize_token_embeddings(rows, mean_resizing=False)
         try:
             if body:
@@ -226,13 +224,8 @@ class HFNextSentence(QuestionModel):
                 made.load_state_dict(head)
                 self._head = made.to(self._device, torch.float32).eval()
             else:
-                words = (
-                    self.tokenizer.encode(word, add_special_tokens=False)
-                    for word in LABELS
-                )
-                self._labels = [
-                    word[-1] for word in words
-                ]  # some tokenizers put an empty token in front
+                # some tokenizers put an empty token in front of the word's
+                self._labels = [self._encode(word)[-1] for word in LABELS]
         except RuntimeError as error:
             where = nsp_weights or expanded(pretrained) / HEAD
             raise BiasError(
@@ -244,48 +237,44 @@ class HFNextSentence(QuestionModel):
     def refusal(
         cls, arguments: Mapping[str, Any], kinds: Sequence[str]
     ) -> BiasError | None:
-        """Why it cannot answer these kinds of questions."""
-        return super().refusal(arguments, kinds) or (
-            BiasError(_NO_CLOZE) if CLOZE in kinds else None
-        )
+        """Say why it can't answer these kinds of questions; ``None`` if it can."""
+        problem = super().refusal(arguments, kinds)
+        if problem is None and CLOZE in kinds:
+            return BiasError(_NO_CLOZE)
+        return problem
 
-    def _answering(self) -> transformers.PreTrainedModel:
+    def _answering(self) -> PreTrainedModel:
         return self._body
 
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
 
-    def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
-        """Score candidates after their context: ``(probability that it follows, tokens of the pair)`` (0..1)."""
+    def next_sentence(self, requests: Sequence[Instance]) -> Answers:
+        """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""
         refuse_foreign(
             next_sentences(requests), (), "a model with next-sentence training"
         )
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Instance]) -> list[tuple[float, int]]:
+    def _follow(self, requests: list[Instance]) -> Answers:
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
 
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
-                return by_head(
-                    self._head,
-                    self._body(**inputs).last_hidden_state,
-                    inputs["attention_mask"],
-                )
+                states = self._body(**inputs).last_hidden_state
+                return by_head(self._head, states, inputs["attention_mask"])
             return by_word(self._body, inputs, self._labels, self.config.read_step)
 
         return self.probabilities(rows, logits, 1)
 
     def _ids(self, context: str, candidate: str) -> list[int]:
         if self._is_causal:
-            parts = (
-                self.tokenizer.encode(text, add_special_tokens=False)
-                for text in (context, candidate)
-            )
-            return [token for part in parts for token in part]
-        return list(
-            self.tokenizer(f"{self.config.prefix}{context}", candidate)["input_ids"]
-        )
+            return self._encode(context) + self._encode(candidate)
+        pair = self.tokenizer(f"{self.config.prefix}{context}", candidate)
+        return list(pair["input_ids"])
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False))

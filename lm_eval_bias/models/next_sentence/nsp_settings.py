@@ -17,9 +17,9 @@ _TABLES = {".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}
 
 @dataclass(frozen=True)
 class Corpus:
-    """Where articles come from.
+    """A source of articles.
 
-    A source is a folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an article
+    It is a folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an article
     a row), or the name of a data set for :func:`datasets.load_dataset`, whose split ``train`` is read.
     """
 
@@ -30,7 +30,7 @@ class Corpus:
     revision: str | None = None  # commit or tag of a named data set
 
     def __post_init__(self) -> None:
-        """Refuse what is no code of a language, and a path where nothing is."""
+        """Refuse an invalid language code, and a path where nothing is."""
         if not re.fullmatch("[a-z]{2,3}", self.language):
             raise BiasError(
                 f"--language {self.language}: must be a code such as en, de, es, fr, tr"
@@ -49,23 +49,17 @@ class Corpus:
         import datasets
 
         path = expanded(self.source)
-        files = under(path, "*.txt")
+        texts = under(path, "*.txt")
         kind, options = self.source, {"name": self.config, "revision": self.revision}
         if os.path.isfile(path):
-            kind, options = (
-                _TABLES.get(path.suffix, path.suffix),
-                {"data_files": str(path)},
-            )
+            kind = _TABLES.get(path.suffix, path.suffix)
+            options = {"data_files": str(path)}
         try:
-            for file in files:
+            for file in texts:
                 yield str(file.relative_to(path)), read_text(file)
-            rows = (
-                []
-                if files
-                else datasets.load_dataset(
-                    kind, split="train", streaming=True, **options
-                )
-            )
+            if texts:
+                return
+            rows = datasets.load_dataset(kind, split="train", streaming=True, **options)
             for number, row in enumerate(rows):
                 if not isinstance(row.get(self.column), str):
                     raise ValueError(
@@ -79,13 +73,13 @@ class Corpus:
 
 
 def _number(default: float | None, text: str) -> Any:
-    """Make a field for a number that users choose, with its help."""
+    """Make a field for a number that users choose, with a text for ``--help``."""
     return dataclasses.field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What a model is trained on and how; ``None`` stands for the paper's value for its family, or for no limit."""
+    """Settings of a training; ``None`` stands for the paper's value for the model's family, or for no limit."""
 
     model: str  # folder or hub name
     corpora: tuple[Corpus, ...]
@@ -114,9 +108,8 @@ class TrainingSettings:
         3, "evaluations without improvement before training stops (default 3)"
     )
     seed: int = 0  # of the pairs, their order and the head
-    trainer: dict[str, Any] = dataclasses.field(
-        default_factory=dict
-    )  # more of transformers.TrainingArguments
+    # further transformers.TrainingArguments
+    trainer: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse numbers that aren't greater than 0."""

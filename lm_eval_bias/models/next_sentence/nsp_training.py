@@ -1,6 +1,6 @@
 """``nsp train``: transformers' ``Trainer`` with the recipe of Öztürk et al. (2023), section 5.2.
 
-What is trained is a causal body with the paper's head, or a T5 that answers with a word. How a pair is asked is that of
+The trained model is a causal body with the paper's head, or a T5 that answers with a word. It is asked as by
 ``--model hf-nsp`` (:class:`lm_eval_bias.models.next_sentence.nsp_model.HFNextSentence`).
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,8 @@ from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
-PAPER = {
-    "causal": (4, 5e-6),
-    "seq2seq": (8, 1e-4),
-}  # pairs at a time, learning rate of the body
+# pairs at a time, learning rate of the body
+PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}
 _PAIRS_AN_UPDATE = 64
 _GAIN = 0.002  # the smallest improvement in held-out accuracy that counts
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
@@ -46,9 +45,8 @@ class _CausalNetwork(torch.nn.Module):
         super().__init__()
         self.body = body
         self.head = nsp_model.make_head(body.config.hidden_size)
-        self.gradient_checkpointing_enable = (
-            body.gradient_checkpointing_enable
-        )  # for the Trainer
+        # for the Trainer
+        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable
 
     def forward(
         self,
@@ -69,29 +67,21 @@ class _CausalNetwork(torch.nn.Module):
 
 
 class _Classifier:
-    """A network to be trained, in float32, with its tokenizer, and how pairs become its input."""
+    """A network to be trained, in float32, with its tokenizer and the way in which pairs become its input."""
 
     def __init__(self, settings: TrainingSettings) -> None:
-        name, revision = settings.model, settings.revision or "main"
+        name, options = settings.model, {"revision": settings.revision or "main"}
         try:
-            config = transformers.AutoConfig.from_pretrained(name, revision=revision)
-            kind = (
-                transformers.AutoModelForSeq2SeqLM
-                if config.is_encoder_decoder
-                else transformers.AutoModel
-            )
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(
-                name, revision=revision
-            )
+            config = transformers.AutoConfig.from_pretrained(name, **options)
+            kind = nsp_model.body_class(config.is_encoder_decoder)
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
             self.body: transformers.PreTrainedModel = kind.from_pretrained(
-                name, dtype=torch.float32, revision=revision
+                name, dtype=torch.float32, **options
             )
         except Exception as error:  # a checkpoint can be damaged in many ways, each with an error of its own
             raise BiasError(f"--model {name}: {one_line(error)[:300]}") from error
-        most = settings.max_length
-        self._longest = min(
-            most, getattr(config, "max_position_embeddings", None) or most
-        )
+        positions = getattr(config, "max_position_embeddings", None)
+        self._longest = min(settings.max_length, positions or settings.max_length)
         self.network: torch.nn.Module = self.body
         self.head: torch.nn.Sequential | None = None
         if config.is_encoder_decoder:
@@ -111,13 +101,11 @@ class _Classifier:
             self._freeze_all_but(settings.train_layers)
 
     def _freeze_all_but(self, count: int) -> None:
-        """Leave the last layers of a causal body to be trained, and its head."""
-        stacks = [
-            module
-            for module in self.body.modules()
-            if isinstance(module, torch.nn.ModuleList)
-        ]
-        stack = max(stacks, key=len, default=torch.nn.ModuleList())
+        """Leave only the last layers of a causal body, and its head, to be trained."""
+        stack = torch.nn.ModuleList()
+        for module in self.body.modules():
+            if isinstance(module, torch.nn.ModuleList) and len(module) > len(stack):
+                stack = module
         if self.head is None or count > len(stack):
             raise BiasError(
                 f"--train_layers {count}: must be from 1 to {len(stack)}, for causal models"
@@ -127,17 +115,16 @@ class _Classifier:
 
     def _choose_words(self) -> None:
         """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
+        labels = nsp_model.LABELS
         self._targets = [
-            list(self.tokenizer(text_target=word)["input_ids"])
-            for word in nsp_model.LABELS
+            list(self.tokenizer(text_target=word)["input_ids"]) for word in labels
         ]
         words = [
-            self.tokenizer.encode(word, add_special_tokens=False)
-            for word in nsp_model.LABELS
+            self.tokenizer.encode(word, add_special_tokens=False) for word in labels
         ]
         if len(words[0]) > 2 or words[0][:-1] != words[1][:-1]:
             raise BiasError(
-                f"the tokenizer makes {words} of {nsp_model.LABELS}: they must differ in one token"
+                f"the tokenizer makes {words} of {labels}: they must differ in one token"
             )
         self.words = [word[-1] for word in words]
         self.config = nsp_model.NSPConfig(
@@ -145,13 +132,13 @@ class _Classifier:
         )
 
     def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
-        """Make token ids and label; longer contexts lose their beginning, longer candidates their end."""
+        """Make token ids and label; contexts that are too long lose their beginning, candidates their end."""
         if self.head is None:
             prefixed = f"{self.config.prefix}{pair.context}"
-            ids = self.tokenizer(
+            encoded = self.tokenizer(
                 prefixed, pair.candidate, truncation=True, max_length=self._longest
-            )["input_ids"]
-            return list(ids), self._targets[pair.follows]
+            )
+            return encoded["input_ids"], self._targets[pair.follows]
         context, candidate = (
             self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2]
         )
@@ -161,42 +148,31 @@ class _Classifier:
     def collate(self, pairs: Sequence[SentencePair]) -> Tensors:
         """Make a batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
         encoded, labels = zip(*map(self._encode, pairs), strict=True)
-        ids = [torch.tensor(row) for row in encoded]
-        pad = torch.nn.utils.rnn.pad_sequence
+        ids = list(map(torch.tensor, encoded))
+        masks = list(map(torch.ones_like, ids))
+        pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
         return {
-            "input_ids": pad(
-                ids, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0
-            ),
-            "attention_mask": pad(
-                [torch.ones_like(row) for row in ids], batch_first=True
-            ),
+            "input_ids": pad(ids, padding_value=self.tokenizer.pad_token_id or 0),
+            "attention_mask": pad(masks),
             "labels": torch.tensor(labels),
         }
 
     def optimizer(
         self, arguments: transformers.TrainingArguments, head_rate: float
     ) -> torch.optim.Optimizer:
-        """Make the optimizer that the arguments name, with a learning rate of its own for the head."""
+        """Make the optimizer that the arguments name; the head has a learning rate of its own."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
-        groups: list[dict[str, Any]] = [
-            {
-                "params": [
-                    parameter
-                    for parameter in self.body.parameters()
-                    if parameter.requires_grad
-                ]
-            }
-        ]
+        trained = [p for p in self.body.parameters() if p.requires_grad]
+        groups: list[dict[str, Any]] = [{"params": trained}]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
-        made: torch.optim.Optimizer = kind(
-            groups, **{"weight_decay": arguments.weight_decay, **options}
-        )
-        return made
+        options = {"weight_decay": arguments.weight_decay, **options}
+        optimizer: torch.optim.Optimizer = kind(groups, **options)
+        return optimizer
 
 
 class _PairTrainer(transformers.Trainer):
-    """A ``Trainer`` that measures accuracy as answers are read in use."""
+    """A ``Trainer`` that measures accuracy from answers as ``hf-nsp`` reads them."""
 
     classifier: _Classifier
 
@@ -205,14 +181,13 @@ class _PairTrainer(transformers.Trainer):
     ) -> tuple[Any, ...]:
         """Compute the loss, the two logits, and labels of 0 and 1."""
         loss, logits, labels = super().prediction_step(model, inputs, *args, **kwargs)
-        own = self.classifier
-        if own.head is None:
-            step = own.config.read_step
-            labels = (labels[:, step - 1] == own.words[1]).long()
+        classifier = self.classifier
+        if classifier.head is None:
+            words, step = classifier.words, classifier.config.read_step
+            labels = (labels[:, step - 1] == words[1]).long()
+            inputs = self._prepare_inputs(inputs)
             with torch.no_grad():
-                logits = nsp_model.by_word(
-                    own.body, self._prepare_inputs(inputs), own.words, step
-                )
+                logits = nsp_model.by_word(classifier.body, inputs, words, step)
         return loss, logits.float(), labels
 
 
@@ -265,34 +240,35 @@ def _arguments(
 
 
 def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
-    """Compute the share of pairs that were told right (0..1, chance 0.5), clustered by article.
+    """Compute the share of pairs that were answered right (0..1, chance 0.5), clustered by article.
 
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
     :meth:`lm_eval_bias.custom_metrics.clusters.Clusters.estimate`.
     """
     columns = [[1.0] * len(correct), correct.tolist()]
-    form = tabulate(articles.tolist(), columns, share_of, whole=1.0, kind="articles")
-    found = form.estimate()
-    interval = list(found.interval or (0.0, 1.0))
-    told = {
-        "accuracy": found.value,
-        "stderr": found.stderr,
-        "interval": interval,
-        "pairs": found.n,
+    clusters = tabulate(
+        articles.tolist(), columns, share_of, whole=1.0, kind="articles"
+    )
+    estimate = clusters.estimate()
+    return {
+        "accuracy": estimate.value,
+        "stderr": estimate.stderr,
+        "interval": list(estimate.interval or (0.0, 1.0)),
+        "pairs": estimate.n,
+        "articles": len(clusters.names),
     }
-    return {**told, "articles": len(form.names)}
 
 
 def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
-    """Train a model and save it in a new folder for ``--model hf-nsp``; the same call goes on after a stop.
+    """Train a model and save it in a new folder for ``--model hf-nsp``; the same call resumes a stopped training.
 
-    Pairs and checkpoints lie beside the folder until the model is saved, in one named after the settings.
+    Until the model is saved, pairs and checkpoints lie in a folder beside it that is named after the settings.
 
     Returns:
-        What is known of the model, also in the ``training`` field of its ``nsp_config.json``.
+        Facts about the model, which are also in the ``training`` field of its ``nsp_config.json``.
 
     Raises:
-        BiasError: A model or corpus that can't be had, or bad settings.
+        BiasError: The model or a corpus can't be had, or the settings are bad.
     """
     if output.exists():
         raise BiasError(f"--output {output} exists already: name another folder")
@@ -325,24 +301,18 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
             callbacks=[transformers.EarlyStoppingCallback(settings.patience, _GAIN)],
         )
         trainer.classifier = classifier
-    except (
-        TypeError,
-        ValueError,
-        ImportError,
-        RuntimeError,
-    ) as error:  # such as report_to=wandb without wandb
+    except (TypeError, ValueError, ImportError, RuntimeError) as error:
+        # such as report_to=wandb without wandb
         raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
-    # what is written last of a checkpoint: one without it was cut off
-    whole = [
-        path.parent for path in checkpoints.glob("checkpoint-*/trainer_state.json")
-    ]
-    last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    # the state is written last: a checkpoint without it was cut off
+    states = checkpoints.glob("checkpoint-*/trainer_state.json")
+    whole = {int(path.parent.name.rpartition("-")[2]): path.parent for path in states}
+    last = str(whole[max(whole)]) if whole else None
+    trainer.train(resume_from_checkpoint=last)
+    correct = _right(trainer.predict(pairs["test"]))
     record = {
         "base": settings.model,
-        "test": accuracy(
-            _right(trainer.predict(pairs["test"])), pairs["test"].articles()
-        ),
+        "test": accuracy(correct, pairs["test"].articles()),
         "updates": trainer.state.global_step,
         "best_update": trainer.state.best_global_step,
         "data": data,
@@ -354,9 +324,8 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
         },
     }
     if trainer.is_world_process_zero():
-        curve = (
-            pandas.DataFrame(trainer.state.log_history).groupby("step").first().to_csv()
-        )
+        log = pandas.DataFrame(trainer.state.log_history)
+        curve = log.groupby("step").first().to_csv()
         config = dataclasses.replace(classifier.config, training=record)
         nsp_model.save(
             output,

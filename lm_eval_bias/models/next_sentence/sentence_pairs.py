@@ -1,9 +1,8 @@
 """Pairs of sentences of which the second follows the first, or doesn't: built once, kept on disk.
 
 Every sentence of the corpora is written to one Arrow file as it is segmented, with a hash, its article and its place
-there; pairs are row numbers. Articles are divided into three parts of which none shares a sentence with another:
-``train``, ``held_out`` (when to stop is decided on it) and ``test`` (on which the accuracy that is reported is
-measured, once).
+there; pairs are row numbers. Articles are divided into three parts that share no sentence: ``train``, ``held_out``
+(which decides when to stop) and ``test`` (on which the reported accuracy is measured, once).
 """
 
 from __future__ import annotations
@@ -26,11 +25,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 PARTS = ("train", "held_out", "test")
-FEWEST_WORDS, LONGEST = (
-    3,
-    600,
-)  # a sentence has so many words, and not more characters: what else there is are tables
-ABOUT = "about.json"  # what the pairs in a folder are made of and how many there are
+# a sentence has at least so many words, and at most so many characters: anything else comes from tables
+FEWEST_WORDS, LONGEST = 3, 600
+ABOUT = "about.json"  # what the pairs in a folder are made of, and how many there are
 _SENTENCES = "sentences.arrow"
 Ints = NDArray[np.int32]
 
@@ -44,7 +41,7 @@ class SentencePair(NamedTuple):
 
 
 class Pairs:
-    """The pairs of one part, whose texts are read from the disk as they are asked for."""
+    """The pairs of one part; their texts are read from the disk on demand."""
 
     def __init__(self, folder: Path, part: str) -> None:
         """Open a part, one of :data:`PARTS`, of what :func:`build` put in a folder."""
@@ -57,14 +54,12 @@ class Pairs:
         return len(self.rows)
 
     def __getitem__(self, number: int) -> SentencePair:
-        context, candidate = (
-            self._sentences["text"][row].as_py()
-            for row in self.rows[number, :2].tolist()
-        )
-        return SentencePair(context, candidate, int(self.rows[number, 2]))
+        first, second, follows = self.rows[number].tolist()
+        texts = self._sentences["text"]
+        return SentencePair(texts[first].as_py(), texts[second].as_py(), follows)
 
     def articles(self) -> Ints:
-        """The article of every pair's context, ``[pairs]``."""
+        """Return the article of every pair's context, ``[pairs]``."""
         return self._sentences["article"].to_numpy()[self.rows[:, 0]]
 
 
@@ -77,7 +72,7 @@ def _read(folder: Path) -> pyarrow.Table:
 
 
 def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
-    """Write all sentences that can be part of a pair; the number of articles, and the SHA-256 of their texts."""
+    """Write all sentences that can be part of a pair; return the number of articles and their texts' SHA-256."""
     import pyarrow
     from sentencex import segment
     from tqdm import tqdm
@@ -92,21 +87,16 @@ def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
             ):
                 contents.update(json.dumps((name, article)).encode())
                 paragraphs = article.encode(errors="replace").decode().split("\n\n")
-                lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
-                sentences = (
-                    sentence.strip()
-                    for line in lines
-                    for sentence in segment(corpus.language, line)
-                )
-                for position, text in enumerate(sentences):
+                sentences: list[str] = []
+                for paragraph in paragraphs:
+                    line = " ".join(paragraph.split())
+                    sentences += segment(corpus.language, line)
+                for position, text in enumerate(map(str.strip, sentences)):
                     if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
-                        key = int.from_bytes(
-                            hashlib.blake2b(text.encode(), digest_size=8).digest(),
-                            "little",
-                        )
+                        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
                         yield {
                             "text": text,
-                            "hash": key,
+                            "hash": int.from_bytes(digest, "little"),
                             "article": number,
                             "position": position,
                             "corpus": place,
@@ -134,7 +124,7 @@ def _divide(
     random: np.random.Generator,
     name: str,
 ) -> dict[str, Ints]:
-    """Following sentences by part: whole articles, ``share`` of them held out and as many to test."""
+    """Divide following sentences by whole articles; ``share`` of these are held out, and as many are for the test."""
     article_of = articles[following]
     numbers = random.permutation(np.unique(article_of))
     count = max(2, round(share * len(numbers)))
@@ -172,10 +162,8 @@ def _combine(
     corpus_pairs: Sequence[Ints], most: int | None, random: np.random.Generator
 ) -> Ints:
     """Mix the pairs of all corpora, up to a number, half of each kind."""
-    kinds = [
-        np.concatenate([pairs[pairs[:, 2] == kind] for pairs in corpus_pairs])
-        for kind in (1, 0)
-    ]
+    every = np.concatenate(corpus_pairs)
+    kinds = [every[every[:, 2] == kind] for kind in (1, 0)]
     kinds = [pairs[random.permutation(len(pairs))] for pairs in kinds]
     total, smaller = sum(map(len, kinds)), min(map(len, kinds))
     size = min(total, most or total)
@@ -189,12 +177,12 @@ def _combine(
 def build(settings: TrainingSettings, folder: Path) -> None:
     """Build the pairs of a training's corpora, and keep them in a folder, whole or not at all.
 
-    Sentences that stand in a corpus more than once count where they are first, and what follows a later copy follows
-    nothing. Neither do pairs go over a sentence that was left out for its length. Each corpus has pairs of its own. A
-    share of the articles is held out, and as many again are for the test, two each at the least.
+    A sentence that a corpus repeats counts only where it stands first; nothing follows its copies. Nor does a pair span
+    a sentence that was left out for its length. Each corpus has pairs of its own. A share of the articles is held out,
+    and as many again are for the test, at least two each.
 
     Raises:
-        BiasError: A corpus that can't be had, or is too small.
+        BiasError: A corpus can't be had, or is too small.
     """
     with whole_folder(folder) as temporary:
         number, sha256 = _write(settings.corpora, temporary)
@@ -215,28 +203,24 @@ def build(settings: TrainingSettings, folder: Path) -> None:
         parts: dict[str, list[Ints]] = {part: [] for part in PARTS}
         for place, corpus in enumerate(settings.corpora):
             following = np.flatnonzero(follows & (places == place)).astype(np.int32)
-            for part, own in _divide(
+            divided = _divide(
                 following, articles, settings.held_out, random, corpus.source
-            ).items():
-                parts[part].append(_draw(own, articles, random))
-        facts: dict[str, Any] = {
+            )
+            for part, of_part in divided.items():
+                parts[part].append(_draw(of_part, articles, random))
+        counts = {}
+        for part, corpus_pairs in parts.items():
+            most = settings.max_pairs if part == "train" else settings.max_held_out
+            pairs = _combine(corpus_pairs, most, random)
+            np.save(temporary / f"{part}.npy", pairs)
+            counts[part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
+        facts = {
             "sha256": sha256,
             "articles": number,
             "sentences": len(hashes),
-            "pairs": {},
+            "pairs": counts,
+            "repeated": int((~first).sum()),
         }
-        facts["repeated"] = int((~first).sum())
-        for part, corpus_pairs in parts.items():
-            pairs = _combine(
-                corpus_pairs,
-                settings.max_pairs if part == "train" else settings.max_held_out,
-                random,
-            )
-            np.save(temporary / f"{part}.npy", pairs)
-            facts["pairs"][part] = {
-                "pairs": len(pairs),
-                "follow": int(pairs[:, 2].sum()),
-            }
         (temporary / ABOUT).write_text(
             json.dumps(facts, indent=2) + "\n", encoding="utf-8"
         )

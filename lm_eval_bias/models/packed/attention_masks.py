@@ -15,10 +15,10 @@ _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
 
 def windows(config: PretrainedConfig) -> list[int]:
-    """Lengths at which a model may begin to see less than everything before, as far as its configuration tells.
+    """List the lengths beyond which a model may no longer see everything before, as its configuration tells.
 
-    Any integer whose name speaks of a window, a chunk or local attention counts: a model must prove itself on sequences
-    that are longer.
+    Any integer whose name speaks of a window, a chunk or local attention counts: a model must prove itself on longer
+    sequences.
     """
     return sorted(
         {
@@ -30,13 +30,16 @@ def windows(config: PretrainedConfig) -> list[int]:
 
 
 def beyond(config: PretrainedConfig, tested: int, longest: int) -> int:
-    """Return the length at which windows matter that no trial has seen; 0 where sequences stay below them."""
-    untested = [one for one in windows(config) if tested <= one < longest]
+    """Return a length beyond the windows that no trial has exceeded and ``longest`` does; 0 without such windows."""
+    untested = [window for window in windows(config) if tested <= window < longest]
     return max(untested, default=0) * 5 // 4
 
 
 def long_from(config: PretrainedConfig) -> int | None:
-    """Length above which rotary positions depend on the input's length, so that sequences can't share a forward."""
+    """Return the length above which rotary positions depend on the input's length; ``None`` without such a length.
+
+    Longer sequences can't share a forward.
+    """
     text = config.get_text_config()
     scaling = (
         getattr(text, "rope_parameters", None)
@@ -63,11 +66,11 @@ def build(
     before: torch.Tensor,
     columns: int,
 ) -> Mask:
-    """The mask of a forward.
+    """Build the attention mask of a forward.
 
     Args:
         config: The model's configuration.
-        style: How it is handed over: ``by_type`` (a dict per kind of layer) or ``single``.
+        style: How the mask is handed over: ``by_type`` (a dict per kind of layer) or ``single``.
         depths: Position of each token in its sequence, shape (rows, width).
         ends: One past each token's last descendant, same shape.
         dtype: Of the model's activations.
@@ -75,8 +78,8 @@ def build(
         columns: Number of kept tokens that each row has in front.
 
     Returns:
-        Added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, columns + width); per kind of
-        layer with ``by_type``.
+        What is added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, columns + width); a
+        dict of these per kind of layer with ``by_type``.
     """
     text = config.get_text_config()
     width = depths.shape[1]

@@ -23,12 +23,12 @@ ROUGHLY = 2.0  # below float32: as much of the deviation that padding alone make
 
 @dataclass
 class MethodVerdict:
-    """What a trial found.
+    """The outcome of a trial.
 
     Attributes:
         method: The first walk that agrees with plain forwards, ``None`` if none does.
-        why: One line about it and the one before it.
-        longest: Tokens of the longest sequence tried.
+        why: One line about this walk and those that failed before it.
+        longest: Length of the longest sequence tried, in tokens.
     """
 
     method: Walk | None
@@ -39,7 +39,7 @@ class MethodVerdict:
 def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
     """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count.
 
-    The last one is the beginning of the first: where a model sees what follows, it can't be read off that.
+    The last sequence is the beginning of the first. A model that sees what follows gives other logits for it.
     """
     rng = np.random.default_rng(20261122)
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
@@ -55,17 +55,17 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
 
 
 def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
-    """Root mean square difference of each position's logits over their spread, shape (positions,)."""
+    """Return the root mean square difference of each position's logits over their spread, shape (positions,)."""
     logits, reference = logits.cpu().double(), reference.cpu().double()
     spread = reference.std(-1).clamp_min(1e-12)
     return (logits - reference).pow(2).mean(-1).sqrt() / spread
 
 
 class Trial:
-    """Plain forwards of trial sequences, one at a time, and how far others are from them.
+    """Plain forwards of trial sequences, one at a time: the reference that walks are compared with.
 
     Attributes:
-        longest: Tokens of the longest sequence.
+        longest: Length of the longest sequence, in tokens.
     """
 
     def __init__(self, network: Network, limit: int, stem: int, usable: Ints) -> None:
@@ -82,42 +82,38 @@ class Trial:
         self.reference = torch.cat(alone)
 
     def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
-        """Logits of the last tokens of rows that are padded on the right."""
+        """Return the logits of the last tokens of rows that are padded on the right."""
         padded = torch.nn.utils.rnn.pad_sequence(
             [self.network.tensor(ids) for ids in rows], batch_first=True
         )
         logits: torch.Tensor = self.network.call(
             input_ids=padded, use_cache=False
         ).logits[:, -padded.shape[1] :]
-        ends = [(len(ids), count) for ids, count in zip(rows, needed, strict=True)]
-        return torch.cat(
-            [
-                logits[k, end - count : end].float().cpu()
-                for k, (end, count) in enumerate(ends)
-            ]
-        )
+        chosen = [
+            of_row[len(ids) - count : len(ids)]
+            for of_row, ids, count in zip(logits, rows, needed, strict=True)
+        ]
+        return torch.cat(chosen).float().cpu()
 
     def deviations(self, walk: Walk) -> torch.Tensor:
-        """How far a walk's logits are from plain ones, in units of their spread, per needed position."""
-        found = torch.full((len(self.reference),), math.inf, dtype=torch.float64)
+        """Measure how far a walk's logits are from plain ones, in units of their spread, per needed position."""
+        deviations = torch.full((len(self.reference),), math.inf, dtype=torch.float64)
         for output in walk.trial_outputs(self.sequences, self.needed):
             if len(output.slots):
-                slots, rows = (
-                    torch.from_numpy(output.slots),
-                    torch.from_numpy(output.rows),
-                )
-                found[slots] = _deviations(output.logits[rows], self.reference[slots])
-        return found.nan_to_num(nan=math.inf)
+                slots = torch.from_numpy(output.slots)
+                logits = output.logits[torch.from_numpy(output.rows)]
+                deviations[slots] = _deviations(logits, self.reference[slots])
+        return deviations.nan_to_num(nan=math.inf)
 
     def noise(self) -> torch.Tensor:
-        """What padding alone makes of the logits."""
+        """Measure how far padding alone moves the logits."""
         rows = [self.sequences.ids(k) for k in range(len(self.sequences))]
-        found = _deviations(self._plain(rows, self.needed.tolist()), self.reference)
-        return found.nan_to_num(nan=math.inf)
+        padded = self._plain(rows, self.needed.tolist())
+        return _deviations(padded, self.reference).nan_to_num(nan=math.inf)
 
 
 def _agrees(deviations: torch.Tensor, noise: torch.Tensor | None) -> bool:
-    """Whether deviations are nothing but rounding."""
+    """Tell whether deviations are nothing but rounding."""
     if noise is None:
         return float(deviations.max()) <= EXACT
     return _size(deviations) <= ROUGHLY * (_size(noise) + 1e-3)
@@ -137,7 +133,7 @@ def choose(
         limit: Most tokens that it reads.
         stem: Tokens that the trial sequences have in common.
         usable: Token ids to draw from.
-        exact: Whether the model computes in float32, so that agreement is close.
+        exact: Whether the model computes in float32, where agreement must be close.
     """
     try:
         probe = Trial(network, limit, stem, usable)

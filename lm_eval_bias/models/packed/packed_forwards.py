@@ -41,13 +41,13 @@ class Network:
     vocabulary: int
 
     def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
-        """An array on the device; whole numbers of 64 bits."""
+        """Copy an array to the device, as 64-bit integers."""
         return torch.from_numpy(array.astype(np.int64, copy=False)).to(self.device)
 
     def forward(
         self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any
     ) -> ForwardOutput:
-        """Run the model on rows of ids, and project the places of slots, in the flattened rows, to the vocabulary."""
+        """Run the model on rows of ids; project only the places of slots, in the flattened rows, to the vocabulary."""
         needed, rows = np.unique(places, return_inverse=True)
         at = self.tensor(needed)
         with gathered(self.model, at, ids.shape[1]) as projected:
@@ -56,8 +56,8 @@ class Network:
             ).logits
         if projected:
             return ForwardOutput(slots, rows, logits[0], tokens)
-        logits = logits.reshape(-1, logits.shape[-1])
-        return ForwardOutput(slots, rows, logits[at.to(logits.device)], tokens)
+        chosen = logits.flatten(0, 1)[at.to(logits.device)]
+        return ForwardOutput(slots, rows, chosen, tokens)
 
 
 @contextlib.contextmanager
@@ -66,8 +66,8 @@ def gathered(
 ) -> Iterator[list[bool]]:
     """Run the output projection at some places only; what follows it (soft-caps, scales) is untouched.
 
-    Places are indices into the flattened rows of ``width`` tokens. The list is no longer empty once the projection ran
-    so.
+    Places are indices into the flattened rows of ``width`` tokens. The yielded list is filled once the projection has
+    run this way.
     """
     projected: list[bool] = []
 
@@ -78,9 +78,8 @@ def gathered(
         if hidden.dim() != 3 or hidden.shape[1] != width:
             return inputs
         projected.append(True)
-        return hidden.reshape(-1, hidden.shape[-1])[places.to(hidden.device)][
-            None
-        ], *inputs[1:]
+        chosen = hidden.flatten(0, 1)[places.to(hidden.device)]
+        return chosen[None], *inputs[1:]
 
     head = model.get_output_embeddings()
     handle = (
@@ -95,7 +94,7 @@ def gathered(
 def score(
     logits: torch.Tensor, places: Ints, targets: Ints
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Log-probabilities of tokens, and whether each is the likeliest.
+    """Compute log-probabilities of tokens, and whether each token is the likeliest.
 
     Args:
         logits: Shape (positions, vocabulary), any floating dtype; the log-softmax is taken in float32.
@@ -119,7 +118,7 @@ def score(
 
 @dataclass
 class ForwardOutput:
-    """What one forward gave.
+    """The outcome of one forward.
 
     Attributes:
         slots: The slots that it answers, shape (n,).

@@ -18,23 +18,20 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models.packed import attention_masks, method_trial
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network, score
 from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import arrange
+from lm_eval_bias.models.prefix_trie import Answer, Request, arrange, fitted
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
 _LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
-Request = tuple[
-    tuple[str, str] | None, list[int], list[int]
-]  # key in the cache, context, continuation
-Answer = tuple[float, bool]
 
 
 class HFPacked(HFLM):
     """``--model hf`` for causal models, several times faster where requests begin alike; same arguments and answers.
 
-    All requests of a call form one trie over token ids, which is run as few rows in which each token sees its
-    ancestors. At load the model shows on a small trie that it gives the logits of plain forwards so; where it doesn't,
-    requests go the ``hf`` backend's own way.
+    All requests of a call form one trie over token ids. It is run as a few rows in which each token sees its ancestors.
+    At load the model is tried on a small trie; where its logits aren't those of plain forwards, requests are left to
+    the ``hf`` backend.
+
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
 
     Attributes:
@@ -50,29 +47,24 @@ class HFPacked(HFLM):
 
         Args:
             args: The ``hf`` backend's.
-            tokens_per_forward: Tokens of a forward; by default 1,024 on a CPU, 16,384 elsewhere, halved where memory
-                does not suffice.
+            tokens_per_forward: Most tokens of a forward; by default 1,024 on a CPU, 16,384 elsewhere, halved where
+                memory runs out.
             kwargs: The ``hf`` backend's.
 
         Raises:
             BiasError: An encoder-decoder model.
         """
         super().__init__(*args, **kwargs)
-        self.logits_cache = (
-            False  # of the hf backend; it mixes up texts divided at several places
-        )
+        # the hf backend's cache mixes up texts divided at several places
+        self.logits_cache = False
         self._on_cpu = self.device.type == "cpu"
-        self._budget = max(
-            1,
-            tokens_per_forward
-            or (_TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE),
-        )
+        default = _TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE
+        self._budget = max(1, tokens_per_forward or default)
         self.method: Walk | None = None
         self._tested_length = 0
         self._prove(method_trial.STEM)
-        self.softmax_dtype = (
-            self.softmax_dtype or torch.float32
-        )  # of what goes the hf backend's own way
+        # of what is left to the hf backend
+        self.softmax_dtype = self.softmax_dtype or torch.float32
 
     def _get_backend(self, *args: Any, **kwargs: Any) -> None:
         super()._get_backend(*args, **kwargs)
@@ -90,26 +82,22 @@ class HFPacked(HFLM):
             return self.model(**inputs)
 
     def _network(self) -> Network:
-        embeddings, text = (
-            self.model.get_input_embeddings().weight,
-            self.model.config.get_text_config(),
-        )
-        dtype = (
-            embeddings.dtype if embeddings.dtype.is_floating_point else torch.float16
-        )
-        size = max(
-            1, sum(p.numel() for p in self.model.parameters()) - embeddings.numel()
-        )
+        embeddings = self.model.get_input_embeddings().weight
+        text = self.model.config.get_text_config()
+        is_float = embeddings.dtype.is_floating_point
+        dtype = embeddings.dtype if is_float else torch.float16
+        parameters = sum(p.numel() for p in self.model.parameters())
+        width = getattr(text, "hidden_size", 1024)
+        layers = getattr(text, "num_hidden_layers", 12)
         # attention kernels reach two thirds of the speed of matrix products
-        pair = (
-            3.0
-            * getattr(text, "hidden_size", 1024)
-            * getattr(text, "num_hidden_layers", 12)
-            / size
-        )
-        dtype = self.mixed_precision_dtype or dtype
+        pair = 3.0 * width * layers / max(1, parameters - embeddings.numel())
         return Network(
-            self.model, self._call, self.device, dtype, pair, int(embeddings.shape[0])
+            self.model,
+            self._call,
+            self.device,
+            self.mixed_precision_dtype or dtype,
+            pair,
+            int(embeddings.shape[0]),
         )
 
     def _prove(self, stem: int) -> None:
@@ -122,19 +110,15 @@ class HFPacked(HFLM):
         else:
             network = self._network()
             special = np.array(self.tokenizer.all_special_ids, np.int64)
-            token_ids = np.arange(min(network.vocabulary, len(self.tokenizer)))
-            usable = (
-                np.setdiff1d(token_ids, special)
-                if len(token_ids) > len(special) + 1
-                else token_ids
-            )
+            usable = np.arange(min(network.vocabulary, len(self.tokenizer)))
+            if len(usable) > len(special) + 1:
+                usable = np.setdiff1d(usable, special)
             logger.info(
                 "hf-packed: checking shared beginnings against plain forward passes"
             )
-            is_quantised = (
-                getattr(self.model.config, "quantization_config", None) is not None
-            )
-            exact = network.dtype in (torch.float32, torch.float64) and not is_quantised
+            quantisation = getattr(self.model.config, "quantization_config", None)
+            is_exact_dtype = network.dtype in (torch.float32, torch.float64)
+            exact = is_exact_dtype and quantisation is None
             verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
         self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
         if self.method is None:
@@ -144,7 +128,7 @@ class HFPacked(HFLM):
         logger.info("hf-packed: walk (%s)", verdict.why)
 
     def _unfit(self) -> str | None:
-        """Why only the ``hf`` backend's own way will do; ``None`` if the model may be tried."""
+        """Say why requests must be left to the ``hf`` backend; ``None`` if the model may be tried."""
         accelerator = getattr(self, "accelerator", None)
         if accelerator is not None and str(accelerator.distributed_type).endswith(
             "FSDP"
@@ -160,50 +144,26 @@ class HFPacked(HFLM):
         disable_tqdm: bool = False,
         override_bs: int | None = None,
     ) -> list[Answer]:
-        """Log-likelihoods of continuations, both given as ids, and whether each is the greedy one."""
-        limit = self.max_length
-        inputs = []
-        truncated = 0
-        for _, context, continuation in requests:
-            if not context or not continuation or len(continuation) > limit:
-                raise BiasError(
-                    f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
-                    f"least one, and the model reads at most {limit}"
-                )
-            tokens = context + continuation
-            truncated += len(tokens) > limit + 1
-            inputs.append(tokens[-(limit + 1) :][:-1])
-        if truncated:
-            logger.warning(
-                "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",
-                truncated,
-                limit,
-            )
+        """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
+        pairs = fitted(requests, self.max_length, unread=1)
+        inputs = [context + continuation[:-1] for context, continuation in pairs]
         longest = max(map(len, inputs), default=0)
         config = self.model.config
-        if stem := attention_masks.beyond(config, self._tested_length, longest):
+        stem = attention_masks.beyond(config, self._tested_length, longest)
+        if stem:
             self._prove(stem)
         if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         # where the length changes the model's positions, sequences can't share a forward
-        reach = min(
-            self.method.reach,
-            attention_masks.long_from(self.model.config) or sys.maxsize,
-        )
+        reach = min(self.method.reach, attention_masks.long_from(config) or sys.maxsize)
         packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
         others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
-        answers = dict(
-            zip(
-                packed,
-                self._walked(requests, inputs, packed, disable_tqdm),
-                strict=True,
-            )
-        )
+        answers = self._walked(requests, inputs, packed, disable_tqdm)
         if others:
-            own = super()._loglikelihood_tokens(
+            unpacked = super()._loglikelihood_tokens(
                 [requests[i] for i in others], disable_tqdm, override_bs
             )
-            answers.update(zip(others, own, strict=True))
+            answers.update(zip(others, unpacked, strict=True))
         return [answers[i] for i in range(len(requests))]
 
     def _walked(
@@ -212,13 +172,14 @@ class HFPacked(HFLM):
         inputs: Sequence[list[int]],
         chosen: Sequence[int],
         silent: bool,
-    ) -> list[Answer]:
-        """Answer some of the requests by walks of their trie; in smaller forwards where memory runs out."""
+    ) -> dict[int, Answer]:
+        """Answer chosen requests by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
         most = max(64, size // (4 * self.method.network.vocabulary))
         run, answers = 0, dict[int, Answer]()
-        title, silent = "Running loglikelihood requests", silent or self.rank != 0
+        silent = silent or self.rank != 0
+        title = "Running loglikelihood requests"
         with tqdm(total=len(chosen), desc=title, disable=silent) as bar:
             while missing := [i for i in chosen if i not in answers]:
                 sums = _Sums(
@@ -238,10 +199,8 @@ class HFPacked(HFLM):
                                 )
                             bar.update()
                 except Exception as error:
-                    if not (
-                        isinstance(error, MemoryError)
-                        or should_reduce_batch_size(error)
-                    ):
+                    is_memory_error = isinstance(error, MemoryError)
+                    if not is_memory_error and not should_reduce_batch_size(error):
                         raise
                     if self._budget < 2:
                         raise BiasError(
@@ -259,19 +218,16 @@ class HFPacked(HFLM):
             asked = sum(len(inputs[i]) for i in chosen)
             shared = 100 * (1 - run / asked)
             logger.info(
-                "hf-packed: %s tokens requested, %s run (%.0f%% shared)",
-                f"{asked:,}",
-                f"{run:,}",
-                shared,
+                f"hf-packed: {asked:,} tokens requested, {run:,} run ({shared:.0f}% shared)"
             )
-        return [answers[i] for i in chosen]
+        return answers
 
 
 class _Sums:
     """Answers to requests, summed up token by token.
 
     Attributes:
-        sequences: What the model is to read for them.
+        sequences: Token sequences that the model has to read.
         needed: How many last tokens of each sequence need logits.
     """
 
@@ -281,24 +237,21 @@ class _Sums:
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, sequence_of, counts)
         ends = np.cumsum(self.needed)[sequence_of].tolist()
-        self._wanted: dict[int, list[tuple[int, int]]] = defaultdict(
-            list
-        )  # by slot: requests and their tokens
+        # by slot: requests and their tokens
+        self._wanted: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for i, (end, ids) in enumerate(zip(ends, continuations, strict=True)):
             for slot, token in enumerate(ids, end - len(ids)):
                 self._wanted[slot].append((i, token))
-        self._sums, self._greedy, self._left = (
-            np.zeros(len(inputs)),
-            np.ones(len(inputs), bool),
-            counts,
-        )
+        self._sums = np.zeros(len(inputs))
+        self._greedy = np.ones(len(inputs), bool)
+        self._left = counts
 
     def __getitem__(self, i: int) -> Answer:
-        """The answer to a request."""
+        """Return the answer to a request."""
         return float(self._sums[i]), bool(self._greedy[i])
 
     def add(self, output: ForwardOutput) -> list[int]:
-        """Add what a forward gave; returns the requests that it completes."""
+        """Add the outcome of a forward, and return the requests that it completes."""
         pairs = zip(output.rows.tolist(), output.slots.tolist(), strict=True)
         asked = [(row, *wanted) for row, slot in pairs for wanted in self._wanted[slot]]
         rows, owners, tokens = np.array(asked, np.int64).reshape(-1, 3).T

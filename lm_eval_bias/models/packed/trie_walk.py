@@ -1,8 +1,8 @@
-"""Runs every node of the requests' trie once, as strands that are walked side by side.
+"""Runs every node of the requests' trie once, in strands that are walked side by side.
 
-Nodes in depth-first order that follow each other have all their ancestors among themselves or on the path to the first
-of them. With the keys and values of that path at hand, a window of a strand runs each of its nodes once, whatever its
-width.
+A strand is a stretch of nodes in depth-first order. All ancestors of a strand's nodes are in the strand itself or on
+the path to its first node. The keys and values of that path are kept, so that a window of a strand, of whatever width,
+runs each of its nodes once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
 WIDEST = 8192  # a mask has as many columns
 _SLACK = 1 / 12  # of a strand's length, by which a cut may be moved
 _COPY = 32  # what handing a kept token to attention costs, in pairs of attention
-_KEPT_PER_TOKEN = 4  # kept tokens of several strands per token of a forward, at most
+_KEPT_PER_TOKEN = 4  # most kept tokens of several strands per token of a forward
 
 
 def even(width: int) -> int:
@@ -40,9 +40,9 @@ class Layout:
     Attributes:
         strands: ``(first sequence, one past the last)``, the longest first.
         width: Nodes of a window.
-        columns: Most tokens of a path that is kept.
-        trunk: So many first tokens are all strands' and run once.
-        price: What all windows cost, as estimated, in tokens' matrix products.
+        columns: Length of the longest kept path, in tokens.
+        trunk: Number of first tokens that all strands share; these run once.
+        price: Estimated cost of all windows, in matrix products of a token.
     """
 
     strands: tuple[tuple[int, int], ...]
@@ -57,8 +57,8 @@ def strands_of(
 ) -> Layout:
     """Cut the trie into at most ``count`` strands of similar length, with windows of ``width`` nodes.
 
-    A strand begins with the path to its first node, so cuts are made where that is short. ``pair`` is what a token's
-    attention to another costs, in a token's matrix products.
+    A strand begins with the path to its first node, so cuts are made where that path is short. ``pair`` is the cost of
+    one token's attention to another, in matrix products of a token.
     """
     heads, size = sequences.heads, sequences.trie_size
     near = np.searchsorted(
@@ -93,14 +93,14 @@ def strands_of(
 def lay_out(
     sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int
 ) -> Layout:
-    """Find the cheapest windows, and as many strands as there can be, within limits.
+    """Find the cheapest width of windows, with as many strands as the limits allow.
 
     Args:
-        sequences: What to run.
-        needed: How many last tokens of each need logits.
-        method: Its windows' widths, how far they may attend, and what attention costs in its network.
-        budget: Tokens of a forward.
-        most: Needed tokens of a forward.
+        sequences: Sequences to run.
+        needed: How many last tokens of each sequence need logits.
+        method: The walk, which knows its widths, how far it may attend and what attention costs.
+        budget: Most tokens of a forward.
+        most: Most needed tokens of a forward.
     """
     size = sequences.trie_size
     dense = min(1.0, 2 * float(np.minimum(needed, sequences.fresh + 1).sum()) / size)
@@ -120,7 +120,7 @@ def lay_out(
 
 @dataclass
 class _Paths:
-    """What all layers have to know of the rows' paths.
+    """The state of the rows' paths, which all layers share.
 
     Attributes:
         size: Rows and columns of the buffers.
@@ -132,13 +132,15 @@ class _Paths:
 
 
 class _Layer(DynamicLayer):
-    """Keys and values of each row's path, at their positions, with the windows' behind them."""
+    """Keys and values of each row's path, at their positions, followed by those of the windows."""
+
+    keys: Any
+    values: Any
+    is_initialized: bool
 
     def __init__(self, paths: _Paths) -> None:
         super().__init__()
         self.paths = paths
-        self.keys: Any = None
-        self.values: Any = None
 
     def update(
         self,
@@ -147,25 +149,20 @@ class _Layer(DynamicLayer):
         *args: Any,
         **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        if self.keys is None:
-            self.dtype, self.device, self.is_initialized = (
-                key_states.dtype,
-                key_states.device,
-                True,
-            )
-            rows, columns = self.paths.size
-            self.keys, self.values = (
-                state.new_zeros((rows, state.shape[1], columns, state.shape[3]))
-                for state in (key_states, value_states)
-            )
-        rows, since = key_states.shape[0], self.paths.columns
-        end = since + key_states.shape[2]
-        into = slice(
-            rows if rows > 1 else None
-        )  # a single row is the trunk of all, or the last one left
-        self.keys[into, :, since:end] = key_states
-        self.values[into, :, since:end] = value_states
+        if not self.is_initialized:
+            self.keys, self.values = map(self._buffer, (key_states, value_states))
+            self.is_initialized = True
+        rows, start = key_states.shape[0], self.paths.columns
+        end = start + key_states.shape[2]
+        # a single row is the trunk of all, or the last one left
+        written = slice(rows if rows > 1 else None)
+        self.keys[written, :, start:end] = key_states
+        self.values[written, :, start:end] = value_states
         return self.keys[:rows, :, :end], self.values[:rows, :, :end]
+
+    def _buffer(self, states: torch.Tensor) -> torch.Tensor:
+        rows, columns = self.paths.size
+        return states.new_zeros((rows, states.shape[1], columns, states.shape[3]))
 
     def get_seq_length(self) -> int:
         return self.paths.columns
@@ -173,7 +170,7 @@ class _Layer(DynamicLayer):
     def move(
         self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor
     ) -> None:
-        """Move tokens of the windows to their positions in the paths."""
+        """Move tokens from the windows to their positions in the paths."""
         for states in (self.keys, self.values):
             states[rows, :, targets] = states[rows, :, sources]
 
@@ -181,7 +178,7 @@ class _Layer(DynamicLayer):
 class Strand:
     """Neighbouring sequences as the nodes of their trie, depth-first.
 
-    The first sequence has all its tokens. Node ``j`` is an ancestor of node ``i``, or ``i`` itself, where
+    The first sequence contributes all its tokens. Node ``j`` is an ancestor of node ``i``, or ``i`` itself, where
     ``j <= i < ends[j]``.
 
     Attributes:
@@ -195,7 +192,10 @@ class Strand:
     def __init__(
         self, sequences: Sequences, first: int, last: int, needed: Ints
     ) -> None:
-        """Sequences ``first`` to ``last - 1``; ``needed`` last tokens of each of all sequences are."""
+        """Lay out ``sequences[first:last]``.
+
+        Of sequence ``i`` the last ``needed[i]`` tokens need logits; ``needed`` covers all sequences.
+        """
         starts, lengths = sequences.starts[first:last], sequences.lengths[first:last]
         shared = sequences.shared[first:last].copy()
         shared[0] = 0
@@ -222,18 +222,18 @@ class Strand:
         self.slots = int(needed[:first].sum()) + order
 
     def __len__(self) -> int:
-        """Number of nodes."""
+        """Return the number of nodes."""
         return len(self.ids)
 
 
 class Walk:
-    """Strands of the trie side by side, a window of each in a forward, the paths before them as keys and values.
+    """A way to run strands side by side: a window of each in a forward, the paths before them as keys and values.
 
     Attributes:
-        widest: Most tokens that one attends over: a model's own window may count places in the row, which no mask can
-            mend.
-        attended: The most so far.
-        widths: Of its windows, the cheapest of which is taken.
+        widest: Most tokens that a token may attend over. A model's own window may count places in the row, which no
+            mask can mend.
+        attended: Most tokens that one has attended over so far.
+        widths: Widths of windows to choose from.
     """
 
     def __init__(self, network: Network, style: str = "single") -> None:
@@ -246,11 +246,11 @@ class Walk:
 
     @property
     def reach(self) -> int:
-        """Tokens of the longest sequence that can be run."""
+        """The length of the longest sequence that can be run, in tokens."""
         return self.widest - min(self.widths)
 
     def limit(self, windows: list[int]) -> None:
-        """Attend over no more than those of a model's windows that were not tried."""
+        """Attend over no more than the model's smallest window that the trial didn't exceed."""
         self.widest = min(
             [self.widest, *(window for window in windows if window >= self.attended)]
         )
@@ -258,13 +258,13 @@ class Walk:
     def outputs(
         self, sequences: Sequences, needed: Ints, budget: int, most: int
     ) -> Iterator[ForwardOutput]:
-        """Run sequences, none longer than :attr:`reach`, each once.
+        """Run each sequence once; none may be longer than :attr:`reach`.
 
         Args:
-            sequences: What to run.
+            sequences: Sequences to run.
             needed: How many last tokens of each sequence need logits.
-            budget: Tokens of a forward.
-            most: Needed tokens of a forward.
+            budget: Most tokens of a forward.
+            most: Most needed tokens of a forward.
         """
         return self._run(
             sequences, needed, lay_out(sequences, needed, self, budget, most)
@@ -273,14 +273,17 @@ class Walk:
     def trial_outputs(
         self, sequences: Sequences, needed: Ints
     ) -> Iterator[ForwardOutput]:
-        """Two strands, windows that end within sequences, and so many unused places that none agrees with a depth."""
+        """Run a trial: two strands, and windows that end within sequences.
+
+        Unused places in front of the windows make every place in a row differ from the token's depth.
+        """
         layout = strands_of(sequences, 2, 24)
         return self._run(sequences, needed, layout, apart=int(sequences.lengths.sum()))
 
     def _run(
         self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0
     ) -> Iterator[ForwardOutput]:
-        """Run strands; ``apart`` places between the paths and the windows stay unused."""
+        """Run the strands of a layout, with ``apart`` unused places between the paths and the windows."""
         strands = [
             Strand(sequences, first, last, needed) for first, last in layout.strands
         ]
@@ -309,15 +312,14 @@ class Walk:
         cache: Cache | None,
         rows: Sequence[int],
     ) -> ForwardOutput:
-        """Run the strands' nodes ``at`` to ``end - 1`` in these rows, of which several strands may share one."""
+        """Run nodes ``at`` to ``end - 1`` of each strand in its row; several strands may share a row."""
         network = self.network
         sizes = [min(end, len(strand)) - at for strand in active]
         width = even(max(sizes))
         ids = np.zeros((max(rows) + 1, width), np.int64)
         depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        last = np.tile(
-            np.arange(1, width + 1), (len(ids), 1)
-        )  # padding sees itself: attention to nothing is nan
+        # padding sees itself: attention to nothing is nan
+        last = np.tile(np.arange(1, width + 1), (len(ids), 1))
         slots, places = [], []
         for row, strand, size in zip(rows, active, sizes, strict=True):
             window = slice(at, at + size)
@@ -329,32 +331,30 @@ class Walk:
             slots.append(strand.slots[inside])
             places.append(row * width + strand.needed[inside] - at)
         positions = network.tensor(depths)
-        sees = (
+        mask = attention_masks.build(
+            network.model.config,
+            self.style,
             positions,
             network.tensor(last),
             network.dtype,
             network.tensor(before),
             columns,
         )
-        mask = attention_masks.build(network.model.config, self.style, *sees)
-        inputs = {
-            "position_ids": positions,
-            "attention_mask": mask,
-            "past_key_values": cache,
-        }
-        inputs["use_cache"] = cache is not None
         return network.forward(
             ids,
             np.concatenate(slots),
             np.concatenate(places),
             sum(sizes[: len(ids)]),
-            **inputs,
+            position_ids=positions,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=cache is not None,
         )
 
     def _move(
         self, active: list[Strand], at: int, end: int, columns: int, cache: Cache
     ) -> None:
-        """Move the windows' nodes on the paths to the next windows to their places in front."""
+        """Move those of the windows' nodes that are ancestors of the next windows to their places in the paths."""
         paths = [at + np.flatnonzero(strand.ends[at:end] > end) for strand in active]
         rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
         if not len(rows):
@@ -365,4 +365,4 @@ class Walk:
         )
         indices = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
-            layer.move(*(index.to(layer.device) for index in indices))
+            layer.move(*(index.to(layer.keys.device) for index in indices))
