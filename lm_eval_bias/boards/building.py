@@ -32,7 +32,7 @@ NOT_PUBLISHED = "not published"
 
 @dataclass(frozen=True)
 class RankedScore:
-    """A score of a row.
+    """One score in one row of a board.
 
     Attributes:
         value: ``nan`` where there is none.
@@ -62,7 +62,7 @@ class RankedScore:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A model.
+    """A model's row.
 
     Attributes:
         model: Its name.
@@ -91,7 +91,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """A task's table.
+    """The table of one task.
 
     Attributes:
         task: Its name.
@@ -115,7 +115,7 @@ class Board:
 
 
 def rule(column: Value) -> str:
-    """How a score ranks models; empty where it doesn't."""
+    """Say how a score ranks models; "" where it doesn't."""
     if column.higher_is_better is not None:
         return "highest first" if column.higher_is_better else "lowest first"
     return (
@@ -236,7 +236,7 @@ def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> Ranke
 
 
 def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
-    """A run's scores as functions of its items' answers, by name; empty where it has no readable log of known items."""
+    """Return a run's score designs by name; none without a readable log of known items."""
     side, records = Side(run.name, run, task), list[Record]()
     if settings.asked(task) != settings.UNRECORDED:
         with suppress(BiasError):
@@ -256,7 +256,7 @@ def _with_ranks(
     column: Value,
     forms: Sequence[Mapping[str, Design]],
 ) -> list[BoardRow]:
-    """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
+    """Rank runs by one score among those with the same conventions; rows without a rank say why."""
     ranks: list[Rank | str] = []
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, task, form) in enumerate(zip(rows, tasks, forms, strict=True)):
@@ -394,7 +394,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
 
 
 def boards(runs: Sequence[Run]) -> list[Board]:
-    """The boards of all tasks that were run, in the order of listings."""
+    """Build the boards of all tasks that were run, in the order of listings."""
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
     for run in presentable(runs):
         for task in run.tasks.values():
@@ -409,7 +409,7 @@ def boards(runs: Sequence[Run]) -> list[Board]:
 
 
 def foreign(runs: Sequence[Run]) -> list[Problem]:
-    """Tasks of benchmarks that this package doesn't know, which can't be listed."""
+    """List the tasks of unknown benchmarks, which have no board."""
     return [
         Problem(run.path, f"{task.task}: unknown benchmark, {task.benchmark!r}")
         for run in runs

@@ -69,12 +69,12 @@ class Rank:
     apart: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
-        """``2-4``, or ``2`` where it is settled."""
+        """Write ``2-4``, or ``2`` where it is settled."""
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
 def _tails(t: Array, dof: Array) -> Array:
-    """Probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
+    """Return the probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
     from scipy import special
 
     normal = np.isinf(dof)
@@ -89,7 +89,7 @@ def _tails(t: Array, dof: Array) -> Array:
 def _paired(
     points: Sequence[Point], distances: bool
 ) -> dict[tuple[int, int], Difference]:
-    """How pairs of models differ over the items that both answered, where that can be tested; by places."""
+    """Compare pairs of models on the items that both answered, where that can be tested; keyed by positions."""
     found = {}
     for (i, a), (j, b) in combinations(enumerate(points), 2):
         if a.form is not None and b.form is not None:
@@ -106,7 +106,7 @@ def p_values(
     higher_is_better: bool | None,
     pairs: Mapping[tuple[int, int], Difference] | None = None,
 ) -> Array:
-    """p-values of "the row's model is better than the column's", shape (models, models); the diagonal is 1.
+    """Return p-values of "the row's model is better than the column's", shape (models, models); the diagonal is 1.
 
     One-sided for values. For distances the larger of the two-sided p-values of difference and sum, 1 where their signs
     say otherwise: at the neutral value itself either sign may come up, and a one-sided p-value would be too small.
@@ -145,7 +145,7 @@ def p_values(
 def intervals(
     points: Sequence[Point], neutral: float | None, higher_is_better: bool | None
 ) -> list[Rank]:
-    """The intervals of rank of all models, which hold their true ranks at once with a probability of 95%.
+    """Return an interval of rank per model; together they hold all true ranks with 95% probability.
 
     Args:
         points: Estimates of one score, one a model.

@@ -95,7 +95,7 @@ class Finding:
 
 
 def adjust(p_values: Sequence[float], correction: str) -> list[float]:
-    """P-values corrected for their number; ``nan`` stays ``nan`` and counts as no test.
+    """Correct p-values for their number; ``nan`` stays ``nan`` and counts as no test.
 
     Args:
         p_values: The tests.
@@ -124,7 +124,7 @@ def _untested(reason: str) -> Difference:
 
 
 def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Values of base and other, and how they differ as independent ones."""
+    """Return the values of base and other, and their difference as independent runs."""
     base, other = (side.task.scores.get(score.name) for side in (pair.base, pair.other))
     if base is None or other is None:
         values = [math.nan if value is None else value.value for value in (base, other)]
@@ -140,7 +140,7 @@ def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
 
 
 def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Values of base and other over the items that both have, and how they differ."""
+    """Return the values of base and other over the shared items, and their paired difference."""
     if score.design is None:
         raise BiasError(
             f"{score.name} can't be compared item by item: choose another score"
@@ -163,7 +163,7 @@ def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
 
 
 class Choice(NamedTuple):
-    """What to compare and how; see :func:`compare`.
+    """Options of a comparison; see :func:`compare`.
 
     Attributes:
         by: One of :func:`ways`.
@@ -293,7 +293,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
 
 
 def ways() -> list[str]:
-    """By what runs can be compared."""
+    """List what can be given to ``--by``."""
     return ["run", *conditions(), LANGUAGE]
 
 

@@ -19,7 +19,7 @@ LANGUAGE = "language"
 
 
 def conditions() -> dict[str, Condition]:
-    """What tasks can be compared by within a run beside languages, by name."""
+    """Return the conditions by name, by which tasks of one run can be compared (beside languages)."""
     return {
         condition.name: condition for _, condition in registry.extensions(Condition)
     }
@@ -88,7 +88,7 @@ class Side:
         return [sample.doc for sample in self._samples()]
 
     def _samples(self) -> Iterator[SavedSample]:
-        """The documents and answers of the log's first filter, one by one."""
+        """Yield the documents and answers of the log's first filter."""
         return (
             sample_logs.first_filter(self.task.samples)
             if self.task.samples
@@ -117,7 +117,7 @@ class Pair:
         ]
 
     def forget(self) -> None:
-        """Let go of what was read of the other side, so that comparing many runs holds two at a time."""
+        """Drop what was read of the other side, so that comparing many runs holds two at a time."""
         for owner in (self, self.other):
             for name in ("shared", "records"):
                 vars(owner).pop(name, None)
@@ -125,7 +125,7 @@ class Pair:
 
 
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
-    """The group that a task belongs to and its level in it; ``None`` if it has none."""
+    """Return the group that a task belongs to and its level in it; ``None`` if it has none."""
     if by == LANGUAGE:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
@@ -213,7 +213,7 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
-    """Every comparison that some runs allow, each with the base.
+    """List every comparison that some runs allow, each with the base.
 
     Args:
         runs: The runs.
@@ -237,7 +237,7 @@ def _data_set(task: TaskRun) -> str:
 
 
 def why_not_paired(pair: Pair, by: str) -> str:
-    """Why two sides can't be compared item by item; empty if they can."""
+    """Say why two sides can't be compared item by item; "" if they can."""
     base, other = pair.base, pair.other
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
@@ -287,7 +287,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
 
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
-    """Whether two sides are known to have been asked otherwise, and whether that is known at all."""
+    """Return whether two sides are known to have been asked differently, and whether that is known at all."""
     base, other = settings.asked(pair.base.task), settings.asked(pair.other.task)
     known = settings.UNRECORDED not in (base, other)
     return known and base != other, known
@@ -299,7 +299,7 @@ MATTERS = (
 
 
 def beside_the_model(pair: Pair) -> str:
-    """In what else two runs differ that moves scores; empty if in nothing that is known."""
+    """Say what else differs between two runs that moves scores; "" if nothing is known to."""
     parts, sides = [], (pair.base, pair.other)
     for key in MATTERS:
         values = [side.run.provenance.get(key) for side in sides]

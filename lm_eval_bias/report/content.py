@@ -135,11 +135,10 @@ def _section(
         return Section("other", title, None, "", [], tasks, words)
     ranges: dict[str, str] = {}
     for item in tasks:
-        for name in parts.main_names(item.task):
-            value = item.task.scores[name]
-            label = score_label(item.task.benchmark, name)
+        for value in parts.main_scores(item.task):
+            label = score_label(item.task.benchmark, value.name)
             span = f"{numbers.score_range(value)}, {numbers.aim(value)}"
-            ranges[name] = f"{label} ({name}): {span}"
+            ranges[value.name] = f"{label} ({value.name}): {span}"
     return Section(
         benchmark.name,
         title,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.core import numbers, pen, registry
@@ -186,12 +186,11 @@ def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None
 def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for name in parts.main_names(item.task):
-        value = item.task.scores[name]
+    for value in parts.main_scores(item.task):
         is_bias = value.neutral is not None and value.higher_is_better is None
         if not is_bias or math.isnan(value.value):
             continue
-        label = score_label(item.task.benchmark, name)
+        label = score_label(item.task.benchmark, value.name)
         above, below = value.favours or (
             f"{label} is above neutral",
             f"{label} is below neutral",
@@ -249,10 +248,8 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     )
 
 
-def _main_scores(items: Iterable[ReportTask]) -> Iterator[Value]:
-    for item in items:
-        for name in parts.main_names(item.task):
-            yield item.task.scores[name]
+def _main_scores(items: Iterable[ReportTask]) -> list[Value]:
+    return [value for item in items for value in parts.main_scores(item.task)]
 
 
 def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:

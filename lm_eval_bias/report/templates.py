@@ -42,7 +42,7 @@ def _environment(**options: object) -> jinja2.Environment:
 
 @lru_cache
 def _own_parts() -> Mapping[str, str]:
-    """A page's style sheet and script, and the policy that allows these."""
+    """Read a page's style sheet and script, and build the policy that allows these."""
     folder = resources.files("lm_eval_bias.report")
     css, script = (
         folder.joinpath(name).read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def _environments() -> dict[str, jinja2.Environment]:
 
 
 def render(template: str, **context: object) -> str:
-    """A document from one of this package's templates.
+    """Fill in one of this package's templates.
 
     Args:
         template: File name, such as ``report.html.j2``.
