@@ -10,7 +10,6 @@ from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
     PUBLISHED,
     RUN,
-    UNRANKED,
     Board,
     BoardRow,
     rule,
@@ -82,11 +81,7 @@ def sort_key(row: BoardRow, column: Value) -> float:
     value = row.cells[column.name].value
     if column.neutral is None or column.higher_is_better is not None:
         return value
-    return (
-        math.nan
-        if any(kind in row.unmaking for kind in UNRANKED)
-        else abs(value - column.neutral)
-    )
+    return math.nan if row.uninformative else abs(value - column.neutral)
 
 
 def leading(board: Board) -> Value:

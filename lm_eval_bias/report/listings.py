@@ -19,7 +19,6 @@ _LABELS = {
     "cannot": "Can't say", "flaws": "Known flaws", "use": "Intended use", "misuse": "Misuse",
     "uncertainty": "Intervals", "differs": "Unlike the paper", "paper": "Paper", "link": "Link",
 }  # fmt: skip
-_COUNTS = (Column("Items", True), Column("Least", True))
 _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse")
 
 
@@ -119,7 +118,7 @@ def legend(configs: Iterable[Mapping[str, Any]]) -> str:
 
 def benchmarks() -> str:
     """List the benchmarks, ours and other packages' first, then those whose tasks are the harness's own."""
-    packaged, of_harness = [], []
+    rows: dict[bool, list[list[str]]] = {True: [], False: []}
     for benchmark in registry.benchmarks():
         entries = [
             entry
@@ -132,9 +131,11 @@ def benchmarks() -> str:
         measures = textwrap.shorten(purpose, 90, placeholder=" …")
         row = [benchmark.name, ", ".join(languages), count(len(tasks)), measures]
         is_packaged = any(entry.path is not None for entry in entries)
-        (packaged if is_packaged else of_harness).append(row)
-    columns = ["Benchmark", "Lang", Column("Tasks", True), "Measures"]
-    listing = grid(columns, packaged + of_harness)
+        rows[is_packaged].append(row)
+    listing = grid(
+        ["Benchmark", "Lang", Column("Tasks", True), "Measures"],
+        rows[True] + rows[False],
+    )
     return (
         f"{listing}\n\nls NAME lists a benchmark's tasks and scores, ls --card NAME prints its card, ls --suites lists "
         "the suites, ls --all every task."
@@ -156,7 +157,12 @@ def tasks(name: str = "") -> str:
         entries = [
             entry for entry in entries if registry.family(entry.benchmark) is family
         ]
-    columns = ["Name", "Kind", "Benchmark", "Lang", *_COUNTS, "Measures"]
+    columns = [
+        *map(Column, ("Name", "Kind", "Benchmark", "Lang")),
+        Column("Items", True),
+        Column("Least", True),
+        Column("Measures"),
+    ]
     rows = [
         [
             entry.name,
@@ -180,7 +186,12 @@ def tasks(name: str = "") -> str:
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
-    columns = ["Task", Column("Items", True), Column("Requests", True), "Which"]
+    columns = [
+        Column("Task"),
+        Column("Items", True),
+        Column("Requests", True),
+        Column("Which"),
+    ]
     blocks = []
     for suite in listing:
         rows = []

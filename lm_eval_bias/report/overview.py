@@ -187,8 +187,9 @@ def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
     for value in parts.main_scores(item.task):
-        is_bias = value.neutral is not None and value.higher_is_better is None
-        if not is_bias or math.isnan(value.value):
+        if value.neutral is None or value.higher_is_better is not None:
+            continue
+        if math.isnan(value.value):
             continue
         label = score_label(item.task.benchmark, value.name)
         above, below = value.favours or (
@@ -278,7 +279,8 @@ def picture(
         if fewest < most:
             asked = f"{fewest:,} to {most:,} items, not the same in all runs"
         names = dict.fromkeys(value.name for value in _main_scores(members))
-        of_bias, of_ability = [], []
+        of_bias: list[Strip] = []
+        of_ability: list[Strip] = []
         for name in list(names)[: parts.MAIN]:
             strip = _strip(name, members, limit)
             if strip is None:

@@ -65,8 +65,8 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
         for score, value in scores.items():
             values: list[Value | None] = []
             for run in runs:
-                task_run = members.get(run)
-                values.append(task_run and task_run.scores.get(score))
+                scored = members[run].scores if run in members else {}
+                values.append(scored.get(score))
             rows.append(
                 [
                     Cell(name),
