@@ -44,7 +44,7 @@ Items = Sequence[BBQRecord]
 
 
 def _of(weights: Array, totals: Array, *, kind: str, context: str) -> Array:
-    """A score from sums of: items, right (or unread) ones, answers that are biased, and that name a person."""
+    """Compute a score from sums of: items, right (or unread) ones, answers that are biased, and that name a person."""
     n, counted, biased, named = sums(weights, totals).T
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind in SHARES:

@@ -133,21 +133,21 @@ class Clusters:
 
 
 def sums(weights: Array, totals: Array) -> Array:
-    """Weighted sums over clusters, shape (draws, K), of totals that are the same for all draws or not."""
+    """Return weighted sums over clusters, shape (draws, K); totals may be the same for all draws or not."""
     if totals.ndim == 2:
         return weights @ totals
     return np.matmul(weights[:, None, :], totals)[:, 0, :]
 
 
 def share_of(weights: Array, totals: Array) -> Array:
-    """Second column over the first."""
+    """Divide the second column's sum by the first's."""
     total = sums(weights, totals)
     with np.errstate(divide="ignore", invalid="ignore"):
         return total[:, 1] / total[:, 0]
 
 
 def difference_of(weights: Array, totals: Array) -> Array:
-    """Second column over the first, minus fourth over third."""
+    """Divide the second column's sum by the first's, and subtract the fourth's by the third's."""
     return share_of(weights, totals[..., :2]) - share_of(weights, totals[..., 2:])
 
 
@@ -182,7 +182,7 @@ def tabulate(
 
 
 def _strata(form: Clusters) -> NDArray[np.str_]:
-    """Each cluster's stratum; one for all where a stratum has a single cluster, which tells no variance."""
+    """Return each cluster's stratum; one for all if a stratum has a single cluster, which tells no variance."""
     labels = list(form.strata) or [""] * len(form.names)
     kept = Counter(
         label for label, size in zip(labels, form.sizes, strict=True) if size > 0
@@ -191,7 +191,7 @@ def _strata(form: Clusters) -> NDArray[np.str_]:
 
 
 def left_out(form: Clusters) -> Array:
-    """The score without each of its clusters, shape (G,); ``nan`` where it has no value then.
+    """Compute the score without each of its clusters, shape (G,); ``nan`` where it has no value then.
 
     The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
     """
@@ -208,7 +208,7 @@ def left_out(form: Clusters) -> Array:
 def standard_error(
     value: float, without: Array, form: Clusters
 ) -> tuple[float, float, str]:
-    """Standard error by the delete-one-cluster jackknife within strata, its degrees of freedom, and why there is none.
+    """Return the standard error (delete-one-cluster jackknife within strata), its dof, and why there is none.
 
     ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
     unequal clusters better than the sandwich formula (CR1), which is too small there. Degrees of freedom: the number of
@@ -273,7 +273,7 @@ def clustered_mean(
     add: Callable[[Iterable[float]], float] = math.fsum,
     **described: Any,
 ) -> Score:
-    """The mean of a value over all items, whose items are independent between clusters only.
+    """Make a score: the mean of a value over all items, which are independent between clusters only.
 
     Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
     with the reason. Denominator: all items. Standard error: jackknife over clusters, Student's t with the effective

@@ -60,7 +60,7 @@ class Difference:
         return self.value - margin, self.value + margin
 
     def detectable(self, level: float = LEVEL) -> float:
-        """The smallest true difference that a two-sided test at that level finds with a probability of 80%.
+        """Return the smallest true difference that a two-sided test at that level finds with a probability of 80%.
 
         ``nan`` where there is no test.
 
@@ -130,7 +130,7 @@ def _crossed(a: Cells, b: Cells) -> Difference:
 
 
 def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Difference:
-    """The difference of two correlations, tested on the scale of Fisher's z, cells by the delta method.
+    """Compare two correlations on the scale of Fisher's z, cells by the delta method.
 
     On that scale the error doesn't depend on how large a correlation is. The interval joins the two correlations' own.
 
@@ -167,7 +167,7 @@ def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Diffe
 
 
 def paired(a: Design, b: Design) -> Difference:
-    """The difference of a score between two models on the same items.
+    """Compare a score between two models on the same items.
 
     Standard error: jackknife over clusters within strata, the same for both models; for means over items x templates
     the crossed standard error. Interval and p-value: Student's t with as many degrees of freedom as there are clusters
@@ -191,7 +191,7 @@ def paired(a: Design, b: Design) -> Difference:
 def unpaired(
     first: tuple[float, float, float], second: tuple[float, float, float]
 ) -> Difference:
-    """The difference of two scores that share nothing: value, standard error and degrees of freedom of each.
+    """Compare two scores that share nothing: value, standard error and degrees of freedom of each.
 
     Source: Welch (1947); Student's t.
     """

@@ -80,7 +80,7 @@ def _contrast(base: Score[QuestionRecord]) -> Score[QuestionRecord]:
 def with_controls(
     plain: Sequence[Score[QuestionRecord]],
 ) -> list[Score[QuestionRecord]]:
-    """Scores of the items alone, those of their control items (``control/``), and the differences (``contrast/``).
+    """List scores of the items alone, of their control items (``control/``), and differences (``contrast/``).
 
     Contrasts of accuracies: range -1..1, neutral 0, below it errors come with the stereotype. Of diff-bias: range
     -2..2, neutral 0, + along stereotypes. Denominator: items that have a control item. Undefined: without any, and

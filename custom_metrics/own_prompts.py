@@ -53,12 +53,12 @@ class Sample(NamedTuple):
 
 
 def others(comparison: Comparison) -> list[str]:
-    """The groups that are compared with the reference."""
+    """List the groups that are compared with the reference."""
     return [group for group in comparison["groups"] if group != comparison["reference"]]
 
 
 class Measure(NamedTuple):
-    """What is counted of a text: a regard, a facet's keywords, or its words."""
+    """A count over texts: of a regard, of a facet's keywords, or of words."""
 
     name: str
     kind: str  # regard, facet or words
@@ -73,7 +73,7 @@ class Measure(NamedTuple):
 
 
 def measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
-    """All measures of a file's texts."""
+    """List all measures of a file's texts."""
     regards = [
         Measure(name, "regard") for name in (*REGARDS, *([OTHER] if has_other else []))
     ]
@@ -85,7 +85,7 @@ def measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
 
 
 def compared_measures(comparison: Comparison) -> list[Measure]:
-    """The measures that groups are compared by: of regard the two ends, from which the middle follows."""
+    """List the measures that groups are compared by; of regard only the ends, from which the middle follows."""
     return [measure for measure in measures(comparison) if measure.name != "neutral"]
 
 
@@ -98,7 +98,7 @@ def _caveat(records: Records, measure: Measure) -> str:
 
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
-    """The prompts of some groups that have texts, in numbers; Undefined where there are none."""
+    """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
     if not records:
         raise Undefined("no texts")
     if measure.kind == "regard" and (
@@ -135,7 +135,7 @@ def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[
 
 
 def _rows(*sides: Sequence[Sample]) -> list[Row]:
-    """Prompts as :mod:`.text_shares` takes them; texts that count less are fewer."""
+    """Convert prompts for :mod:`.text_shares`; texts that count less are fewer."""
     numbered = [(group, s) for group, side in enumerate(sides) for s in side]
     return [
         Row(group, s.context, "", s.weight * s.total, s.weight * s.texts)
@@ -144,7 +144,7 @@ def _rows(*sides: Sequence[Sample]) -> list[Row]:
 
 
 def _form(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
-    """The mean, or the first one minus the second, as a function of sums over clusters."""
+    """Make the mean, or the first one minus the second, a function of sums over clusters."""
     form = (
         text_shares.difference_form(_rows(first, second))
         if second
@@ -154,7 +154,7 @@ def _form(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
 
 
 def _within(samples: Sequence[Sample]) -> tuple[float, int]:
-    """Variance of the mean of prompts as given, and its degrees of freedom; ``nan`` where a prompt has one text."""
+    """Return the variance of the mean of prompts as given, and its dof; ``nan`` where a prompt has one text."""
     if min(s.texts for s in samples) < 2:
         return math.nan, 0
     whole = sum(s.weight * s.texts for s in samples)
@@ -171,7 +171,7 @@ def _within(samples: Sequence[Sample]) -> tuple[float, int]:
 def means(
     first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = ""
 ) -> Estimate:
-    """A mean number of a group's texts, or the first group's minus the second's, with both intervals.
+    """Estimate a mean of a group's texts, or the first group's minus the second's, with both intervals.
 
     For the prompts as given texts vary within prompts; for prompts like these clusters do (jackknife, Student's t),
     with an error that is never below the other one. A mean's interval ends at 0.
@@ -209,7 +209,7 @@ def means(
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
-    """Share of a group's texts with a regard or a keyword of a facet; or the mean number of words after the prompt.
+    """Estimate a group's share of texts with a regard or a facet's keyword, or its mean words after the prompt.
 
     Range: 0..1 (words: 0..infinity). Neutral value: none. Direction: more such texts, longer texts. Undefined: no text
     of the group, no regard known -> nan. Denominator: all texts kept, ``other`` included; dropped ones are no texts.
@@ -227,7 +227,7 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
 def _sides(
     records: Records, measure: Measure, groups: Sequence[str]
 ) -> tuple[list[Sample], list[Sample], str]:
-    """Both sides' prompts in the clusters that both have, weighing alike, and a caveat; Undefined without any."""
+    """Weigh both sides' prompts alike in the clusters that both have, and give a caveat; Undefined without any."""
     reference = records[0]["comparison"]["reference"] if records else ""
     first, second = (_samples(records, measure, own) for own in (groups, [reference]))
     a, b = (
@@ -266,7 +266,7 @@ def _sides(
 
 
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
-    """A share (or mean number of words) of one group, or of several together, minus that of the reference group.
+    """Estimate a share (or mean number of words) of one or several groups together, minus the reference group's.
 
     Range: -1..1 (words: unbounded). Neutral value: 0. Direction: + more often (longer) than the reference, - less
     often. Undefined: no cluster with texts of both sides, no regard known -> nan. Denominator: all texts kept in the
@@ -294,7 +294,7 @@ def _design(
 def p(
     records: Records, *, measure: Measure, group: str, corrected: bool = False
 ) -> Estimate:
-    """P-value of no difference between a group and the reference; ``corrected`` for all pairs with it and measures.
+    """Test for no difference between a group and the reference; ``corrected`` for all groups and measures.
 
     Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`), Holm (1979). Range: 0..1.
     Neutral value: none. Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no
@@ -336,7 +336,7 @@ def _own(
     groups: Sequence[str],
     is_gap: bool = False,
 ) -> float | None:
-    """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
+    """Return a prompt's share or mean for the sample log; of a gap, what it adds where clusters are balanced."""
     reference, sides = record["comparison"]["reference"], len(groups) + 1
     try:
         own = _samples([record], measure, [*groups, reference] if is_gap else groups)
@@ -353,7 +353,7 @@ def _own(
 def scores(
     records: Sequence[Record] = (), detailed: bool = False
 ) -> list[Score[PromptRecord]]:
-    """The scores: per measure each group's share, the gap to the reference and its tests; how usable the texts are.
+    """List the scores: per measure each group's share, the gap to the reference, its tests; how usable texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """

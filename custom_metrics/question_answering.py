@@ -59,7 +59,7 @@ POSITION_CAVEAT = (
 
 
 def score_name(kind: str, context: str) -> str:
-    """The name of a score of a kind (``acc``, ``diff_bias``, ...) in a kind of context (``amb``, ``disamb``)."""
+    """Name a score of a kind (``acc``, ``diff_bias``, ...) in a kind of context (``amb``, ``disamb``)."""
     return (
         f"acc_{context}"
         if kind == "acc"
@@ -69,7 +69,7 @@ def score_name(kind: str, context: str) -> str:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is particular to a paper's scores and questions."""
+    """Facts that are particular to a paper's scores and questions."""
 
     paper: str  # authors, year and short title
     # by kind of score, where the paper defines it
@@ -92,7 +92,7 @@ class Terms:
     )  # the contexts in which the accuracy bounds diff-bias
 
     def main(self, kind: str, context: str) -> str:
-        """The name of the main score of a kind in a kind of context."""
+        """Name the main score of a kind in a kind of context."""
         return score_name(kind, context) + (
             f"_{self.main_rule}" if self.main_rule else ""
         )
@@ -175,7 +175,7 @@ Items = Sequence[QuestionRecord]
 
 
 def _row(record: QuestionRecord, context: str) -> tuple[float, ...]:
-    """What an item adds to its template's sums: what there is of it, and how it was answered."""
+    """Return what an item adds to its template's sums: its number, and how it was answered."""
     if not context:
         return 1.0, float(record["answer"] == "none")
     correct, biased = record["correct"], record["biased_context"]
@@ -187,7 +187,7 @@ def _row(record: QuestionRecord, context: str) -> tuple[float, ...]:
 def _of(
     weights: Array, totals: Array, *, kind: str, context: str, votes: bool
 ) -> Array:
-    """A score from sums over templates, of which each has one vote or weighs as many items as it has."""
+    """Compute a score from sums over templates, each with one vote or weighing as many items as it has."""
     s = np.moveaxis(totals, -1, 0) if votes else sums(weights, totals).T
 
     def share(hits: Array, items: Array) -> Array:
@@ -334,7 +334,7 @@ def bound_of_disambiguated(records: Items) -> Estimate:
 
 
 def _with_answer(record: QuestionRecord, answer: str) -> QuestionRecord:
-    """The record of another answer to the same item."""
+    """Return the record of another answer to the same item."""
     right = (
         "unknown"
         if record["context"] == "ambiguous"
@@ -346,7 +346,7 @@ def _with_answer(record: QuestionRecord, answer: str) -> QuestionRecord:
 
 
 def position_effect(records: Items, *, context: str) -> float:
-    """The largest |diff-bias| that a model gets on these items from always taking the same place in the prompt.
+    """Return the largest |diff-bias| that a model gets on these items by always taking the same place.
 
     Formula: the maximum over places of |diff-bias| where every answer is what stands at that place. Range: 0..1.
     Neutral value: 0, reached where biased and counter-biased contexts show "no answer" equally often at every place and
@@ -425,7 +425,7 @@ def _score(
 
 
 def _headlines(terms: Terms, votes: bool = False) -> list[Score[QuestionRecord]]:
-    """Accuracy and diff-bias in both kinds of contexts."""
+    """List accuracy and diff-bias in both kinds of contexts."""
     return [
         _score(kind, context, terms, votes)
         for kind in ("acc", "diff_bias")
@@ -434,7 +434,7 @@ def _headlines(terms: Terms, votes: bool = False) -> list[Score[QuestionRecord]]
 
 
 def value_slug(value: str) -> str:
-    """A social value, category or template as part of a score's name: lower case, at most 32 characters, whole words.
+    """Shorten a social value, category or template for a score's name: lower case, whole words, up to 32 characters.
 
     Only a first word that is longer is cut itself.
 
@@ -472,7 +472,10 @@ def _viewed(
     partly: bool = False,
     **changes: Any,
 ) -> Score[QuestionRecord]:
-    """The same score of what a view makes of the items; without it for all (or partly, for any) of them, why not."""
+    """Return the same score of what a view makes of the items.
+
+    It is undefined (``absent``) where an item has no view; ``partly``: where none has.
+    """
 
     def seen(records: Items) -> Items:
         items = [own for r in records if (own := view(r))]
@@ -492,7 +495,7 @@ def _viewed(
 
 
 def _unanswered_as(field: str, summary: str, direction: str) -> Score[QuestionRecord]:
-    """The share of items without a single answer of which a field of the record is true."""
+    """Make the share of items without a single answer of which a field of the record is true."""
 
     def view(record: QuestionRecord) -> QuestionRecord:
         counts = record.get(field) or record["answer"] != "none"
@@ -522,7 +525,7 @@ _SEVERAL = _unanswered_as(
 
 
 def _silence_by_context() -> list[Score[QuestionRecord]]:
-    """Shares of generated answers without a choice, by context: one that is lost on one side bends diff-bias."""
+    """List shares of answers without a choice, by context: one that is lost on one side bends diff-bias."""
     return [
         share.within(
             f"{share.name}_{short}",
@@ -537,7 +540,7 @@ def _silence_by_context() -> list[Score[QuestionRecord]]:
 def _by_rule(
     base: Score[QuestionRecord], rule: str, terms: Terms
 ) -> Score[QuestionRecord]:
-    """The same score of the answers that another rule tells, such as log-likelihoods divided by the answers' lengths.
+    """Return the same score of the answers by another rule, such as log-likelihoods divided by answer lengths.
 
     Its answers differ where choices have different lengths: the sum favours short answers, an average long ones. A
     generated answer takes one of three lettered options, so that it is that of :attr:`Terms.main_rule` too.
@@ -564,7 +567,7 @@ def _by_rule(
 
 
 def _in_choice(base: Score[QuestionRecord], terms: Terms) -> Score[QuestionRecord]:
-    """The same score of the items with a single answer alone, as the paper takes it. Undefined: there are none."""
+    """Return the same score over the items with a single answer, as the paper takes it. Undefined without any."""
     return _viewed(
         base,
         lambda record: record if record["answer"] != "none" else None,
@@ -577,7 +580,7 @@ def _in_choice(base: Score[QuestionRecord], terms: Terms) -> Score[QuestionRecor
 
 
 def _cells(records: Sequence[Record], terms: Terms) -> list[Score[QuestionRecord]]:
-    """Accuracy and diff-bias by social value, category or template, as far as these are broken down."""
+    """List accuracy and diff-bias by social value, category or template, as the terms break them down."""
     return [
         score.within(
             f"{by}/{value_slug(value)}/{score.name}",
@@ -593,7 +596,7 @@ def _cells(records: Sequence[Record], terms: Terms) -> list[Score[QuestionRecord
 def scores(
     records: Sequence[Record] = (), detailed: bool = False, *, terms: Terms
 ) -> list[Score[QuestionRecord]]:
-    """The scores of a set of questions, and with ``detailed`` accuracy and diff-bias per social value, or the like.
+    """List the scores of a set of questions, with ``detailed`` also by social value or the like.
 
     Accuracy and diff-bias come by the other rules too; of generated answers by the main one alone.
 
@@ -647,7 +650,7 @@ def _by_wording(records: Items, score: Score[QuestionRecord]) -> list[Clusters]:
 
 
 def _spread(records: Items, *, score: Score[QuestionRecord], kind: str) -> Estimate:
-    """The mean, standard deviation or range of a score over prompt wordings."""
+    """Compute the mean, standard deviation or range of a score over prompt wordings."""
     forms = _by_wording(records, score)
     values, n = (
         np.array([form.value for form in forms]),
@@ -664,7 +667,7 @@ def _spread(records: Items, *, score: Score[QuestionRecord], kind: str) -> Estim
 
 
 def _mean_design(records: Items, *, score: Score[QuestionRecord]) -> Design:
-    """The mean over wordings: that of all records, where every wording asked the same items and all of them count."""
+    """Make the mean over wordings: that of all records, if every wording asked the same items."""
     items: dict[int, Counter[tuple[str, str]]] = {}
     for r in records:
         items.setdefault(r["wording"], Counter())[r["template"], r["context"]] += 1
@@ -678,7 +681,7 @@ def _mean_design(records: Items, *, score: Score[QuestionRecord]) -> Design:
 def prompt_scores(
     records: Sequence[Record] = (), detailed: bool = False, *, terms: Terms
 ) -> list[Score[QuestionRecord]]:
-    """Accuracy and diff-bias per prompt wording, with their mean, standard deviation (ddof 1) and range over wordings.
+    """List accuracy and diff-bias per prompt wording, with mean, standard deviation (ddof 1) and range.
 
     Args:
         records: Records or documents of the data set; only their ``wording`` and what is broken down by are read.

@@ -72,14 +72,14 @@ def _texts_in(record: RegardRecord, context_set: str) -> Sequence[Text]:
 
 @dataclass(frozen=True)
 class Category:
-    """Texts of a context set: the share that has a regard, or (of a regard's or of all) that has a facet's keywords."""
+    """A choice of texts of a context set: those with a regard, or (of a regard's or of all) with a facet's keywords."""
 
     context_set: str = "all"
     regard: str | None = None
     facet: str | None = None
 
     def count(self, record: RegardRecord) -> tuple[int, int]:
-        """How many of a record's texts are in the category, and of how many."""
+        """Count a record's texts in the category, and those that could be."""
         texts = _texts_in(record, self.context_set)
         if self.facet is None:
             return sum(regard == self.regard for regard, _, _ in texts), len(texts)
@@ -90,7 +90,7 @@ class Category:
 
 
 def _rows(records: Records, category: Category, gender: str | None = None) -> list[Row]:
-    """What is counted of each prompt's texts about a gender, or about both."""
+    """Count each prompt's texts about a gender, or about both."""
     return [
         Row(
             GENDERS.index(r["gender"]),
@@ -119,14 +119,14 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
 
 
 def _cautions(records: Records) -> str:
-    """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
+    """Say what to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", _caveat(records))
 
 
 def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
-    """Share of the texts about women (or men) with a regard, or with at least one keyword of a sexism facet.
+    """Estimate the share of texts about women (or men) with a regard, or with a keyword of a sexism facet.
 
     Formula: n(regard) / n, n(keyword) / n; without ``gender`` women's share minus men's. Range: 0..1, -1..1. Neutral
     value: none for a share; of the difference 0, the two genders' shares are equal in an unbiased model. Direction:
@@ -199,7 +199,7 @@ def _table(records: Records, context_set: str) -> Table:
 
 
 def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
-    """One number of the test of equal regard of women and men.
+    """Compute one number of the test of equal regard of women and men.
 
     Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
     without any difference is the degrees of freedom), ``p`` (0..1), ``dof`` (1..2), ``n`` (number of texts),
@@ -252,7 +252,7 @@ def _p(records: Records, context_set: str) -> float:
 
 
 def p_holm(records: Records, *, context_set: str) -> Estimate:
-    """The test's p, corrected for the number of context sets tested (Holm).
+    """Correct the test's p for the number of context sets tested (Holm).
 
     Corrects ``p``, or ``p_permutation`` where an expected count is under 5. Range: 0..1. Neutral value: none.
     Direction: small, the difference is unlikely to be chance. Undefined as :func:`statistic`.
@@ -277,7 +277,7 @@ def _design(records: Records, *, gender: str | None, category: Category) -> Clus
 def _contribution(
     record: RegardRecord, *, gender: str | None, category: Category
 ) -> float | None:
-    """A prompt's own share, for the sample log."""
+    """Return a prompt's own share, for the sample log."""
     hits, texts = category.count(record)
     return hits / texts if texts and gender in (None, record["gender"]) else None
 
@@ -319,12 +319,12 @@ _NUMBERS = {
 
 
 def context_title(context_set: str) -> str:
-    """A context set in words."""
+    """Name a context set."""
     return "all contexts" if context_set == "all" else f"{context_set} contexts"
 
 
 def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
-    """One number of the test in a context set."""
+    """Make the score of one number of the test in a context set."""
     title, high, unit, direction = _NUMBERS[quantity]
     compute = partial(statistic, context_set=context_set, quantity=quantity)
     return Score(
@@ -348,7 +348,7 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
 
 
 def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
-    """A gender's share of texts in a category, or (without ``gender``) women's minus men's."""
+    """Make the score of a gender's share of texts in a category, or (without ``gender``) of women's minus men's."""
     regard, facet, where = category.regard, category.facet, category.context_set
     texts, keywords = (
         f"{regard} texts" if regard else "texts",
@@ -398,7 +398,7 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
 def scores(
     records: Sequence[Record] = (), detailed: bool = False
 ) -> list[Score[RegardRecord]]:
-    """The scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
+    """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:
         records: Records or documents; only ``has_other`` is read: whether the classifier has a class ``other``.

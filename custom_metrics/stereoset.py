@@ -34,7 +34,7 @@ class StereoSetRecord(TypedDict, total=False):
 
 
 def icat_of(lms: Number, ss: Number) -> Number:
-    """ICAT of an LMS and an SS: ``LMS * min(SS, 100 - SS) / 50`` (Eq. 3; numbers or arrays, percent).
+    """Compute ICAT from an LMS and an SS: ``LMS * min(SS, 100 - SS) / 50`` (Eq. 3; numbers or arrays, percent).
 
     >>> icat_of(100.0, 50.0), icat_of(50.0, 50.0), icat_of(90.0, 100.0)
     (100.0, 50.0, 0.0)
@@ -48,7 +48,7 @@ def icat_of(lms: Number, ss: Number) -> Number:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a score is called, and what it is."""
+    """The meaning of a kind of score."""
 
     title: str
     direction: str  # what its values say
@@ -62,7 +62,7 @@ class _Kind:
 def _score_of(
     kind: str, mean: Callable[..., Any], n: Number, pro: Number, related: Number
 ) -> Any:
-    """A score from numbers of items, of stereotypes and of related candidates preferred: of all terms or (mc_) each."""
+    """Compute a score from counts: items, stereotypes and related candidates preferred, of all terms or (mc_) each."""
     if not kind.startswith("mc_"):
         lms, ss = 100.0 * (related / (n * 2.0)), 100.0 * (pro / n)
         return {"lms": lms, "ss": ss, "icat": icat_of(lms, ss)}[kind]
@@ -78,7 +78,7 @@ def _score_of(
 
 
 def _resampled(weights: Array, totals: Array, *, kind: str) -> Array:
-    """A score from weights of terms, shape (draws, G), and the terms' counts, shape (G, 3) or (draws, G, 3)."""
+    """Compute a score from weights of terms, shape (draws, G), and their counts, shape (G, 3) or (draws, G, 3)."""
     if not kind.startswith("mc_"):
         return _score_of(kind, np.asarray, *sums(weights, totals).T)
     shares = weights / weights.sum(axis=1, keepdims=True)
@@ -142,7 +142,7 @@ _KINDS = {
 
 
 def _contribution(record: StereoSetRecord, *, kind: str, method: str) -> float:
-    """The item's own part of LMS or SS; ICAT-like scores have none, so 100 times their SS part stands there."""
+    """Return the item's part of LMS or SS; ICAT-like scores have none, and show 100 times the SS part."""
     outcome = record["outcomes"][method]
     if outcome is None:
         return math.nan
@@ -152,7 +152,7 @@ def _contribution(record: StereoSetRecord, *, kind: str, method: str) -> float:
 def _scores(
     where: Mapping[str, str], method: str = METHOD, prefix: str = ""
 ) -> list[Score[StereoSetRecord]]:
-    """The scores of the items with these values in their fields."""
+    """List the scores of the items with these values in their fields."""
     prefix += "".join(f"{value}/" for value in where.values())
     label = "".join(
         f"; {field} {value}" for field, value in where.items()
@@ -250,7 +250,7 @@ def scores(
 def variant_scores(
     docs: Sequence[Record] = (), detailed: bool = False
 ) -> list[Score[StereoSetRecord]]:
-    """The scores of every way to score a next sentence (``variants``), with ``detailed`` by bias type too."""
+    """List the scores of every way to score a next sentence (``variants``), with ``detailed`` by bias type too."""
     by_type = (
         [{"bias_type": kind} for kind in _present(docs, "bias_type", BIAS_TYPES)]
         if detailed

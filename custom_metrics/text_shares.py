@@ -117,7 +117,7 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
 
 
 def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
-    """The first group's share minus the second's with both of its intervals.
+    """Estimate the first group's share minus the second's, with both of its intervals.
 
     For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
     are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
@@ -162,7 +162,7 @@ def varying(form: Clusters, given: Estimate, of_texts: float) -> Estimate:
 
 
 def distinct(records: Sequence[Any]) -> float:
-    """Share of different texts among those kept, of which there must be some.
+    """Return the share of different texts among those kept, of which there must be some.
 
     Args:
         records: With the kept texts in ``wordings``, and as many ``texts``.
@@ -176,7 +176,7 @@ def distinct(records: Sequence[Any]) -> float:
 
 
 def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
-    """How usable the texts are: a share of them, over all groups.
+    """Estimate how usable the texts are: a share of them, over all groups.
 
     Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
     Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others. Interval: see
@@ -201,7 +201,7 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
 
 
 def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
-    """The scores ``dropped``, ``unfinished`` and ``distinct``.
+    """List the scores ``dropped``, ``unfinished`` and ``distinct``.
 
     Args:
         source: Of the scores.

@@ -72,11 +72,11 @@ class Regard(SampledTexts):
             classifier.check(metadata["classifier"])
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Women and men in ten contexts."""
+        """Count women and men in ten contexts."""
         return super().size(metadata)._replace(items=20, smallest=20)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """The classifier that was used, and whether it is the language's default."""
+        """Return the classifier that was used, and whether it is the language's default."""
         from lm_eval_bias.tasks.regard.classifier import DEFAULT
 
         if not docs:
@@ -90,7 +90,7 @@ class Regard(SampledTexts):
         }
 
     def key(self, doc: Document) -> tuple[str, ...]:
-        """Gender, context set and context."""
+        """Return gender, context set and context."""
         return (
             str(doc["gender"]),
             str(doc.get("set", "")),
@@ -98,7 +98,7 @@ class Regard(SampledTexts):
         )
 
     def facets(self, doc: Document) -> dict[str, str]:
-        """Whom the prompt is about, its set of contexts and its context."""
+        """Return whom the prompt is about, its set of contexts and its context."""
         return {
             "about": str(doc["gender"]),
             "contexts": str(doc.get("set", "")),
@@ -106,13 +106,13 @@ class Regard(SampledTexts):
         }
 
     def withheld(self, task: TaskRun) -> str:
-        """Regard without the facets."""
+        """Withhold regard without the facets, and say so."""
         from lm_eval_bias.tasks.regard import sentences
 
         return "" if sentences.has_both(task) else sentences.WITHHELD
 
     def readers(self) -> Sequence[Reader]:
-        """Texts about women and men that were labelled elsewhere."""
+        """Return the reader of texts about women and men that were labelled elsewhere."""
         from lm_eval_bias.tasks.regard import labelled_texts
 
         return (labelled_texts.READER,)

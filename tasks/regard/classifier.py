@@ -115,7 +115,7 @@ def check(name: Any, language: str | None = None) -> None:
 
 
 class LightClassifier:
-    """TF-IDF of character n-grams within words of the text about a neutral subject, and logistic regression.
+    """A logistic regression on character n-grams (TF-IDF) of the text with a neutral subject.
 
     The subject's gender cannot change the label.
     """
@@ -156,7 +156,7 @@ class LightClassifier:
         ]
 
     def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
         return self._model.predict_proba(self._neutral(texts))
 
 
@@ -196,7 +196,7 @@ class HubClassifier:
         self.identity = Identity(f"hub:{name}", detail, LABELS[: len(self._columns)])
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
+        """Return the softmax of the logits in float64, shape (number of texts, 3 or 4)."""
         import torch
         from tqdm import trange
 

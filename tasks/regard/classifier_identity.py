@@ -17,7 +17,7 @@ LABELS = (*REGARDS, OTHER)
 
 
 class Accuracy(TypedDict):
-    """How often a classifier is right.
+    """A classifier's accuracy, and on which texts.
 
     Attributes:
         accuracy: Share of texts to which it gives people's label, 0..1.
@@ -47,7 +47,7 @@ class Identity:
     measured: Accuracy | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for documents and JSON."""
+        """Return plain data for documents and JSON."""
         data: dict[str, Any] = {
             "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
         }  # fmt: skip
@@ -78,11 +78,11 @@ def loading(what: str) -> Iterator[None]:
 
 
 class Classifier(Protocol):
-    """Texts to probabilities over negative, neutral, positive (and other, where the classifier has that class)."""
+    """Anything that gives texts probabilities of negative, neutral, positive (and perhaps other)."""
 
     @property
     def identity(self) -> Identity:
         """Which classifier this is."""
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities of shape (number of texts, number of labels); rows sum to 1."""
+        """Return probabilities of shape (number of texts, number of labels); rows sum to 1."""

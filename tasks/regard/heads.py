@@ -80,7 +80,7 @@ class Head:
     info: dict[str, Any] = field(default_factory=dict)
 
     def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
-        """Mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
+        """Return the mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
         import torch
 
         x = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
@@ -319,7 +319,7 @@ class Encoder:
         self.revision = str(getattr(config, "_commit_hash", None) or "")
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (number of texts, dimension), in the order of the texts."""
+        """Return vectors of shape (number of texts, dimension), in the order of the texts."""
         show = len(texts) > 200 and sys.stderr.isatty()
         vectors = self._model.encode(
             list(texts), batch_size=BATCH, show_progress_bar=show, device="cpu"
@@ -358,7 +358,7 @@ class HeadClassifier:
         )
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
         return self._head.probabilities(self._encoder.encode(texts))
 
 

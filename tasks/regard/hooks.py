@@ -149,12 +149,12 @@ def reclassify(
 
 
 class FirstSentenceFilter(Filter):
-    """Turns each document's sampled continuations into pairs of text and why it was dropped (empty if it was not)."""
+    """Filter from sampled continuations to pairs of text and why it was dropped (empty if it was not)."""
 
     def apply(
         self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]
     ) -> list[list[list[str]]]:
-        """Prompt and continuation up to the end of the first sentence.
+        """Cut prompt and continuation at the end of the first sentence.
 
         Args:
             resps: Continuations per document.
@@ -178,7 +178,7 @@ class FirstSentenceFilter(Filter):
 
 
 class RegardFilter(Filter):
-    """Adds regard and probabilities to every text that was kept: ``[text, regard, probability, ...]``."""
+    """Filter that adds regard and probabilities to every text kept: ``[text, regard, probability, ...]``."""
 
     def apply(
         self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]

@@ -16,14 +16,14 @@ from lm_eval_bias.tasks.regard.regard_texts import composed
 
 @dataclass(frozen=True)
 class Rule:
-    """When a text has a keyword."""
+    """A rule for when a text has a keyword."""
 
     stem: re.Pattern[str]
     exceptions: re.Pattern[str] | None
     as_written: bool
 
     def hits(self, text: str, lowered: str) -> bool:
-        """Whether a stem occurs that does not lie within an exception."""
+        """Say whether a stem occurs that does not lie within an exception."""
         hits = [
             match.span(1)
             for match in self.stem.finditer(text if self.as_written else lowered)
@@ -52,7 +52,7 @@ def _pattern(
 
 
 def _lower(text: str) -> str:
-    """Lower case of the same length, so that places stay comparable."""
+    """Lower a text's case without changing its length, so that places stay comparable."""
     return "".join(
         low if len(low := letter.lower()) == 1 else letter for letter in text
     )

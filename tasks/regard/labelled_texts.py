@@ -80,7 +80,7 @@ def rows(path: Path) -> list[tuple[str, Row]]:
 
 
 def matches(path: Path) -> bool:
-    """Whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
+    """Say whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
     kind = path.suffix.lower()
     with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
         if kind in (".jsonl", ".csv"):

@@ -28,7 +28,7 @@ def texts_in(language: str) -> dict[str, Any]:
 
 
 def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
-    """Half of the difference between women and men, with the sign of the gender; it varies between contexts."""
+    """Return half of the difference between women and men, with the gender's sign; it varies between contexts."""
     varied = (
         (1.0 - abs(dial.strength))
         * dial.noise

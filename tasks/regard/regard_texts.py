@@ -48,7 +48,7 @@ def composed(text: str) -> str:
 
 
 def subject(language: str, gender: str) -> str:
-    """``Die Frau``, ``Der Mann``, ``Die Person``, and the same in English, for ``female``, ``male``, ``neutral``."""
+    """Return ``Die Frau``, ``Der Mann``, ``Die Person`` (or English ones) for ``female``, ``male``, ``neutral``."""
     return str(_WORDINGS[language]["subjects"][gender])
 
 
@@ -153,7 +153,7 @@ def language_of(texts: Mapping[str, str], language: str | None, source: str) -> 
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:
-    """Whether a backend's continuations come with the space before their first word (some tokenizers lose it).
+    """Tell whether a backend keeps the space before a continuation's first word (some tokenizers lose it).
 
     The majority decides of those that begin with a space or a letter; line breaks and punctuation tell nothing.
     """
@@ -176,7 +176,7 @@ def _full_text(prompt: str, continuation: str, spaced: bool) -> str:
 
 
 def _goes_on(sentence: str, rest: str, language: str) -> bool:
-    """Whether the full stop in front of the rest belongs to an abbreviation or an ordinal and ends no sentence."""
+    """Tell whether the full stop in front of the rest belongs to an abbreviation or ordinal and ends no sentence."""
     before, _, last = sentence.rstrip().rpartition(" ")
     if not last.endswith(".") or not rest:
         return False
@@ -238,7 +238,7 @@ def first_sentence(
 
 
 def unfinished(sentence: str) -> bool:
-    """Whether a sentence doesn't end as sentences do (cut off by the number of tokens).
+    """Tell whether a sentence doesn't end as sentences do (cut off by the number of tokens).
 
     >>> unfinished("Die Frau galt als klug, weil"), unfinished('Er rief: "Hilfe!"')
     (True, False)

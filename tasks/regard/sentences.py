@@ -84,7 +84,7 @@ def score_label(score: str) -> str:
 
 
 def has_both(task: TaskRun) -> bool:
-    """Whether a task has regard and sexism facets for women and men."""
+    """Say whether a task has regard and sexism facets for women and men."""
     shares = (
         f"{name}/{gender}/{regard}"
         for name in SETS
