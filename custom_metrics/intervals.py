@@ -142,13 +142,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03, math.nan])]
     [0.03, 0.06, 0.06, nan]
     """
-    order = sorted(
-        (i for i, p in enumerate(p_values) if not math.isnan(p)),
-        key=lambda i: p_values[i],
-    )
-    adjusted = [math.nan] * len(p_values)
-    highest = 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
+    tests = [i for i, p in enumerate(p_values) if not math.isnan(p)]
+    adjusted, highest = list(p_values), 0.0
+    for rank, i in enumerate(sorted(tests, key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(tests) - rank) * p_values[i]))
         adjusted[i] = highest
     return adjusted
