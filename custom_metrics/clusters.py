@@ -160,7 +160,8 @@ def tabulate(
     unique, places = np.unique(labels, return_inverse=True)
     names = unique.tolist()
     values = np.stack(columns, axis=1).astype(np.float64)
-    totals = np.stack([np.bincount(places, column) for column in values.T], axis=1)
+    sums_of = [np.bincount(places, column) for column in values.T]
+    totals = np.stack(sums_of, axis=1, dtype=np.float64)
     sizes = np.bincount(places).astype(np.float64)
     if strata:
         stratum = dict(zip(labels, strata, strict=True))

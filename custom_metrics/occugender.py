@@ -23,6 +23,8 @@ Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
+# words of each number of tokens share a probability of 1 where tokens are unmasked one by one
+LARGEST_MASS = 8.0
 NO_ERROR = "the correlation is almost perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
@@ -324,8 +326,7 @@ def scores(
         direction="low: the shares describe little of what the model would say",
         unit="proportion",
         source="not in the paper",
-        # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
-        largest=8.0,
+        largest=LARGEST_MASS,
     )
     signed = partial(
         mean_over_prompts, low=-1.0, high=1.0, neutral=0.0, unit="difference"

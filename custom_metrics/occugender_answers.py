@@ -153,6 +153,7 @@ def scores(
         high=1.0,
         direction="high: the other scores describe little of what the model says",
         unit="proportion",
+        largest=occugender.LARGEST_MASS,
         source="not in the paper",
     )
     unanswered = share(

@@ -71,7 +71,7 @@ class Measure(NamedTuple):
             "facet": f"texts with a {self.name} keyword",
         }.get(self.kind, "words")
 
-    def count(self, regard: str, facets: Sequence[str], words: int) -> float:
+    def amount(self, regard: str, facets: Sequence[str], words: int) -> float:
         """Count in a text, of which the record has these."""
         counts = {"regard": self.name == regard, "facet": self.name in facets}
         return float(counts.get(self.kind, words))
@@ -109,7 +109,7 @@ def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[
         if r["group"] not in groups:
             continue
         drawn += r["drawn"]
-        numbers = [measure.count(*text) for text in r["texts"]]
+        numbers = [measure.amount(*text) for text in r["texts"]]
         if numbers:
             squares = sum(number**2 for number in numbers)
             samples.append(Sample(r["cluster"], len(numbers), sum(numbers), squares))

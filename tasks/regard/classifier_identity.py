@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, TypedDict
 
 import numpy as np
@@ -48,12 +48,10 @@ class Identity:
 
     def as_data(self) -> dict[str, Any]:
         """Return plain data for documents and JSON."""
-        data: dict[str, Any] = {
-            "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
-        }  # fmt: skip
-        return (
-            data if self.measured is None else {**data, "measured": dict(self.measured)}
-        )
+        data = {**asdict(self), "labels": list(self.labels)}
+        if self.measured is None:
+            del data["measured"]
+        return data
 
 
 @contextlib.contextmanager

@@ -140,7 +140,9 @@ def reclassify(
     }
     texts = []
     for (answer,) in results:
-        texts.append([(row[0], row[1] if _dropped(row) else "") for row in answer])
+        problems = [str(row[1]) if _dropped(row) else "" for row in answer]
+        sampled = [str(row[0]) for row in answer]
+        texts.append(list(zip(sampled, problems, strict=True)))
     answers = classifier.label_kept(name, language, texts)
     return [{**doc, **labelled_by} for doc in docs], [[answer] for answer in answers]
 
@@ -181,7 +183,7 @@ class RegardFilter(Filter):
         Raises:
             BiasError: The classifier cannot be had.
         """
-        sampled = [list(map(list, texts)) for texts in resps]
+        sampled: list[Any] = [list(map(list, texts)) for texts in resps]
         # without a classifier for the language no text has a regard
         if not docs or not docs[0]["classifier"]["name"]:
             return sampled
