@@ -109,11 +109,11 @@ def _converted(drawing: Drawing, svg: str) -> Markup:
     for role, colour in COLOUR.items():
         content = content.replace(colour, f"var(--{role})")
     root = Markup(
-        '<svg class="figure" viewBox="{view_box}" role="group" aria-labelledby="{one.ident}-title" '
-        'aria-describedby="{one.ident}-desc"><title id="{one.ident}-title">{one.title}</title>'
-        '<desc id="{one.ident}-desc">{one.description}</desc>'
+        '<svg class="figure" viewBox="{view_box}" role="group" aria-labelledby="{drawing.ident}-title" '
+        'aria-describedby="{drawing.ident}-desc"><title id="{drawing.ident}-title">{drawing.title}</title>'
+        '<desc id="{drawing.ident}-desc">{drawing.description}</desc>'
     )
-    return root.format(view_box=view_box, one=drawing) + Markup(  # noqa: S704
+    return root.format(view_box=view_box, drawing=drawing) + Markup(  # noqa: S704
         re.sub(r">\s+<", "><", content)
     )
 

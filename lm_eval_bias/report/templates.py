@@ -41,7 +41,7 @@ def _environment(**options: object) -> jinja2.Environment:
 
 
 @lru_cache
-def _own_parts() -> Mapping[str, str]:
+def _assets() -> Mapping[str, str]:
     """Read a page's style sheet and script, and build the policy that allows these."""
     folder = resources.files("lm_eval_bias.report")
     css, script = (
@@ -71,7 +71,7 @@ _LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_sta
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
-    html.globals.update(series=pen.series, inline=svg.inline, own=_own_parts)
+    html.globals.update(series=pen.series, inline=svg.inline, assets=_assets)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
     markdown.globals.update(
         table=tables.markdown_table, verbatim=escaping.markdown_code

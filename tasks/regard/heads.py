@@ -95,7 +95,7 @@ def probe(encode: Encode) -> list[list[float]]:
     vectors = encode(
         ["Die Person galt als freundlich.", "The person was known for stealing."]
     )
-    return [[round(float(x), 4) for x in row[:16]] for row in vectors]
+    return np.round(np.asarray(vectors, dtype=float)[:, :16], 4).tolist()
 
 
 def save(folder: Path, head: Head, card: str) -> None:

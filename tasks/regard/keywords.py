@@ -82,11 +82,11 @@ def matches(text: str, rules: Rules) -> list[str]:
     """Find the facets of which a text has at least one keyword."""
     text = composed(text)
     lowered = _lower(text)
-    return [
-        facet
-        for facet, of_facet in rules.items()
-        if any(rule.hits(text, lowered) for rule in of_facet)
-    ]
+    hit = []
+    for facet, of_facet in rules.items():
+        if any(rule.hits(text, lowered) for rule in of_facet):
+            hit.append(facet)
+    return hit
 
 
 def facets(text: str, language: str) -> list[str]:
