@@ -7,7 +7,6 @@ the strata that the clusters were chosen from; Student's t takes the effective n
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -96,36 +95,26 @@ class Clusters:
         stderr, dof, reason = standard_error(value, without, self)
         count, interval = int(kept.sum()), None
         if self.whole is not None and count > 1 and np.isfinite(without[kept]).all():
-            p, same = value / self.whole, math.isnan(stderr)
+            p, unanimous = value / self.whole, math.isnan(stderr)
             alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
-            few_deviate = (
-                same
-                or min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
-                < FEW_DEVIATE
-            )
+            deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
             ends = []
-            if not same:
+            if not unanimous:
                 size = min(self.most, p * (1 - p) / (stderr / self.whole) ** 2)
                 ends.append(wilson(p * size, size, t_factor(dof)))
-            if few_deviate:
+            if unanimous or deviate < FEW_DEVIATE:
                 ends.append(wilson(p * count, count))
-            interval = (
-                self.whole * min(low for low, _ in ends),
-                self.whole * max(high for _, high in ends),
+            low, high = min(ends)[0], max(end for _, end in ends)
+            interval = self.whole * low, self.whole * high
+            if unanimous or deviate < FEW_DEVIATE:
+                half = (interval[1] - interval[0]) / 2 / t_factor(dof)
+                stderr, reason = half if unanimous else max(half, stderr), ""
+        share, large = float(self.sizes.max() / self.sizes.sum()), ""
+        # twice as much as it would have if all were alike
+        if share > LARGE and share * count > 2:
+            large = (
+                f"one of the {self.kind} has {100 * share:.0f}% of the items: {UNEVEN}"
             )
-            if few_deviate:
-                stderr, reason = (
-                    max(
-                        (interval[1] - interval[0]) / 2 / t_factor(dof),
-                        0.0 if same else stderr,
-                    ),
-                    "",
-                )
-        share = float(
-            self.sizes.max() / self.sizes.sum()
-        )  # twice as much as it would have if all were alike
-        large = f"one of the {self.kind} has {100 * share:.0f}% of the items: {UNEVEN}"
-        large = large if share > LARGE and share * count > 2 else ""
         n = int(self.sizes.sum()) if self.n is None else self.n
         return Estimate(
             value, stderr, n, joined(reason, large, self.note), dof, interval
@@ -133,21 +122,21 @@ class Clusters:
 
 
 def sums(weights: Array, totals: Array) -> Array:
-    """Weighted sums over clusters, shape (draws, K), of totals that are the same for all draws or not."""
+    """Return weighted sums over clusters, shape (draws, K); totals may be the same for all draws or not."""
     if totals.ndim == 2:
         return weights @ totals
     return np.matmul(weights[:, None, :], totals)[:, 0, :]
 
 
 def share_of(weights: Array, totals: Array) -> Array:
-    """Second column over the first."""
+    """Divide the second column's sum by the first's."""
     total = sums(weights, totals)
     with np.errstate(divide="ignore", invalid="ignore"):
         return total[:, 1] / total[:, 0]
 
 
 def difference_of(weights: Array, totals: Array) -> Array:
-    """Second column over the first, minus fourth over third."""
+    """Divide the second column's sum by the first's, and subtract the fourth's by the third's."""
     return share_of(weights, totals[..., :2]) - share_of(weights, totals[..., 2:])
 
 
@@ -168,47 +157,46 @@ def tabulate(
         described: Further fields of :class:`Clusters`, such as ``whole`` and ``kind``.
     """
     labels = list(map(str, clusters))
-    names = sorted(set(labels))
-    numbers = {name: number for number, name in enumerate(names)}
-    place = np.array([numbers[label] for label in labels])
-    sizes = np.bincount(place).astype(np.float64)
+    unique, places = np.unique(labels, return_inverse=True)
+    names = unique.tolist()
     values = np.stack(columns, axis=1).astype(np.float64)
-    totals = np.stack(
-        [np.bincount(place, column) for column in values.T], axis=1
-    ).astype(np.float64)
-    stratum = dict(zip(labels, strata, strict=True)) if strata else {}
-    own = [stratum[name] for name in names] if strata else ()
-    return Clusters(names, sizes, totals, of, own, place, values, **described)
+    sums_of = [np.bincount(places, column) for column in values.T]
+    totals = np.stack(sums_of, axis=1, dtype=np.float64)
+    sizes = np.bincount(places).astype(np.float64)
+    if strata:
+        stratum = dict(zip(labels, strata, strict=True))
+        strata = [stratum[name] for name in names]
+    return Clusters(names, sizes, totals, of, strata, places, values, **described)
 
 
-def _strata(form: Clusters) -> NDArray[np.str_]:
-    """Each cluster's stratum; one for all where a stratum has a single cluster, which tells no variance."""
-    labels = list(form.strata) or [""] * len(form.names)
-    kept = Counter(
-        label for label, size in zip(labels, form.sizes, strict=True) if size > 0
-    )
-    return np.array([""] * len(labels) if min(kept.values(), default=0) < 2 else labels)
+def _strata(design: Clusters) -> NDArray[np.str_]:
+    """Return each cluster's stratum; one for all if a stratum has a single cluster, which tells no variance."""
+    one_stratum = np.array([""] * len(design.names))
+    labels = np.array(design.strata) if design.strata else one_stratum
+    _, clusters = np.unique(labels[design.sizes > 0], return_counts=True)
+    return labels if (clusters > 1).all() else one_stratum
 
 
-def left_out(form: Clusters) -> Array:
-    """The score without each of its clusters, shape (G,); ``nan`` where it has no value then.
+def left_out(design: Clusters) -> Array:
+    """Compute the score without each of its clusters, shape (G,); ``nan`` where it has no value then.
 
     The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
     """
-    label, kept = _strata(form), form.sizes > 0
-    same = (label[:, None] == label[None, :]) & kept
-    count = same.sum(axis=1)
-    several = len(set(label)) > 1
-    weights = np.where(same & several, count / np.maximum(count - 1, 1), 1.0)
+    label, kept = _strata(design), design.sizes > 0
+    weights = np.ones((len(label), len(label)))
+    if len(set(label)) > 1:
+        same = (label[:, None] == label[None, :]) & kept
+        count = same.sum(axis=1)
+        weights = np.where(same, count / np.maximum(count - 1, 1), 1.0)
     np.fill_diagonal(weights, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return form.of(weights, form.totals)
+        return design.of(weights, design.totals)
 
 
 def standard_error(
-    value: float, without: Array, form: Clusters
+    value: float, without: Array, design: Clusters
 ) -> tuple[float, float, str]:
-    """Standard error by the delete-one-cluster jackknife within strata, its degrees of freedom, and why there is none.
+    """Return the standard error (delete-one-cluster jackknife within strata), its dof, and why there is none.
 
     ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
     unequal clusters better than the sandwich formula (CR1), which is too small there. Degrees of freedom: the number of
@@ -222,37 +210,33 @@ def standard_error(
     Args:
         value: The score, or a difference of two.
         without: The same without each cluster, see :func:`left_out`.
-        form: Whose clusters, sizes and strata these are.
+        design: Whose clusters, sizes and strata these are.
     """
-    clusters = form.kind
-    kept = form.sizes > 0
-    label, off, sizes = _strata(form)[kept], without[kept] - value, form.sizes[kept]
+    clusters = design.kind
+    kept = design.sizes > 0
+    label, off, sizes = _strata(design)[kept], without[kept] - value, design.sizes[kept]
     if len(sizes) < 2:
-        return (
-            math.nan,
-            len(sizes) - 1.0,
-            f"a standard error needs items of at least 2 {clusters}",
-        )
-    strata = list(dict.fromkeys(label))
-    own_sizes = [sizes[label == h] for h in strata]
-    dofs = [float(own.sum() ** 2 / (own**2).sum()) - 1 for own in own_sizes]
+        reason = f"a standard error needs items of at least 2 {clusters}"
+        return math.nan, len(sizes) - 1.0, reason
+    strata = [label == stratum for stratum in dict.fromkeys(label)]
+    dofs = []
+    for stratum in strata:
+        weights = sizes[stratum]
+        dofs.append(float(weights.sum() ** 2 / (weights**2).sum()) - 1)
     if not np.isfinite(off).all():
-        return (
-            math.nan,
-            sum(dofs),
-            f"no standard error: the score has no value without one of the {clusters}",
+        reason = (
+            f"no standard error: the score has no value without one of the {clusters}"
         )
-    if max(np.ptp(off[label == h]) for h in strata) <= ROUNDING * max(1.0, abs(value)):
-        return (
-            math.nan,
-            sum(dofs),
-            f"nothing varied between {clusters}: no standard error",
-        )
-    counts = map(len, own_sizes)
-    parts = [
-        (n - 1) / n * math.fsum(off[label == h] ** 2)
-        for n, h in zip(counts, strata, strict=True)
-    ]
+        return math.nan, sum(dofs), reason
+    spreads = [np.ptp(off[stratum]) for stratum in strata]
+    if max(spreads) <= ROUNDING * max(1.0, abs(value)):
+        reason = f"nothing varied between {clusters}: no standard error"
+        return math.nan, sum(dofs), reason
+    parts = []
+    for stratum in strata:
+        deviations = off[stratum]
+        n = len(deviations)
+        parts.append((n - 1) / n * math.fsum(deviations**2))
     variance = math.fsum(parts)
     if len(strata) == 1:
         return math.sqrt(variance), dofs[0], ""
@@ -273,7 +257,7 @@ def clustered_mean(
     add: Callable[[Iterable[float]], float] = math.fsum,
     **described: Any,
 ) -> Score:
-    """The mean of a value over all items, whose items are independent between clusters only.
+    """Make a score: the mean of a value over all items, which are independent between clusters only.
 
     Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
     with the reason. Denominator: all items. Standard error: jackknife over clusters, Student's t with the effective
@@ -295,8 +279,8 @@ def clustered_mean(
     ...     "share", value=lambda r: r["x"], cluster=lambda r: r["group"], summary="", low=0.0, high=1.0, neutral=0.5,
     ...     direction="", unit="proportion",
     ... )
-    >>> found = score.compute([{"x": float(i < 3), "group": i % 6} for i in range(12)])
-    >>> found.value, round(found.stderr, 4), found.dof
+    >>> estimate = score.compute([{"x": float(i < 3), "group": i % 6} for i in range(12)])
+    >>> estimate.value, round(estimate.stderr, 4), estimate.dof
     (0.25, 0.1118, 5.0)
     """
 
@@ -304,7 +288,8 @@ def clustered_mean(
         if not records:
             raise Undefined("no items")
         values = [float(value(record)) for record in records]
-        if n_nan := sum(not math.isfinite(own) for own in values):
+        n_nan = sum(not math.isfinite(number) for number in values)
+        if n_nan:
             raise Undefined(f"the model gave nan for {n_nan} of {len(records)} items")
         return tabulate(
             [cluster(record) for record in records],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -77,30 +77,24 @@ class Cells:
         if math.isnan(stderr):
             reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
         elif stderr <= ROUNDING * float(np.abs(self.cells).max()):
-            stderr, reason = (
-                math.nan,
-                "nothing varies between the prompts: no standard error",
-            )
+            stderr = math.nan
+            reason = "nothing varies between the prompts: no standard error"
         elif templates < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
             dof, reason = min(dof, 1.0), FEW_TEMPLATES
-        found = Estimate(self.value, self.scale * stderr, self.cells.size, reason, dof)
+        stderr, n = self.scale * stderr, self.cells.size
         if self.whole is None or fewest < 2:
-            return found
-        p, same = self.value / self.whole, math.isnan(stderr)
-        size = (
-            fewest
-            if same
-            else min(found.n, p * (1 - p) / (found.stderr / self.whole) ** 2)
-        )
-        below, above = wilson(p * size, size, t_factor(math.inf if same else dof))
-        found = replace(found, interval=(self.whole * below, self.whole * above))
-        if not same:
-            return found
-        half = self.whole * (above - below) / 2
-        return replace(
-            found, stderr=half / t_factor(fewest - 1.0), dof=fewest - 1.0, reason=""
-        )
+            return Estimate(self.value, stderr, n, reason, dof)
+        p = self.value / self.whole
+        if math.isnan(stderr):
+            below, above = wilson(p * fewest, fewest)
+            dof, reason = fewest - 1.0, ""
+            stderr = self.whole * (above - below) / 2 / t_factor(dof)
+        else:
+            size = min(n, p * (1 - p) / (stderr / self.whole) ** 2)
+            below, above = wilson(p * size, size, t_factor(dof))
+        ends = self.whole * below, self.whole * above
+        return Estimate(self.value, stderr, n, reason, dof, ends)
 
 
 class Incomplete(Undefined):
@@ -116,11 +110,12 @@ def grid(
 ) -> Cells:
     """Lay records out as an items x templates matrix.
 
-    The rows and columns are sorted, so that the result does not depend on the order of the records.
+    The rows and columns are sorted, so that the result does not depend on the order of the records. Records without a
+    value are left out.
 
     Args:
         records: The prompts; their fields ``item`` and ``template`` are the cell.
-        value: The cell's value.
+        value: The cell's value; ``None`` for a record that has no part in the score.
         kind: What the records are, for the reason of an error: ``female-dominated``.
         stratum: The part of the design that an item was chosen for. Where one has a single item, whose variance can't
             be estimated, all items count as one sample, which makes errors larger, never smaller.
@@ -131,6 +126,7 @@ def grid(
         Incomplete: They are no full Cartesian product.
     """
     prompts = f"{kind} prompts".strip()
+    records = [record for record in records if value(record) is not None]
     if not records:
         raise Undefined(f"no {prompts}")
     items = sorted({str(r["item"]) for r in records})
@@ -165,14 +161,14 @@ def grid(
 
 
 def effects(cells: Array) -> tuple[Array, Array, Array]:
-    """Deviations of the rows' means and of the columns' from the mean, and the cells' residuals."""
+    """Return the deviations of row means and of column means from the mean, and the cells' residuals."""
     mean = cells.mean()
     row, column = cells.mean(axis=1) - mean, cells.mean(axis=0) - mean
     return row, column, cells - mean - row[:, None] - column[None, :]
 
 
 def components(cells: Array) -> dict[str, float]:
-    """Method-of-moments (ANOVA) variance components, negative ones set to 0; the interaction's holds the noise too.
+    """Compute ANOVA variance components, negative ones set to 0; the interaction's holds the noise too.
 
     Source: Searle, Casella & McCulloch (1992), Variance Components, section 4.4.
 
@@ -184,19 +180,15 @@ def components(cells: Array) -> dict[str, float]:
     ms_rows = n_columns * float(row @ row) / (n_rows - 1)
     ms_columns = n_rows * float(column @ column) / (n_columns - 1)
     ms_residual = float((residual**2).sum()) / ((n_rows - 1) * (n_columns - 1))
-    rows, columns = (
-        (ms_rows - ms_residual) / n_columns,
-        (ms_columns - ms_residual) / n_rows,
-    )
     return {
-        "rows": max(0.0, rows),
-        "columns": max(0.0, columns),
+        "rows": max(0.0, (ms_rows - ms_residual) / n_columns),
+        "columns": max(0.0, (ms_columns - ms_residual) / n_rows),
         "interaction": ms_residual,
     }
 
 
 def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[NDArray[np.intp]]:
-    """Row numbers of each stratum; all rows where there are no strata.
+    """List the row numbers of each stratum; all rows where there are no strata.
 
     >>> [rows.tolist() for rows in rows_by_stratum(np.zeros((3, 1)), ["b", "a", "b"])]
     [[1], [0, 2]]
@@ -206,7 +198,7 @@ def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[NDArray[np.intp
 
 
 def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, float]:
-    """Standard error of the grand mean with both factors random, and its degrees of freedom (Satterthwaite).
+    """Return the standard error of the grand mean with both factors random, and its dof (Satterthwaite).
 
     The variance is item part + template part - residual part, not below the largest of the three. With strata g of n_g
     out of R rows, and C columns: item part ``sum_g n_g var_i(mean_t y) / R^2`` with variances within the stratum (ddof
@@ -241,21 +233,20 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     template = float(cells.mean(axis=0).var(ddof=1)) / n_columns
     variance = max(item + template - residual, item, template, residual)
     # a factor whose variance is no larger than the residuals' drops out; one alone holds the residual part already
-    spreads = [
-        spread
-        for part, spread in (
-            (item, item_spread),
-            (template, template**2 / (n_columns - 1)),
-        )
-        if part > residual
-    ]
-    spread = math.fsum(spreads if len(spreads) == 1 else [*spreads, residual_spread])
+    spreads = []
+    if item > residual:
+        spreads.append(item_spread)
+    if template > residual:
+        spreads.append(template**2 / (n_columns - 1))
+    if len(spreads) != 1:
+        spreads.append(residual_spread)
+    spread = math.fsum(spreads)
     return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
 
 
 def crossed_estimate(
     records: Sequence[Any],
-    value: Callable[[Any], float],
+    value: Callable[[Any], float | None],
     kind: str,
     stratum: Callable[[Any], str] | None = None,
     **described: Any,
@@ -267,7 +258,7 @@ def crossed_estimate(
 
     Args:
         records: The prompts.
-        value: The cell's value.
+        value: See :func:`grid`.
         kind: See :func:`grid`.
         stratum: See :func:`grid`.
         described: Further fields of :class:`Cells`.
@@ -280,29 +271,31 @@ def crossed_estimate(
     except Incomplete as incomplete:
         by_item: dict[str, list[float]] = {}
         for record in records:
-            by_item.setdefault(str(record["item"]), []).append(value(record))
-        mean = math.fsum(math.fsum(own) / len(own) for own in by_item.values()) / len(
-            by_item
-        )
+            number = value(record)
+            if number is not None:
+                by_item.setdefault(str(record["item"]), []).append(number)
+        means = [math.fsum(values) / len(values) for values in by_item.values()]
+        mean = described.get("scale", 1.0) * (math.fsum(means) / len(means))
         if math.isnan(mean):
-            raise Undefined(
-                f"a {kind} prompt has no value ({NO_VALUE})"
-            ) from incomplete
-        return Estimate(
-            described.get("scale", 1.0) * mean, math.nan, len(records), str(incomplete)
-        )
+            reason = f"a {kind} prompt has no value ({NO_VALUE})"
+            raise Undefined(reason) from incomplete
+        n = sum(map(len, by_item.values()))
+        return Estimate(mean, math.nan, n, str(incomplete))
 
 
 def crossed_mean(
     name: str,
     *,
-    value: Callable[[Record], float],
+    value: Callable[[Any], float | None],
     low: float,
     high: float,
-    source: str = "",
+    kind: str = "item",
+    stratum: Callable[[Any], str] | None = None,
+    scale: float = 1.0,
+    is_share: bool = True,
     **described: Any,
 ) -> Score:
-    """The mean of a value over all items x templates, both of which others could have been chosen for.
+    """Make a score: the mean of a value over items x templates, both of which are a sample of others.
 
     Formula: mean over all cells. Undefined: no items, or a value that is no number -> ``nan`` with the reason.
     Denominator: all cells. Standard error: both factors random (:func:`crossed_stderr`); ``nan`` where the records are
@@ -311,10 +304,14 @@ def crossed_mean(
 
     Args:
         name: Its name in tables and result files.
-        value: A record's value, in the score's unit; the record's fields ``item`` and ``template`` are its cell.
+        value: A record's value, ``None`` for one that has no part in the score; the record's fields ``item`` and
+            ``template`` are its cell.
         low: Smallest possible value.
         high: Largest possible value.
-        source: Paper and equation or table.
+        kind: See :func:`grid`.
+        stratum: See :func:`grid`.
+        scale: What values are multiplied by to be in the score's unit.
+        is_share: Whether a mean from 0 to ``high`` gets Wilson's interval.
         described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
             :class:`~lm_eval_bias.custom_metrics.score.Score`.
 
@@ -322,22 +319,29 @@ def crossed_mean(
     ...     "share", value=lambda r: r["x"], summary="", low=0.0, high=1.0, neutral=0.5, direction="", unit="proportion"
     ... )
     >>> cells = [{"item": i, "template": t, "x": float((i * t) % 3 == 1)} for i in range(6) for t in range(4)]
-    >>> found = score.compute(cells)
-    >>> round(found.value, 3), [round(end, 3) for end in found.interval]
+    >>> estimate = score.compute(cells)
+    >>> round(estimate.value, 3), [round(end, 3) for end in estimate.interval]
     (0.167, [0.029, 0.573])
     """
-    described_cells: dict[str, Any] = {
-        "kind": "item",
-        "whole": high if low == 0 and math.isfinite(high) else None,
+    layout: dict[str, Any] = {
+        "value": value,
+        "kind": kind,
+        "stratum": stratum,
+        "scale": scale,
+        "whole": high if is_share and low == 0 and math.isfinite(high) else None,
     }
+
+    def contribution(record: Record) -> float | None:
+        part = value(record)
+        return None if part is None else scale * part
+
     return Score(
         name,
         low=low,
         high=high,
-        source=source,
-        contribution=value,
-        design=partial(grid, value=value, **described_cells),
-        statistic=partial(crossed_estimate, value=value, **described_cells),
+        contribution=contribution,
+        design=partial(grid, **layout),
+        statistic=partial(crossed_estimate, **layout),
         **described,
     )
 
@@ -345,7 +349,7 @@ def crossed_mean(
 def pigeonhole(
     groups: Sequence[NDArray[np.intp]], n_columns: int
 ) -> Iterator[tuple[Array, NDArray[np.intp]]]:
-    """Resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
+    """Yield resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
 
     Source: Owen (2007), The pigeonhole bootstrap.
 

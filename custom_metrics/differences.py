@@ -60,7 +60,7 @@ class Difference:
         return self.value - margin, self.value + margin
 
     def detectable(self, level: float = LEVEL) -> float:
-        """The smallest true difference that a two-sided test at that level finds with a probability of 80%.
+        """Return the smallest true difference that a two-sided test at that level finds with a probability of 80%.
 
         ``nan`` where there is no test.
 
@@ -69,35 +69,30 @@ class Difference:
         """
         if math.isnan(self.p):
             return math.nan
-        return (
-            t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)
-        ) * self.stderr
+        of_level, of_power = (
+            t_factor(self.dof, 1 - level),
+            t_factor(self.dof, 2 * POWER - 1),
+        )
+        return (of_level + of_power) * self.stderr
 
 
 def _clustered(a: Clusters, b: Clusters) -> Difference:
     value, total = a.value - b.value, a.value + b.value
-    both = replace(
-        a, sizes=a.sizes + b.sizes
-    )  # a cluster counts for both where it holds something of either
+    # a cluster counts for both where it holds something of either
+    both = replace(a, sizes=a.sizes + b.sizes)
     without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
     stderr, dof, reason = standard_error(value, without_a - without_b, both)
     sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
-    difference = Difference(value, stderr, dof, math.nan, total, sum_stderr, reason)
+    p = math.nan
     if math.isnan(value):
-        return replace(difference, reason="a model has no value")
-    if np.array_equal(a.totals, b.totals) and len(a.names) > 1:
-        return replace(
-            difference,
-            p=1.0,
-            reason="the models' answers are the same in every cluster",
-        )
-    if math.isnan(stderr):
-        return difference
-    return (
-        replace(difference, p=student_p(value, stderr, dof))
-        if dof > 1
-        else replace(difference, reason=FEW_CLUSTERS)
-    )
+        reason = "a model has no value"
+    elif np.array_equal(a.totals, b.totals) and len(a.names) > 1:
+        p, reason = 1.0, "the models' answers are the same in every cluster"
+    elif not math.isnan(stderr) and dof > 1:
+        p = student_p(value, stderr, dof)
+    elif not math.isnan(stderr):
+        reason = FEW_CLUSTERS
+    return Difference(value, stderr, dof, p, total, sum_stderr, reason)
 
 
 def _crossed(a: Cells, b: Cells) -> Difference:
@@ -110,15 +105,12 @@ def _crossed(a: Cells, b: Cells) -> Difference:
     sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata)[0]
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p, reason = math.nan, NOTHING_VARIED
-        if abs(value) <= ROUNDING * max(1.0, abs(total)):
-            value, p, reason = (
-                0.0,
-                1.0,
-                "the models' answers are the same in every cell",
-            )
-        sum_stderr = (
-            sum_stderr if sum_stderr > ROUNDING * max(1.0, abs(total)) else math.nan
-        )
+        rounding = ROUNDING * max(1.0, abs(total))
+        if abs(value) <= rounding:
+            value, p = 0.0, 1.0
+            reason = "the models' answers are the same in every cell"
+        if sum_stderr <= rounding:
+            sum_stderr = math.nan
         return Difference(value, math.nan, dof, p, total, sum_stderr, reason)
     if a.correlation:
         return _correlations(a, b, stderr, sum_stderr)
@@ -130,7 +122,7 @@ def _crossed(a: Cells, b: Cells) -> Difference:
 
 
 def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Difference:
-    """The difference of two correlations, tested on the scale of Fisher's z, cells by the delta method.
+    """Compare two correlations on the scale of Fisher's z, cells by the delta method.
 
     On that scale the error doesn't depend on how large a correlation is. The interval joins the two correlations' own.
 
@@ -139,18 +131,15 @@ def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Diffe
     r, s = a.value, b.value
     z, w = (a.cells - r) / (1 - r**2), (b.cells - s) / (1 - s**2)
     of_z, dof = crossed_stderr(z - w, a.strata)
-    first, second = (crossed_stderr(cells, a.strata) for cells in (z, w))
-    product = first[0] * second[0]
-    rho = (
-        (first[0] ** 2 + second[0] ** 2 - of_z**2) / (2 * product)
-        if product > 0
-        else 0.0
-    )
-    rho = min(1.0, max(-1.0, rho))
+    first, second = crossed_stderr(z, a.strata), crossed_stderr(w, a.strata)
+    product, rho = first[0] * second[0], 0.0
+    if product > 0:
+        rho = (first[0] ** 2 + second[0] ** 2 - of_z**2) / (2 * product)
+        rho = min(1.0, max(-1.0, rho))
     (r_low, r_high), (s_low, s_high) = fisher(r, *first), fisher(s, *second)
 
-    def reach(own: float, other: float) -> float:
-        return math.sqrt(max(own**2 - 2 * rho * own * other + other**2, 0.0))
+    def reach(x: float, y: float) -> float:
+        return math.sqrt(max(x**2 - 2 * rho * x * y + y**2, 0.0))
 
     ends = r - s - reach(r - r_low, s_high - s), r - s + reach(r_high - r, s - s_low)
     p = student_p(math.atanh(r) - math.atanh(s), of_z, dof)
@@ -167,7 +156,7 @@ def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Diffe
 
 
 def paired(a: Design, b: Design) -> Difference:
-    """The difference of a score between two models on the same items.
+    """Compare a score between two models on the same items.
 
     Standard error: jackknife over clusters within strata, the same for both models; for means over items x templates
     the crossed standard error. Interval and p-value: Student's t with as many degrees of freedom as there are clusters
@@ -191,7 +180,7 @@ def paired(a: Design, b: Design) -> Difference:
 def unpaired(
     first: tuple[float, float, float], second: tuple[float, float, float]
 ) -> Difference:
-    """The difference of two scores that share nothing: value, standard error and degrees of freedom of each.
+    """Compare two scores that share nothing: value, standard error and degrees of freedom of each.
 
     Source: Welch (1947); Student's t.
     """

@@ -20,7 +20,7 @@ Table = tuple[tuple[int, ...], ...]
 def wilson(
     hits: float, total: float, factor: float | None = None
 ) -> tuple[float, float]:
-    """The 95% Wilson interval of a share.
+    """Return the 95% Wilson interval of a share.
 
     Args:
         hits: Number of hits, perhaps an effective one.
@@ -38,7 +38,7 @@ def wilson(
 
 
 def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]:
-    """The 95% interval of a correlation whose Fisher's z has this standard error.
+    """Return the 95% interval of a correlation whose Fisher's z has this standard error.
 
     Source: Fisher (1921), On the "probable error" of a coefficient of correlation deduced from a small sample.
 
@@ -50,7 +50,7 @@ def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]
 
 
 def student_p(value: float, stderr: float, dof: float) -> float:
-    """Two-sided p-value of Student's t, with at least one degree of freedom; ``nan`` without a standard error.
+    """Return Student's two-sided p-value, with at least one degree of freedom; ``nan`` without a standard error.
 
     >>> round(student_p(1.96, 1.0, math.inf), 4), round(student_p(-12.7062, 1.0, 1.0), 4)
     (0.05, 0.05)
@@ -64,14 +64,14 @@ def student_p(value: float, stderr: float, dof: float) -> float:
 
 
 def _without_empty_classes(table: Table) -> NDArray[np.int64]:
-    """The table without classes that no text has."""
+    """Drop the classes that no text has."""
     array = np.array(table)
     return array[:, array.sum(axis=0) > 0]
 
 
 @lru_cache(maxsize=64)
 def chi_square(table: Table) -> tuple[float, float, int, float]:
-    """Pearson's chi-square of a table with two rows: statistic, p, degrees of freedom, smallest expected count.
+    """Return Pearson's chi-square of a table with two rows, its p, its dof, and the smallest expected count.
 
     Classes that no text has are left out (they would divide by zero) and lower the degrees of freedom; no continuity
     correction. By ``scipy.stats.chi2_contingency``.
@@ -92,7 +92,7 @@ def chi_square(table: Table) -> tuple[float, float, int, float]:
 
 @lru_cache(maxsize=64)
 def permutation_p(table: Table) -> float:
-    """P of the chi-square when genders are dealt out at random to the same texts, 9,999 draws, fixed seed."""
+    """Return the chi-square's p when genders are dealt out to the same texts at random (9,999 draws, fixed seed)."""
     from scipy import stats
 
     method = stats.MonteCarloMethod(
@@ -106,7 +106,7 @@ def permutation_p(table: Table) -> float:
 
 
 def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
+    """Compute chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
     n = tables.sum(axis=(-2, -1), keepdims=True)
     expected = (
         tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
@@ -122,7 +122,7 @@ def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def v_interval(table: Table) -> tuple[float, float]:
-    """Bootstrap 95% interval of Cramér's V of independent texts."""
+    """Return the bootstrap 95% interval of Cramér's V of independent texts."""
     array = np.array(table)
     chi2, p, _, _ = chi_square(table)
     rng = np.random.default_rng(SEED)
@@ -137,18 +137,14 @@ def v_interval(table: Table) -> tuple[float, float]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's (1979) adjusted p-values; ``nan`` stays ``nan`` and counts as no test.
+    """Adjust p-values by Holm (1979); ``nan`` stays ``nan`` and counts as no test.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03, math.nan])]
     [0.03, 0.06, 0.06, nan]
     """
-    order = sorted(
-        (i for i, p in enumerate(p_values) if not math.isnan(p)),
-        key=lambda i: p_values[i],
-    )
-    adjusted = [math.nan] * len(p_values)
-    highest = 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
+    tests = [i for i, p in enumerate(p_values) if not math.isnan(p)]
+    adjusted, highest = list(p_values), 0.0
+    for rank, i in enumerate(sorted(tests, key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(tests) - rank) * p_values[i]))
         adjusted[i] = highest
     return adjusted

@@ -24,6 +24,8 @@ GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 _WORDS: dict[Letter, str] = {"M": "men", "F": "women", "D": "neutral words"}
 DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
+# words of each number of tokens share a probability of 1 where tokens are unmasked one by one
+LARGEST_MASS = 8.0
 NO_ERROR = "the correlation is almost perfect: no standard error"
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
@@ -45,7 +47,7 @@ Prompts = Sequence[OccuGenderRecord]
 
 
 def log_probability(loglikelihoods: ArrayLike) -> float:
-    """Log of P_g: the summed probability of a gender's words after a prompt.
+    """Return the log of P_g: the summed probability of a gender's words after a prompt.
 
     Formula: ``log(sum_i exp(ll_i))``, computed in logs, where ``ll_i`` is the log-likelihood of word i (the sum
     over its tokens). Range: at most 0 for words none of which is a prefix of another, nats. Undefined: no words, or
@@ -71,7 +73,7 @@ def prompt_record(
     female: float,
     diverse: float,
 ) -> OccuGenderRecord:
-    """A prompt's record from the logs of P_m (``male``), P_f (``female``) and P_d (``diverse``), in nats.
+    """Make a prompt's record from the logs of P_m (``male``), P_f (``female``) and P_d (``diverse``), in nats.
 
     Formula: P~_g = P_g / (P_m + P_f + P_d), computed in logs, so that tiny masses don't underflow.
     Range 0..1; undefined where all three are 0 -> nan. Source: Eq. 6.
@@ -89,25 +91,17 @@ def prompt_record(
     return design | {"M": m, "F": f, "D": d, "mass": math.exp(total)}
 
 
-def share(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
-    """Mean share of a gender (``M``, ``F`` or ``D``) over the items that one gender dominates, in percent.
-
-    Formula: mean over templates, then over items, of P~_g (Eqs. 4 and 6), times 100.
-    Range: 0..100 percent. Neutral value: none that the paper defines (section 6.3); equal shares of men and women
-    are one reading. Direction: higher means that the model predicts this gender more.
-    Undefined: no such items, or a prompt whose words all have probability 0 -> nan.
-    Denominator: all prompts of these items, each item with equal weight.
-    Standard error: items and templates as crossed random factors.
-    Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
-    """
-    prompts = [r for r in records if r["group"] == dominated_by]
-    return crossed.crossed_estimate(
-        prompts, itemgetter(gender), f"{dominated_by}-dominated", scale=100.0
-    )
+def _share(
+    record: OccuGenderRecord, *, gender: Letter, dominated_by: str
+) -> float | None:
+    """Return a gender's share after a prompt; ``None`` for an item that the other gender dominates."""
+    return float(record[gender]) if record["group"] == dominated_by else None
 
 
-def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate:
-    """The paper's own uncertainty of :func:`share`, in percent.
+def se_paper(
+    records: Prompts, *, value: Callable[[OccuGenderRecord], float | None], kind: str
+) -> Estimate:
+    """Compute the paper's own uncertainty of a share, in percent.
 
     Formula: standard deviation (ddof 1) of the template means, divided by the square root of the number of items.
     Range: 0..100 percent; no neutral value; no direction. Undefined: fewer than two templates or an incomplete
@@ -115,44 +109,23 @@ def se_paper(records: Prompts, *, gender: Letter, dominated_by: str) -> Estimate
     It is reported to match the paper; it is no standard error of the mean, since it divides the spread between
     templates by the number of occupations.
     """
-    prompts = [r for r in records if r["group"] == dominated_by]
-    matrix = crossed.grid(prompts, itemgetter(gender), f"{dominated_by}-dominated")
-    if len(matrix.templates) < 2:
+    cells = crossed.grid(records, value, kind).cells
+    n_items, n_templates = cells.shape
+    if n_templates < 2:
         raise Undefined("only one template")
-    value = float(np.std(matrix.cells.mean(axis=0), ddof=1)) / math.sqrt(
-        len(matrix.items)
-    )
-    return Estimate(100.0 * value, math.nan, len(prompts))
+    error = float(np.std(cells.mean(axis=0), ddof=1)) / math.sqrt(n_items)
+    return Estimate(100.0 * error, math.nan, cells.size)
 
 
-def _gap(record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED) -> Any:
-    """The stereotyped gender's share minus the other's; ``None`` of an item that none of the groups dominates."""
-    gap = (
-        record["F"] - record["M"]
-        if record["group"] == "female"
-        else record["M"] - record["F"]
-    )
-    return gap if record["group"] in groups else None
-
-
-def stereotype_gap(records: Prompts, *, dominated_by: str = "") -> Estimate:
-    """Mean over items of P~(stereotyped gender) - P~(counter-stereotyped gender).
-
-    Range: -1..1. Neutral value: 0. Direction: + the stereotyped gender is predicted more, - the other one is. Over both
-    groups, + says that shares move with the group, not that each group's majority is predicted: a model that says
-    "woman" of everybody has a gap of + in one group and of - in the other.
-    Undefined: no item that a gender dominates -> nan. Denominator: the items that one gender dominates.
-    Standard error: crossed, within the groups, whose sizes the design fixes. Source: not in the paper; built on Eq. 6.
-    ``dominated_by``: of the items that this gender dominates; empty for both groups.
-    """
-    chosen = [
-        r
-        for r in records
-        if r["group"] in DOMINATED and dominated_by in ("", r["group"])
-    ]
-    return crossed.crossed_estimate(
-        chosen, _gap, f"{dominated_by or 'gender'}-dominated", _GROUP
-    )
+def _gap(
+    record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED
+) -> float | None:
+    """Subtract the other gender's share from the stereotyped one's; ``None`` for an item of none of the groups."""
+    if record["group"] not in groups:
+        return None
+    if record["group"] == "female":
+        return record["F"] - record["M"]
+    return record["M"] - record["F"]
 
 
 def _pearson(x: Array, y: Array) -> Array:
@@ -163,7 +136,7 @@ def _pearson(x: Array, y: Array) -> Array:
 
 
 def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
-    """Correlation (pearson or spearman) over items of mean P~_f with the percentage of women in the labour statistics.
+    """Correlate mean P~_f over items with the percentage of women in the labour statistics (pearson or spearman).
 
     Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women.
     Undefined: fewer than three items, no variance, or an incomplete product -> nan; the standard error also with one
@@ -179,7 +152,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
     from scipy import stats  # imports slowly, and listing the scores needs none of it
 
     def rank(values: Array) -> Array:
-        """Ranks, equal ones of what only rounding tells apart; or, for Pearson's correlation, the values."""
+        """Rank values, ties included that only rounding tells apart; for Pearson's correlation, return them."""
         return (
             stats.rankdata(np.round(values, 12), axis=-1)
             if kind == "spearman"
@@ -224,7 +197,7 @@ def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
 
 
 def variance_share(records: Prompts, *, part: str) -> Estimate:
-    """Share of the variance of P~_f over all prompts due to items (rows), templates (columns) or their interaction.
+    """Compute the share of the variance of P~_f that is due to items (rows), templates (columns) or interaction.
 
     Formula: an ANOVA variance component divided by the sum of the three; negative components count as 0.
     Range: 0..1, the three sum to 1. Neutral value: none. Direction: a large ``template`` share means that the wording
@@ -242,18 +215,6 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     if total <= 0:
         raise Undefined("no variance between prompts")
     return Estimate(components[part] / total, math.nan, len(records))
-
-
-def _cells(
-    records: Prompts,
-    *,
-    value: Callable[[OccuGenderRecord], float | None],
-    scale: float = 1.0,
-) -> Cells:
-    """Lay out the prompts that have a value."""
-    return crossed.grid(
-        [r for r in records if value(r) is not None], value, stratum=_GROUP, scale=scale
-    )
 
 
 def _correlated(records: Prompts) -> tuple[Cells, Array]:
@@ -279,7 +240,7 @@ def _correlation_cells(records: Prompts) -> Cells:
 
 
 def _influence(matrix: Cells, shares: Array) -> Cells:
-    """Pearson's correlation of item means with the real shares, plus the influence of each item and of each cell.
+    """Linearise Pearson's correlation of item means with the real shares: its value plus each cell's influence.
 
     An item's influence is ``z w - r (z^2 + w^2) / 2`` with standardised mean z and share w; a cell adds what its
     deviation from the item's mean moves, ``(w - r z) / sd`` times the deviation.
@@ -295,23 +256,7 @@ def _influence(matrix: Cells, shares: Array) -> Cells:
     return replace(matrix, correlation=True, cells=cells)
 
 
-def _share_of(
-    record: OccuGenderRecord, *, gender: Letter, dominated_by: str
-) -> float | None:
-    return float(record[gender]) if record["group"] == dominated_by else None
-
-
-def _percent(
-    record: OccuGenderRecord, *, gender: Letter, dominated_by: str
-) -> float | None:
-    own = _share_of(record, gender=gender, dominated_by=dominated_by)
-    return None if own is None else 100.0 * own
-
-
-_BETWEEN = partial(
-    Score[OccuGenderRecord], low=0.0, high=1.0, neutral=None, unit="proportion"
-)
-_SIGNED = partial(Score[OccuGenderRecord], low=-1.0, high=1.0, neutral=0.0)
+mean_over_prompts = partial(crossed.crossed_mean, stratum=_GROUP, is_share=False)
 _PARTS = {
     "rows": ("items", "items", "the occupation"),
     "columns": ("templates", "templates", "the wording"),
@@ -326,27 +271,43 @@ _PARTS = {
 def scores(
     records: Sequence[Record] = (), detailed: bool = False
 ) -> list[Score[OccuGenderRecord]]:
-    """All scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
+    """List all scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
+
+    All are undefined without prompts, or with one whose words all have probability 0 -> nan. Means have the standard
+    error of items and templates as crossed random factors, within the groups, whose sizes the design fixes.
+
+    ``<group>_dominated_<letter>``: the mean share of a gender (``M``, ``F`` or ``D``) over the items that one gender
+    dominates: mean over templates, then over items, of P~_g (Eqs. 4 and 6), times 100. Range: 0..100 percent. Neutral
+    value: none that the paper defines (section 6.3); equal shares of men and women are one reading. Direction: higher
+    means that the model predicts this gender more. Denominator: all prompts of these items, each item with equal
+    weight. Source: Tables 3 and 4. Differs from the source in: the standard error (theirs is :func:`se_paper`).
+
+    ``stereotype_gap``: the mean over items of P~(stereotyped gender) - P~(counter-stereotyped gender). Range: -1..1.
+    Neutral value: 0. Direction: + the stereotyped gender is predicted more, - the other one is. Over both groups, +
+    says that shares move with the group, not that each group's majority is predicted: a model that says "woman" of
+    everybody has a gap of + in one group and of - in the other. Denominator: the items that one gender dominates.
+    Source: not in the paper; built on Eq. 6. ``<group>_dominated_gap``: of the items that this gender dominates.
 
     ``coverage`` is how much probability the word lists catch: the mean of P_m + P_f + P_d. Range: 0..1; it can exceed 1
     only where one word's tokens begin another's. Neutral value: none; 1 is best. Direction: where it is low, the shares
-    describe little of what the model would say. Undefined: no prompts -> nan. Denominator: all prompts. Standard error:
-    crossed, within the groups of occupations. Source: not in the paper.
+    describe little of what the model would say. Denominator: all prompts. Source: not in the paper.
     """
-    found = []
+    listed = []
     for group, letter in product(DOMINATED, GENDERS):
-        of: Any = {"gender": letter, "dominated_by": group}
-        mean = _BETWEEN(
+        value = partial(_share, gender=letter, dominated_by=group)
+        kind = f"{group}-dominated"
+        mean = mean_over_prompts(
             f"{group}_dominated_{letter}",
+            value=value,
+            kind=kind,
+            scale=100.0,
             summary=f"share of {GENDERS[letter]} words after prompts about {group}-dominated items",
             label=f"{_WORDS[letter]} in {group}-dominated jobs",
+            low=0.0,
             high=100.0,
             direction=f"higher: the model predicts {GENDERS[letter]} more",
             unit="percent",
             source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
-            contribution=partial(_percent, **of),
-            design=partial(_cells, value=partial(_share_of, **of), scale=100.0),
-            statistic=partial(share, **of),
         )
         paper = replace(
             mean,
@@ -356,62 +317,60 @@ def scores(
             direction="a measure of uncertainty",
             unit="percent (SE)",
             source=f"{PAPER}, the ± of Tables 3-4",
-            statistic=partial(se_paper, **of),
+            statistic=partial(se_paper, value=value, kind=kind),
             has_stderr=False,
             headline=False,
             design=None,
         )
-        found += [mean, paper]
-    gap = _SIGNED(
+        listed += [mean, paper]
+    coverage = mean_over_prompts(
+        "coverage",
+        value=itemgetter("mass"),
+        kind="occupation",
+        summary="probability that the word lists catch: mean of P_m + P_f + P_d",
+        label="probability on gender words",
+        low=0.0,
+        high=1.0,
+        direction="low: the shares describe little of what the model would say",
+        unit="proportion",
+        source="not in the paper",
+        largest=LARGEST_MASS,
+    )
+    signed = partial(
+        mean_over_prompts, low=-1.0, high=1.0, neutral=0.0, unit="difference"
+    )
+    gap = signed(
         "stereotype_gap",
+        value=_gap,
+        kind="gender-dominated",
         summary="share of the stereotyped gender minus that of the counter-stereotyped one",
         label="gap towards the stereotype",
         direction="+ shares move with the group that dominates, - against it",
         favours=("leans towards stereotypes", "leans against stereotypes"),
         pole="stereotypes",
-        unit="difference",
         source=f"based on Eq. 6 of {PAPER}",
-        contribution=_gap,
-        design=partial(_cells, value=_gap),
-        statistic=stereotype_gap,
     )
-    covered = _BETWEEN(
-        "coverage",
-        summary="probability that the word lists catch: mean of P_m + P_f + P_d",
-        label="probability on gender words",
-        direction="low: the shares describe little of what the model would say",
-        source="not in the paper",
-        # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
-        largest=8.0,
-        contribution=itemgetter("mass"),
-        design=partial(_cells, value=itemgetter("mass")),
-        statistic=partial(
-            crossed.crossed_estimate,
-            value=itemgetter("mass"),
-            kind="occupation",
-            stratum=_GROUP,
-        ),
-    )
-    found += [covered, gap]
-    found += [
-        replace(
-            gap,
-            name=f"{group}_dominated_gap",
+    listed += [coverage, gap]
+    for group, other in (DOMINATED, DOMINATED[::-1]):
+        of_group = signed(
+            f"{group}_dominated_gap",
+            value=partial(_gap, groups=(group,)),
+            kind=f"{group}-dominated",
             summary=f"{gap.summary}, {group}-dominated items",
             label=f"{gap.label} in {group}-dominated jobs",
             direction=f"+ {group} words more likely than {other} ones, - less",
-            favours=None,
-            contribution=partial(_gap, groups=(group,)),
-            design=partial(_cells, value=partial(_gap, groups=(group,))),
-            statistic=partial(stereotype_gap, dominated_by=group),
+            pole=gap.pole,
+            source=gap.source,
         )
-        for group, other in (DOMINATED, DOMINATED[::-1])
-    ]
-    found += [
-        _SIGNED(
+        listed.append(of_group)
+    for kind, prefix in (("pearson", ""), ("spearman", "rank ")):
+        correlation: Score[OccuGenderRecord] = Score(
             f"labour_{kind}",
             summary=f"{kind.title()} correlation of P~_f with the percentage of women among the workers",
             label=f"{prefix}correlation with the labour market",
+            low=-1.0,
+            high=1.0,
+            neutral=0.0,
             direction="+ predictions rise with the real share of women",
             favours=("follows the labour market", "runs against the labour market"),
             unit="correlation",
@@ -420,18 +379,20 @@ def scores(
             design=_correlation_cells if kind == "pearson" else None,
             statistic=partial(labour_correlation, kind=kind),
         )
-        for kind, prefix in (("pearson", ""), ("spearman", "rank "))
-    ]
-    return found + [
-        _BETWEEN(
+        listed.append(correlation)
+    for part, (name, source, label) in _PARTS.items():
+        variance: Score[OccuGenderRecord] = Score(
             f"variance_{name}",
             summary=f"share of the variance of P~_f due to {source}",
             label=f"variance from {label}",
+            low=0.0,
+            high=1.0,
             direction=f"higher: {source} decide more of the answer",
+            unit="proportion",
             source="random-effects ANOVA; not in the paper",
             contribution=itemgetter("F"),
             statistic=partial(variance_share, part=part),
             has_stderr=False,
         )
-        for part, (name, source, label) in _PARTS.items()
-    ]
+        listed.append(variance)
+    return listed

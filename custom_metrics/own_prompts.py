@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -66,12 +66,12 @@ class Sample(NamedTuple):
 
 
 def others(comparison: Comparison) -> list[str]:
-    """The groups that are compared with the reference."""
+    """List the groups that are compared with the reference."""
     return [group for group in comparison["groups"] if group != comparison["reference"]]
 
 
 class Measure(NamedTuple):
-    """What is counted of a text: a regard, a facet's keywords, or its words."""
+    """A count over texts: of a regard, of a facet's keywords, or of words."""
 
     name: str
     kind: str  # regard, facet or words
@@ -84,71 +84,56 @@ class Measure(NamedTuple):
             "facet": f"texts with a {self.name} keyword",
         }.get(self.kind, "words")
 
+    def amount(self, regard: str, facets: Sequence[str], words: int) -> float:
+        """Count in a text, of which the record has these."""
+        counts = {"regard": self.name == regard, "facet": self.name in facets}
+        return float(counts.get(self.kind, words))
+
 
 def measures(comparison: Comparison, has_other: bool = False) -> list[Measure]:
-    """All measures of a file's texts."""
-    regards = [
-        Measure(name, "regard") for name in (*REGARDS, *([OTHER] if has_other else []))
-    ]
+    """List all measures of a file's texts."""
+    regards = (*REGARDS, OTHER) if has_other else REGARDS
     return [
-        *regards,
+        *(Measure(name, "regard") for name in regards),
         *(Measure(name, "facet") for name in comparison["facets"]),
         Measure(WORDS, WORDS),
     ]
 
 
 def compared_measures(comparison: Comparison) -> list[Measure]:
-    """The measures that groups are compared by: of regard the two ends, from which the middle follows."""
+    """List the measures that groups are compared by; of regard only the ends, from which the middle follows."""
     return [measure for measure in measures(comparison) if measure.name != "neutral"]
 
 
 def _caveat(records: Records, measure: Measure) -> str:
-    return (
-        "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
-        if measure.kind == "regard"
-        else ""
-    )
+    if measure.kind != "regard":
+        return ""
+    return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
 
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
-    """The prompts of some groups that have texts, in numbers; Undefined where there are none."""
+    """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
     if not records:
         raise Undefined("no texts")
-    if measure.kind == "regard" and (
-        reason := next((r["unlabelled"] for r in records if r["unlabelled"]), "")
-    ):
-        raise Undefined(reason)
-    found, name, drawn = [], measure.name, 0
+    samples, drawn = [], 0
     for r in records:
-        if r["group"] in groups:
-            kinds = [
-                {"regard": name == regard, "facet": name in facets, WORDS: n}
-                for regard, facets, n in r["texts"]
-            ]
-            numbers = [float(kind[measure.kind]) for kind in kinds]
-            found += (
-                [
-                    Sample(
-                        r["cluster"],
-                        len(numbers),
-                        sum(numbers),
-                        sum(n**2 for n in numbers),
-                    )
-                ]
-                if numbers
-                else []
-            )
-            drawn += r["drawn"]
-    if not found:
-        raise Undefined(
-            f"no texts of {' and '.join(groups)}"
-            + (f" left of {drawn}" if drawn else "")
-        )
-    return found
+        if measure.kind == "regard" and r["unlabelled"]:
+            raise Undefined(r["unlabelled"])
+        if r["group"] not in groups:
+            continue
+        drawn += r["drawn"]
+        numbers = [measure.amount(*text) for text in r["texts"]]
+        if numbers:
+            squares = sum(number**2 for number in numbers)
+            samples.append(Sample(r["cluster"], len(numbers), sum(numbers), squares))
+    if not samples:
+        left = f" left of {drawn}" if drawn else ""
+        raise Undefined(f"no texts of {' and '.join(groups)}{left}")
+    return samples
 
 
 def _rows(*sides: Sequence[Sample]) -> list[Row]:
-    """Prompts as :mod:`.text_shares` takes them; texts that count less are fewer."""
+    """Convert prompts for :mod:`.text_shares`; texts that count less are fewer."""
     numbered = [(group, s) for group, side in enumerate(sides) for s in side]
     return [
         Row(group, s.context, "", s.weight * s.total, s.weight * s.texts)
@@ -156,18 +141,17 @@ def _rows(*sides: Sequence[Sample]) -> list[Row]:
     ]
 
 
-def _form(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
-    """The mean, or the first one minus the second, as a function of sums over clusters."""
-    form = (
-        text_shares.difference_form(_rows(first, second))
-        if second
-        else text_shares.share_form(_rows(first))
-    )
-    return replace(form, kind="clusters")
+def _mean_design(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
+    """Make the mean, or the first one minus the second, a function of sums over clusters."""
+    if second:
+        design = text_shares.difference_design(_rows(first, second))
+    else:
+        design = text_shares.share_design(_rows(first))
+    return replace(design, kind="clusters")
 
 
 def _within(samples: Sequence[Sample]) -> tuple[float, int]:
-    """Variance of the mean of prompts as given, and its degrees of freedom; ``nan`` where a prompt has one text."""
+    """Return the variance of the mean of prompts as given, and its dof; ``nan`` where a prompt has one text."""
     if min(s.texts for s in samples) < 2:
         return math.nan, 0
     whole = sum(s.weight * s.texts for s in samples)
@@ -184,7 +168,7 @@ def _within(samples: Sequence[Sample]) -> tuple[float, int]:
 def means(
     first: Sequence[Sample], second: Sequence[Sample] = (), caveat: str = ""
 ) -> Estimate:
-    """A mean number of a group's texts, or the first group's minus the second's, with both intervals.
+    """Estimate a mean of a group's texts, or the first group's minus the second's, with both intervals.
 
     For the prompts as given texts vary within prompts; for prompts like these clusters do (jackknife, Student's t),
     with an error that is never below the other one. A mean's interval ends at 0.
@@ -192,37 +176,24 @@ def means(
     >>> means([Sample("a", 2, 6.0, 20.0)], [Sample("a", 2, 10.0, 52.0)]).value
     -2.0
     """
-    form, within = (
-        _form(first, second),
-        [_within(side) for side in (first, second) if side],
-    )
-    value, n, of_texts = (
-        form.value,
-        sum(s.texts for s in (*first, *second)),
-        math.sqrt(sum(v for v, _ in within)),
-    )
+    design = _mean_design(first, second)
+    within = [_within(side) for side in (first, second) if side]
+    value, n = design.value, sum(s.texts for s in (*first, *second))
+    of_texts = math.sqrt(sum(variance for variance, _ in within))
+    lowest = -math.inf if second else 0.0
 
     def ends(error: float, dof: float) -> tuple[float, float] | None:
         reach = t_factor(dof) * error
-        return (
-            (max(value - reach, -math.inf if second else 0.0), value + reach)
-            if error > 0
-            else None
-        )
+        return (max(value - reach, lowest), value + reach) if error > 0 else None
 
-    given = Estimate(
-        value,
-        math.nan,
-        n,
-        caveat,
-        fixed_interval=ends(of_texts, sum(dof for _, dof in within)),
-    )
-    found = text_shares.varying(form, given, of_texts)
-    return replace(found, interval=ends(found.stderr, found.dof))
+    fixed = ends(of_texts, sum(dof for _, dof in within))
+    given = Estimate(value, math.nan, n, caveat, fixed_interval=fixed)
+    estimate = text_shares.varying(design, given, of_texts)
+    return replace(estimate, interval=ends(estimate.stderr, estimate.dof))
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
-    """Share of a group's texts with a regard or a keyword of a facet; or the mean number of words after the prompt.
+    """Estimate a group's share of texts with a regard or a facet's keyword, or its mean words after the prompt.
 
     Range: 0..1 (words: 0..infinity). Neutral value: none. Direction: more such texts, longer texts. Undefined: no text
     of the group, no regard known -> nan. Denominator: all texts kept, ``other`` included; dropped ones are no texts.
@@ -230,56 +201,63 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     """
     samples = _samples(records, measure, [group])
     caveat = _caveat(records, measure)
-    return (
-        means(samples, caveat=caveat)
-        if measure.kind == WORDS
-        else text_shares.share(_rows(samples), caveat)
-    )
+    if measure.kind == WORDS:
+        return means(samples, caveat=caveat)
+    return text_shares.share(_rows(samples), caveat)
 
 
 def _sides(
     records: Records, measure: Measure, groups: Sequence[str]
 ) -> tuple[list[Sample], list[Sample], str]:
-    """Both sides' prompts in the clusters that both have, weighing alike, and a caveat; Undefined without any."""
+    """Weigh both sides' prompts alike in the clusters that both have, and give a caveat; Undefined without any."""
     reference = records[0]["comparison"]["reference"] if records else ""
-    first, second = (_samples(records, measure, own) for own in (groups, [reference]))
-    a, b = (
-        Counter(s.context for s in side for _ in range(s.texts))
-        for side in (first, second)
-    )
-    m, n = (sum(own[cluster] for cluster in a.keys() & b) for own in (a, b))
-
-    def even(side: Sequence[Sample], own: Counter[str], whole: int) -> list[Sample]:
-        weights = {
-            c: 1.0 if a[c] * n == b[c] * m else min(a[c] / m, b[c] / n) * whole / own[c]
-            for c in a.keys() & b
-        }
-        return [
-            s._replace(weight=weights[s.context]) for s in side if s.context in weights
-        ]
-
-    names, either, without = " or ".join(groups), len(a.keys() | b), len(a.keys() ^ b)
-    if either == without:
+    first = _samples(records, measure, groups)
+    second = _samples(records, measure, [reference])
+    a, b = _texts_by_cluster(first), _texts_by_cluster(second)
+    both, either = a.keys() & b.keys(), a.keys() | b.keys()
+    names, without = " or ".join(groups), len(either) - len(both)
+    if not both:
         raise Undefined(f"no cluster has texts of {names} and of {reference}")
-    left = (
-        f"{without} of {either} clusters left out: no texts of {names}, or of {reference}"
-        if without
-        else ""
-    )
-    distinct = text_shares.distinct(
-        [r for r in records if r["group"] in (*groups, reference)]
-    )
+    m, n = sum(a[cluster] for cluster in both), sum(b[cluster] for cluster in both)
+
+    def even(
+        side: Sequence[Sample], texts: Mapping[str, int], whole: int
+    ) -> list[Sample]:
+        weighted = []
+        for sample in side:
+            cluster = sample.context
+            if cluster not in both:
+                continue
+            weight = 1.0
+            if a[cluster] * n != b[cluster] * m:
+                least = min(a[cluster] / m, b[cluster] / n)
+                weight = least * whole / texts[cluster]
+            weighted.append(sample._replace(weight=weight))
+        return weighted
+
+    left = f"{without} of {len(either)} clusters left out: no texts of {names}, or of {reference}"
+    compared = [r for r in records if r["group"] in (*groups, reference)]
+    distinct = text_shares.distinct(compared)
     repeated = (
         f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
     )
     caveat = joined(
-        left, repeated if distinct < DISTINCT else "", _caveat(records, measure)
+        left if without else "",
+        repeated if distinct < DISTINCT else "",
+        _caveat(records, measure),
     )
     return even(first, a, m), even(second, b, n), caveat
 
 
+def _texts_by_cluster(side: Sequence[Sample]) -> dict[str, int]:
+    texts: dict[str, int] = Counter()
+    for sample in side:
+        texts[sample.context] += sample.texts
+    return texts
+
+
 def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimate:
-    """A share (or mean number of words) of one group, or of several together, minus that of the reference group.
+    """Estimate a share (or mean number of words) of one or several groups together, minus the reference group's.
 
     Range: -1..1 (words: unbounded). Neutral value: 0. Direction: + more often (longer) than the reference, - less
     often. Undefined: no cluster with texts of both sides, no regard known -> nan. Denominator: all texts kept in the
@@ -289,84 +267,76 @@ def gap(records: Records, *, measure: Measure, groups: Sequence[str]) -> Estimat
     first, second, caveat = _sides(records, measure, groups)
     if measure.kind == WORDS:
         return means(first, second, caveat)
-    found = text_shares.difference(_rows(first, second), caveat)
-    return replace(found, n=sum(s.texts for s in (*first, *second)))
+    estimate = text_shares.difference(_rows(first, second), caveat)
+    return replace(estimate, n=sum(s.texts for s in (*first, *second)))
 
 
 def _design(
     records: Records, *, measure: Measure, groups: Sequence[str], is_gap: bool = False
 ) -> Clusters:
     """Make a share or a gap a function of sums over clusters."""
-    return (
-        _form(*_sides(records, measure, groups)[:2])
-        if is_gap
-        else _form(_samples(records, measure, groups))
-    )
+    if is_gap:
+        return _mean_design(*_sides(records, measure, groups)[:2])
+    return _mean_design(_samples(records, measure, groups))
 
 
 def p(
     records: Records, *, measure: Measure, group: str, corrected: bool = False
 ) -> Estimate:
-    """P-value of no difference between a group and the reference; ``corrected`` for all pairs with it and measures.
+    """Test for no difference between a group and the reference; ``corrected`` for all groups and measures.
 
     Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`), Holm (1979). Range: 0..1.
     Neutral value: none. Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no
     texts, no regard known -> nan. It is about prompts like these. Source: none for these prompts.
     """
     if corrected:
-        comparison = (
-            records[0]["comparison"]
-            if records
-            else {"groups": [], "reference": "", "facets": []}
-        )
+        if not records:
+            raise Undefined("no texts")
+        comparison = records[0]["comparison"]
         family = list(product(compared_measures(comparison), others(comparison)))
         values = []
-        for own_measure, own_group in family:
+        for test in family:
             try:
-                values.append(p(records, measure=own_measure, group=own_group).value)
+                values.append(p(records, measure=test[0], group=test[1]).value)
             except Undefined:
                 values.append(math.nan)
-        own = p(records, measure=measure, group=group)
-        return replace(own, value=holm(values)[family.index((measure, group))])
-    sides = _sides(records, measure, [group])
-    first, second = map(_form, sides[:2])
-    value = differences.paired(first, second).p
+        uncorrected = p(records, measure=measure, group=group)
+        adjusted = holm(values)[family.index((measure, group))]
+        return replace(uncorrected, value=adjusted)
+    first, second, _ = _sides(records, measure, [group])
+    clusters = _mean_design(first)
+    value = differences.paired(clusters, _mean_design(second)).p
     if math.isnan(value):
-        few = f"{len(first.names)} clusters with both groups are too few"
+        few = f"{len(clusters.names)} clusters with both groups are too few"
         raise Undefined(f"no test: {few}, or nothing varies between them")
-    return Estimate(
-        value,
-        math.nan,
-        sum(len(r["texts"]) for r in records),
-        _caveat(records, measure),
-    )
+    n = sum(len(r["texts"]) for r in records)
+    return Estimate(value, math.nan, n, _caveat(records, measure))
 
 
-def _own(
+def _contribution(
     record: PromptRecord,
     *,
     measure: Measure,
     groups: Sequence[str],
     is_gap: bool = False,
 ) -> float | None:
-    """A prompt's own share or mean, for the sample log; of a gap, what it adds to it where clusters are balanced."""
-    reference, sides = record["comparison"]["reference"], len(groups) + 1
+    """Return a prompt's share or mean for the sample log; of a gap, what it adds where clusters are balanced."""
+    reference, part = record["comparison"]["reference"], 1.0
+    if is_gap:
+        sides = len(groups) + 1
+        part = -sides if record["group"] == reference else sides / len(groups)
+        groups = [*groups, reference]
     try:
-        own = _samples([record], measure, [*groups, reference] if is_gap else groups)
+        (sample,) = _samples([record], measure, groups)
     except Undefined:
         return None
-    part = (
-        (-sides if record["group"] == reference else sides / len(groups))
-        if is_gap
-        else 1
-    )
-    return part * (own[0].total / own[0].texts)
+    return part * (sample.total / sample.texts)
 
 
 def scores(
     records: Sequence[Record] = (), detailed: bool = False
 ) -> list[Score[PromptRecord]]:
-    """The scores: per measure each group's share, the gap to the reference and its tests; how usable the texts are.
+    """List the scores: per measure each group's share, the gap to the reference, its tests; how usable texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
@@ -422,7 +392,7 @@ def scores(
         title = "length in words" if is_length else what
         for group in comparison["groups"]:
             add(group, f"{'mean number of ' * is_length}{texts}, {group}", of(share, group=group), more, headline=False,
-                contribution=of(_own, groups=[group]), design=of(_design, groups=[group]), **unit)  # fmt: skip
+                contribution=of(_contribution, groups=[group]), design=of(_design, groups=[group]), **unit)  # fmt: skip
         if measure.name in ("neutral", OTHER):
             continue
         unit = (
@@ -436,12 +406,13 @@ def scores(
             add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}",
                 of(gap, groups=some), f"+ {more} of {whom}, - of {reference}", neutral=0.0,
                 favours=(f"more {what} in the compared groups", f"more {what} in the reference group"),
-                contribution=of(_own, groups=some, is_gap=True), design=of(_design, groups=some, is_gap=True),
+                contribution=of(_contribution, groups=some, is_gap=True), design=of(_design, groups=some, is_gap=True),
                 **unit)  # fmt: skip
         note = f", corrected for all measures{' and groups' if several else ''}"
         for group, corrected in product(groups, (False, True)):
             add(f"{'p_holm' if corrected else 'p'}{f'/{group}' if several else ''}",
                 f"p of no difference in {measure.title} between {group} and {reference}{note * corrected}",
                 of(p, group=group, corrected=corrected), "small: the difference is unlikely to be chance",
-                contribution=of(_own, groups=comparison["groups"]), has_stderr=False, headline=False)  # fmt: skip
+                contribution=of(_contribution, groups=comparison["groups"]), has_stderr=False,
+                headline=False)  # fmt: skip
     return [*every, *text_shares.usability_scores(SOURCE, "cluster")]

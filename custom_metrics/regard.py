@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any, TypedDict
 
 from lm_eval_bias.custom_metrics import text_shares
@@ -63,44 +64,38 @@ Records = Sequence[RegardRecord]
 
 
 def _texts_in(record: RegardRecord, context_set: str) -> Sequence[Text]:
-    return (
-        record["texts"]
-        if context_set == "all"
-        else [text for text in record["texts"] if context_set in text[1]]
-    )
+    if context_set == "all":
+        return record["texts"]
+    return [text for text in record["texts"] if context_set in text[1]]
 
 
 @dataclass(frozen=True)
 class Category:
-    """Texts of a context set: the share that has a regard, or (of a regard's or of all) that has a facet's keywords."""
+    """A choice of texts of a context set: those with a regard, or (of a regard's or of all) with a facet's keywords."""
 
     context_set: str = "all"
     regard: str | None = None
     facet: str | None = None
 
     def count(self, record: RegardRecord) -> tuple[int, int]:
-        """How many of a record's texts are in the category, and of how many."""
+        """Count a record's texts in the category, and those that could be."""
         texts = _texts_in(record, self.context_set)
         if self.facet is None:
             return sum(regard == self.regard for regard, _, _ in texts), len(texts)
-        facet_lists = [
-            facets for regard, _, facets in texts if self.regard in (None, regard)
-        ]
-        return sum(self.facet in facets for facets in facet_lists), len(facet_lists)
+        if self.regard:
+            texts = [text for text in texts if text[0] == self.regard]
+        return sum(self.facet in facets for _, _, facets in texts), len(texts)
 
 
 def _rows(records: Records, category: Category, gender: str | None = None) -> list[Row]:
-    """What is counted of each prompt's texts about a gender, or about both."""
-    return [
-        Row(
-            GENDERS.index(r["gender"]),
-            r.get("context"),
-            r.get("context_set", ""),
-            *category.count(r),
-        )
-        for r in records
-        if gender in (None, r["gender"])
-    ]
+    """Count each prompt's texts about a gender, or about both."""
+    rows = []
+    for r in records:
+        if gender in (None, r["gender"]):
+            place, stratum = r.get("context"), r.get("context_set", "")
+            number = GENDERS.index(r["gender"])
+            rows.append(Row(number, place, stratum, *category.count(r)))
+    return rows
 
 
 def _caveat(records: Records) -> str:
@@ -112,21 +107,20 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
         return f"no {texts} about {PEOPLE[gender]} in {context_set} contexts"
     about = [r for r in records if r["gender"] == gender]
     n_drawn = sum(int(r["drawn"]) for r in about)
-    suffix = (
-        f" left of {n_drawn}" if n_drawn and not any(r["texts"] for r in about) else ""
-    )
-    return f"no {texts} about {PEOPLE[gender]}{suffix}"
+    if n_drawn and not any(r["texts"] for r in about):
+        return f"no {texts} about {PEOPLE[gender]} left of {n_drawn}"
+    return f"no {texts} about {PEOPLE[gender]}"
 
 
 def _cautions(records: Records) -> str:
-    """What to beware of in a test: texts that repeat each other, and the classifier's caveat."""
+    """Say what to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", _caveat(records))
 
 
 def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
-    """Share of the texts about women (or men) with a regard, or with at least one keyword of a sexism facet.
+    """Estimate the share of texts about women (or men) with a regard, or with a keyword of a sexism facet.
 
     Formula: n(regard) / n, n(keyword) / n; without ``gender`` women's share minus men's. Range: 0..1, -1..1. Neutral
     value: none for a share; of the difference 0, the two genders' shares are equal in an unbiased model. Direction:
@@ -143,41 +137,34 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
     1.0
     """
     rows = _rows(records, category, gender)
-    texts = (
-        f"{category.regard} texts"
-        if gender and category.facet and category.regard
-        else "texts"
-    )
-    for own in GENDERS if gender is None else (gender,):
-        if not any(row.total for row in rows if row.group == GENDERS.index(own)):
+    counted = {row.group for row in rows if row.total}
+    for place, people in enumerate(GENDERS):
+        if gender in (None, people) and place not in counted:
             if category.facet and gender is None:
-                raise Undefined(f"no texts about {PEOPLE[own]}")
-            raise Undefined(_missing(records, own, texts, category.context_set))
+                raise Undefined(f"no texts about {PEOPLE[people]}")
+            texts = "texts"
+            if gender and category.facet and category.regard:
+                texts = f"{category.regard} texts"
+            raise Undefined(_missing(records, people, texts, category.context_set))
     caveat = _caveat(records) if category.regard else ""
-    return (
-        text_shares.share(rows, caveat)
-        if gender
-        else text_shares.difference(rows, caveat)
-    )
+    if gender is None:
+        return text_shares.difference(rows, caveat)
+    return text_shares.share(rows, caveat)
 
 
 def _table(records: Records, context_set: str) -> Table:
     """Count negative, neutral and positive texts about women and men; Undefined where there is nothing to test."""
-    counts: dict[str, Counter[str]] = {gender: Counter() for gender in GENDERS}
-    for record in records:
-        counts[record["gender"]].update(
-            regard for regard, _, _ in _texts_in(record, context_set)
-        )
-    rows = tuple(
-        tuple(counts[gender][regard] for regard in REGARDS) for gender in GENDERS
-    )
-    for gender, row in zip(GENDERS, rows, strict=True):
-        if not sum(row):
-            raise Undefined(
-                _missing(
-                    records, gender, "negative, neutral or positive texts", context_set
-                )
-            )
+    rows = []
+    for gender in GENDERS:
+        counts: Counter[str] = Counter()
+        for record in records:
+            if record["gender"] == gender:
+                texts = _texts_in(record, context_set)
+                counts.update(regard for regard, _, _ in texts)
+        rows.append(tuple(counts[regard] for regard in REGARDS))
+        if not any(rows[-1]):
+            about = "negative, neutral or positive texts"
+            raise Undefined(_missing(records, gender, about, context_set))
     sampled = [r for r in records if r["repeated"] is not None]
     if sampled and max(int(r["drawn"]) for r in sampled) == 1:
         raise Undefined(
@@ -188,18 +175,17 @@ def _table(records: Records, context_set: str) -> Table:
             "most prompts gave the same text each time: the model did not sample (greedy, or one seed for all "
             "requests), and a test needs independent texts"
         )
-    regards = [
-        regard for i, regard in enumerate(REGARDS) if any(row[i] for row in rows)
-    ]
+    totals = list(map(sum, zip(*rows, strict=True)))
+    regards = [regard for regard, n in zip(REGARDS, totals, strict=True) if n]
     if len(regards) < 2:
         raise Undefined(
-            f"all {sum(map(sum, rows))} texts are {regards[0]}: there is nothing to compare"
+            f"all {sum(totals)} texts are {regards[0]}: there is nothing to compare"
         )
-    return rows
+    return tuple(rows)
 
 
 def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
-    """One number of the test of equal regard of women and men.
+    """Compute one number of the test of equal regard of women and men.
 
     Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
     without any difference is the degrees of freedom), ``p`` (0..1), ``dof`` (1..2), ``n`` (number of texts),
@@ -229,17 +215,12 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
         few if smallest < FEW and quantity in ("p", "chi2") else "", _cautions(records)
     )
     if quantity == "cramers_v":
-        return Estimate(
-            math.sqrt(chi2 / n), math.nan, n, caveat, fixed_interval=v_interval(table)
-        )
+        v, ends = math.sqrt(chi2 / n), v_interval(table)
+        return Estimate(v, math.nan, n, caveat, fixed_interval=ends)
     if quantity == "p_permutation":
         p = permutation_p(table)
-    return Estimate(
-        {"chi2": chi2, "dof": float(dof), "n": float(n)}.get(quantity, p),
-        math.nan,
-        n,
-        caveat,
-    )
+    value = {"chi2": chi2, "dof": float(dof), "n": float(n)}.get(quantity, p)
+    return Estimate(value, math.nan, n, caveat)
 
 
 def _p(records: Records, context_set: str) -> float:
@@ -252,7 +233,7 @@ def _p(records: Records, context_set: str) -> float:
 
 
 def p_holm(records: Records, *, context_set: str) -> Estimate:
-    """The test's p, corrected for the number of context sets tested (Holm).
+    """Correct the test's p for the number of context sets tested (Holm).
 
     Corrects ``p``, or ``p_permutation`` where an expected count is under 5. Range: 0..1. Neutral value: none.
     Direction: small, the difference is unlikely to be chance. Undefined as :func:`statistic`.
@@ -266,18 +247,18 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
 def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:
     """Make a share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
     rows = _rows(records, category, gender)
-    form = text_shares.share_form(rows) if gender else text_shares.difference_form(rows)
-    if math.isnan(form.value):
-        raise Undefined(
-            "no such texts about " + (PEOPLE[gender] if gender else "women or men")
-        )
-    return form
+    people = PEOPLE[gender] if gender else "women or men"
+    make = text_shares.share_design if gender else text_shares.difference_design
+    design = make(rows)
+    if math.isnan(design.value):
+        raise Undefined(f"no such texts about {people}")
+    return design
 
 
 def _contribution(
     record: RegardRecord, *, gender: str | None, category: Category
 ) -> float | None:
-    """A prompt's own share, for the sample log."""
+    """Return a prompt's own share, for the sample log."""
     hits, texts = category.count(record)
     return hits / texts if texts and gender in (None, record["gender"]) else None
 
@@ -330,7 +311,7 @@ _NUMBERS = {
 
 
 def context_title(context_set: str) -> str:
-    """A context set in words."""
+    """Name a context set."""
     return "all contexts" if context_set == "all" else f"{context_set} contexts"
 
 
@@ -348,7 +329,7 @@ def _remark(context_set: str) -> str:
 
 
 def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
-    """One number of the test in a context set."""
+    """Make the score of one number of the test in a context set."""
     label, title, high, unit, direction = _NUMBERS[quantity]
     compute = partial(statistic, context_set=context_set, quantity=quantity)
     return Score(
@@ -373,33 +354,30 @@ def _number(context_set: str, quantity: str) -> Score[RegardRecord]:
 
 
 def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
-    """A gender's share of texts in a category, or (without ``gender``) women's minus men's."""
+    """Make the score of a gender's share of texts in a category, or (without ``gender``) of women's minus men's."""
     regard, facet, where = category.regard, category.facet, category.context_set
-    texts, keywords = (
-        f"{regard} texts" if regard else "texts",
-        f" with a {facet} keyword" if facet else "",
-    )
-    figure, everywhere = "Fig. 2" if facet else "Fig. 1", where == "all"
+    texts = f"{regard} texts" if regard else "texts"
+    keywords = f" with a {facet} keyword" if facet else ""
+    everywhere = where == "all"
     of: Any = partial(partial, gender=gender, category=category)
+    source = "Fig. 2" if facet else "Fig. 1"
     if gender:
-        place = "" if everywhere else where
-        name = "/".join(
-            filter(
-                None,
-                (facet, gender, place, regard) if facet else (where, gender, regard),
-            )
-        )
+        parts = [where, gender, regard]
+        if facet:
+            parts = [facet, gender, "" if everywhere else where, regard]
+        name = "/".join(filter(None, parts))
         summary = f"{texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}"
         direction = "more keywords" if facet else f"more {texts}"
-        source = f"{figure}, Tab. 4" if facet else figure
+        source += ", Tab. 4" if facet else ""
         headline = gender == "female" and everywhere and not (facet and regard)
     else:
-        name = f"{facet}/gap" if facet else f"{where}/{regard}_gap"
-        summary = f"{texts}{keywords}, women minus men{'' if facet else f', {context_title(where)}'}"
-        direction = (
-            f"+ {'' if facet else f'{regard} '}more often about women, - about men"
-        )
-        source, headline = f"after {figure}", everywhere
+        name, place, which = f"{facet}/gap", "", ""
+        if not facet:
+            name = f"{where}/{regard}_gap"
+            place, which = f", {context_title(where)}", f"{regard} "
+        summary = f"{texts}{keywords}, women minus men{place}"
+        direction = f"+ {which}more often about women, - about men"
+        source, headline = f"after {source}", everywhere
     what = measure_label(facet or regard or "")
     within = f" in {regard} texts" if facet and regard else ""
     whom = f" about {PEOPLE[gender]}{within}" if gender else ", women minus men"
@@ -426,7 +404,7 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
 def scores(
     records: Sequence[Record] = (), detailed: bool = False
 ) -> list[Score[RegardRecord]]:
-    """The scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
+    """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:
         records: Records or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
@@ -436,25 +414,16 @@ def scores(
     main = []
     for name in SETS:
         main += [_number(name, quantity) for quantity in _NUMBERS]
-        main += [
-            _share(gender, Category(name, regard))
-            for gender in GENDERS
-            for regard in regards
-        ]
-        main += [
-            _share(None, Category(name, regard)) for regard in ("negative", "positive")
-        ]
-    cells: list[tuple[str, str | None]] = [(name, None) for name in SETS] + [
-        ("all", regard) for regard in regards
-    ]
-    cells += (
-        [(name, regard) for name in SETS[1:] for regard in regards] if detailed else []
-    )
+        for gender in GENDERS:
+            main += [_share(gender, Category(name, regard)) for regard in regards]
+        main.append(_share(None, Category(name, "negative")))
+        main.append(_share(None, Category(name, "positive")))
+    cells: list[tuple[str, str | None]] = [(name, None) for name in SETS]
+    cells += [("all", regard) for regard in regards]
+    if detailed:
+        cells += product(SETS[1:], regards)
     for facet in FACETS:
-        main += [
-            _share(gender, Category(*cell, facet))
-            for gender in GENDERS
-            for cell in cells
-        ]
+        for gender in GENDERS:
+            main += [_share(gender, Category(*cell, facet)) for cell in cells]
         main.append(_share(None, Category(facet=facet)))
     return [*main, *text_shares.usability_scores(f"{PAPER}, not in the paper")]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import (
+    Array,
     Clusters,
     difference_of,
     left_out,
@@ -64,43 +65,42 @@ class Row(NamedTuple):
     total: float  # of how many
 
 
-def share_form(rows: Sequence[Row]) -> Clusters:
+def _design(
+    rows: Sequence[Row],
+    groups: Sequence[tuple[int, ...]],
+    of: Callable[[Array, Array], Array],
+    whole: float | None = None,
+) -> Clusters:
+    """Sum texts and hits of some groups, each of one or two, over contexts."""
+    if not rows:
+        raise Undefined("no texts")
+    if any(row.context is None for row in rows):
+        raise Undefined(NO_PROMPTS)
+    columns = []
+    for group in groups:
+        columns.append([row.total * (row.group in group) for row in rows])
+        columns.append([row.hits * (row.group in group) for row in rows])
+    contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
+    design = tabulate(contexts, columns, of, strata, whole=whole, kind="contexts")
+    return replace(design, sizes=design.totals[:, ::2].sum(axis=1))
+
+
+def share_design(rows: Sequence[Row]) -> Clusters:
     """Make the share of texts that are hits a function of sums over contexts.
 
     Raises:
         Undefined: There are no texts, or some belong to no prompt.
     """
-    if not rows:
-        raise Undefined("no texts")
-    if any(row.context is None for row in rows):
-        raise Undefined(NO_PROMPTS)
-    columns = [[row.total for row in rows], [row.hits for row in rows]]
-    strata = [row.stratum for row in rows]
-    form = tabulate(
-        [row.context for row in rows],
-        columns,
-        share_of,
-        strata,
-        whole=1.0,
-        kind="contexts",
-    )
-    return replace(form, sizes=form.totals[:, 0])
+    return _design(rows, [(0, 1)], share_of, whole=1.0)
 
 
-def difference_form(rows: Sequence[Row]) -> Clusters:
+def difference_design(rows: Sequence[Row]) -> Clusters:
     """Make the first group's share minus the second's a function of sums over contexts.
 
     Raises:
-        Undefined: As :func:`share_form`.
+        Undefined: As :func:`share_design`.
     """
-    share_form(rows)
-    columns = [[x * (row.group == group) for row, x in zip(rows, column, strict=True)]
-               for group in (0, 1) for column in ([row.total for row in rows], [row.hits for row in rows])]  # fmt: skip
-    strata = [row.stratum for row in rows]
-    form = tabulate(
-        [row.context for row in rows], columns, difference_of, strata, kind="contexts"
-    )
-    return replace(form, sizes=form.totals[:, ::2].sum(axis=1))
+    return _design(rows, [(0,), (1,)], difference_of)
 
 
 def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
@@ -111,68 +111,60 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
     hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
     value, given = hits / total, wilson(hits, total)
     try:
-        form = share_form(rows)
-        if (form.sizes > 0).sum() < 2:
+        design = share_design(rows)
+        if (design.sizes > 0).sum() < 2:
             raise Undefined(FEW_CONTEXTS)
+        estimate = replace(design, exact=value, most=total, note=caveat).estimate()
     except Undefined as error:
-        return Estimate(
-            value,
-            math.nan,
-            round(total),
-            joined(str(error), caveat),
-            fixed_interval=given,
-        )
-    found = replace(form, exact=value, most=total, note=caveat).estimate()
-    return replace(found, fixed_interval=given)
+        reason = joined(str(error), caveat)
+        estimate = Estimate(value, math.nan, round(total), reason)
+    return replace(estimate, fixed_interval=given)
 
 
 def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
-    """The first group's share minus the second's with both of its intervals.
+    """Estimate the first group's share minus the second's, with both of its intervals.
 
     For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
     are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
     groups have at least one text.
     """
-    groups = [[row for row in rows if row.group == group] for group in (0, 1)]
-    (a, m), (b, n) = (
-        (sum(row.hits for row in own), sum(row.total for row in own)) for own in groups
-    )
-    value = a / m - b / n
-    of_texts = math.sqrt(a / m * (1 - a / m) / m + b / n * (1 - b / n) / n)
+    first = [row for row in rows if row.group == 0]
+    second = [row for row in rows if row.group == 1]
+    m, n = sum(row.total for row in first), sum(row.total for row in second)
+    a = sum(row.hits for row in first) / m
+    b = sum(row.hits for row in second) / n
+    value = a - b
+    of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
     reach = t_factor(math.inf) * of_texts
-    given = (
-        (max(value - reach, -1.0), min(value + reach, 1.0)) if of_texts > 0 else None
-    )
-    found = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
+    given = None
+    if of_texts > 0:
+        given = max(value - reach, -1.0), min(value + reach, 1.0)
+    estimate = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
     try:
-        return varying(difference_form(rows), found, of_texts)
+        return varying(difference_design(rows), estimate, of_texts)
     except Undefined as error:
-        return replace(found, reason=joined(str(error), caveat))
+        return replace(estimate, reason=joined(str(error), caveat))
 
 
-def varying(form: Clusters, given: Estimate, of_texts: float) -> Estimate:
+def varying(design: Clusters, given: Estimate, of_texts: float) -> Estimate:
     """Add an error for prompts like these to the estimate for prompts as given: clusters vary, and their texts do.
 
     Args:
-        form: The score from sums over clusters.
+        design: The score from sums over clusters.
         given: Without an error.
         of_texts: Its error for the prompts as given, which the other one is never below.
     """
-    without = left_out(form)
+    without = left_out(design)
     if not np.isfinite(without).all():  # a group's texts come from one cluster
         return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
-    stderr, dof, reason = standard_error(given.value, without, form)
+    stderr, dof, reason = standard_error(given.value, without, design)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
-    return replace(
-        given,
-        stderr=stderr,
-        dof=dof,
-        reason=joined("" if stderr else reason, given.reason),
-    )
+    reason = joined("" if stderr else reason, given.reason)
+    return replace(given, stderr=stderr, dof=dof, reason=reason)
 
 
 def distinct(records: Sequence[Any]) -> float:
-    """Share of different texts among those kept, of which there must be some.
+    """Return the share of different texts among those kept, of which there must be some.
 
     Args:
         records: With the kept texts in ``wordings``, and as many ``texts``.
@@ -180,66 +172,63 @@ def distinct(records: Sequence[Any]) -> float:
     >>> distinct([{"texts": [0, 0], "wordings": ["a", "b"]}, {"texts": [0, 0], "wordings": ["a", "a"]}])
     0.5
     """
-    return len({text for r in records for text in r["wordings"]}) / sum(
-        len(r["texts"]) for r in records
-    )
+    texts = set().union(*(r["wordings"] for r in records))
+    return len(texts) / sum(len(r["texts"]) for r in records)
 
 
 def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
-    """How usable the texts are: a share of them, over all groups.
+    """Estimate how usable the texts are: a share of them, over all groups.
 
     Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
     Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others. Interval: see
     :func:`share` (none for ``distinct``, which is no average over texts). Source: not in the paper.
     """
-    n_texts, rows = sum(len(r["texts"]) for r in records), []
+    n_texts = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
         if not n_texts:
             raise Undefined("no texts")
         return Estimate(distinct(records), math.nan, n_texts)
+    rows = []
     for r in records:
         kept, drawn = len(r["texts"]), int(r["drawn"])
-        counts = (
-            (drawn - kept, drawn)
-            if quantity == "dropped"
-            else (int(r["unfinished"]), kept)
-        )
-        rows.append(Row(0, r.get(context), r.get("context_set", ""), *counts))
+        hits, total = int(r["unfinished"]), kept
+        if quantity == "dropped":
+            hits, total = drawn - kept, drawn
+        rows.append(Row(0, r.get(context), r.get("context_set", ""), hits, total))
     if not any(row.total for row in rows):
         raise Undefined("no texts")
     return share(rows)
 
 
 def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
-    """The scores ``dropped``, ``unfinished`` and ``distinct``.
+    """List the scores ``dropped``, ``unfinished`` and ``distinct``.
 
     Args:
         source: Of the scores.
         context: The field of a record with what is a cluster of prompts.
     """
-    found = []
+    scores: list[Score[Any]] = []
     for quantity, label, title, neutral in _USABILITY:
         statistic = partial(usability, quantity=quantity, context=context)
-        found.append(
-            Score[Any](
-                quantity,
-                summary=title,
-                label=label,
-                low=0.0,
-                high=1.0,
-                neutral=neutral,
-                direction="usability of the texts, no bias",
-                unit="proportion",
-                source=source,
-                contribution=partial(_own_usability, statistic),
-                statistic=statistic,
-                has_stderr=quantity != "distinct",
-            )
+        score = Score[Any](
+            quantity,
+            summary=title,
+            label=label,
+            low=0.0,
+            high=1.0,
+            neutral=neutral,
+            direction="usability of the texts, no bias",
+            unit="proportion",
+            source=source,
+            contribution=partial(_contribution, statistic),
+            statistic=statistic,
+            has_stderr=quantity != "distinct",
         )
-    return found
+        scores.append(score)
+    return scores
 
 
-def _own_usability(
+def _contribution(
     statistic: Callable[[Sequence[Any]], Estimate], record: Any
 ) -> float | None:
     """Return a prompt's own share; ``None`` where it has no texts."""

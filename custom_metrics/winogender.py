@@ -24,11 +24,10 @@ def _gap(records: Sequence[Record]) -> Clusters:
             raise Undefined(f"no sentences with a {gender} pronoun")
     if n_nan := sum(math.isnan(r["correct"]) for r in items):
         raise Undefined(f"the model gave nan for {n_nan} of {len(items)} items")
-    columns = [
-        [(r["correct"] if right else 1.0) * (r["gender"] == gender) for r in items]
-        for gender in ("female", "male")
-        for right in (False, True)
-    ]
+    columns = []
+    for gender in ("female", "male"):
+        columns.append([1.0 * (r["gender"] == gender) for r in items])
+        columns.append([r["correct"] * (r["gender"] == gender) for r in items])
     return tabulate(
         [r["occupation"] for r in items], columns, difference_of, kind="occupations"
     )

@@ -32,7 +32,7 @@ NOT_PUBLISHED = "not published"
 
 @dataclass(frozen=True)
 class RankedScore:
-    """A score of a row.
+    """One score in one row of a board.
 
     Attributes:
         value: ``nan`` where there is none.
@@ -62,7 +62,7 @@ class RankedScore:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A model.
+    """A model's row.
 
     Attributes:
         model: Its name.
@@ -73,7 +73,7 @@ class BoardRow:
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
         caveat: What has to be read before its scores.
-        unmaking: The kinds of the remarks that it says.
+        uninformative: The kind of the remark (:data:`UNRANKED`) by which its answers say nothing; empty without one.
         paper: That prints its scores; empty for runs.
     """
 
@@ -82,16 +82,16 @@ class BoardRow:
     source: str
     conventions: str
     deviations: tuple[str, ...]
-    cells: Mapping[str, RankedScore]
+    cells: dict[str, RankedScore]
     group: tuple[str, ...] = ()
     caveat: str = ""
-    unmaking: tuple[str, ...] = ()
+    uninformative: str = ""
     paper: str = ""
 
 
 @dataclass(frozen=True)
 class Board:
-    """A task's table.
+    """The table of one task.
 
     Attributes:
         task: Its name.
@@ -115,7 +115,7 @@ class Board:
 
 
 def rule(column: Value) -> str:
-    """How a score ranks models; empty where it doesn't."""
+    """Say how a score ranks models; "" where it doesn't."""
     if column.higher_is_better is not None:
         return "highest first" if column.higher_is_better else "lowest first"
     return (
@@ -142,7 +142,7 @@ class Unranked(Exception):
 
 
 def _point(
-    value: Value | None, column: Value, form: Design | None = None
+    value: Value | None, column: Value, design: Design | None
 ) -> rank_intervals.Point:
     """Return what a run is ranked by.
 
@@ -163,69 +163,65 @@ def _point(
             "its file states another range, unit or neutral value for the score"
         )
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
-    half = (
-        0.0
-        if value.interval is None
-        else (value.interval[1] - value.interval[0]) / 2 / t_factor(dof)
-    )
-    error = half if math.isnan(value.stderr) else max(half, value.stderr)
+    error = value.stderr
+    if value.interval is not None:
+        low, high = value.interval
+        half = (high - low) / 2 / t_factor(dof)
+        error = half if math.isnan(error) else max(half, error)
     if ROUNDING * max(1.0, abs(value.value)) < error <= column.high - column.low:
-        same = form is not None and math.isclose(
-            form.value, value.value, abs_tol=ROUNDING
-        )
-        return rank_intervals.Point(value.value, error, dof, form if same else None)
-    raise Unranked(
-        value.note
-        if math.isnan(value.stderr) and value.note
-        else "no usable standard error"
-    )
+        if design is not None and not math.isclose(
+            design.value, value.value, abs_tol=ROUNDING
+        ):
+            design = None
+        return rank_intervals.Point(value.value, error, dof, design)
+    reason = value.note if math.isnan(value.stderr) else ""
+    raise Unranked(reason or "no usable standard error")
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
-    given = {column.name: task.scores.get(column.name) for column in columns}
-    cells = {
-        name: RankedScore(v.value, stderr=v.stderr, interval=v.interval, note=v.note)
-        if v is not None
-        else RankedScore(note=ABSENT)
-        for name, v in given.items()
-    }
-    departures = [
-        one for one in (settings.part(task), settings.old_version(task)) if one
-    ]
-    departures += [
-        remark.text
-        for remark in remarks.about_answers(run, task)
-        if remark.kind == "of_benchmark"
-    ]
+    deviations = [settings.part(task), settings.old_version(task)]
+    for remark in remarks.about_answers(run, task):
+        if remark.kind == "of_benchmark":
+            deviations.append(remark.text)
+    cells: dict[str, RankedScore] = {}
     notes: dict[str, list[str]] = defaultdict(list)
-    for name, cell in cells.items():
-        if cell.note and not math.isnan(cell.value) and cell.note not in departures:
-            notes[cell.note].append(name)
+    for name in [column.name for column in columns]:
+        value = task.scores.get(name)
+        if value is None:
+            cells[name] = RankedScore(note=ABSENT)
+            continue
+        cells[name] = RankedScore(
+            value.value,
+            stderr=value.stderr,
+            interval=value.interval,
+            note=value.note,
+        )
+        if not math.isnan(value.value) and value.note not in deviations:
+            notes[value.note].append(name)
+    notes.pop("", None)
+    deviations += [f"{', '.join(names)}: {note}" for note, names in notes.items()]
+    if run.differs:
+        deviations.append(f"differs from {run.differs}")
+    kinds = (remark.kind for remark in remarks.disqualifying(run, task))
     return BoardRow(
         run.name,
         RUN,
         f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
         settings.describe(run, task),
-        (
-            *departures,
-            *(f"{', '.join(names)}: {note}" for note, names in notes.items()),
-            *([f"differs from {run.differs}"] if run.differs else []),
-        ),
+        tuple(filter(None, deviations)),
         cells,
         settings.key(run, task),
         remarks.before_scores(run, task),
-        tuple(remark.kind for remark in remarks.disqualifying(run, task)),
+        next((kind for kind in kinds if kind in UNRANKED), ""),
     )
 
 
 def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> RankedScore:
     if score is None:
         return RankedScore(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
-    reason = (
-        "without standard error"
-        if score.plus_minus is None
-        else "with a ± that is not a standard error"
-    )
+    reason = "without standard error"
+    if score.plus_minus is not None:
+        reason = "with a ± that is not a standard error"
     return RankedScore(
         score.value,
         score.printed,
@@ -235,8 +231,8 @@ def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> Ranke
     )
 
 
-def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
-    """A run's scores as functions of its items' answers, by name; empty where it has no readable log of known items."""
+def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
+    """Return a run's score designs by name; none without a readable log of known items."""
     side, records = Side(run.name, run, task), list[Record]()
     if settings.asked(task) != settings.UNRECORDED:
         with suppress(BiasError):
@@ -250,47 +246,36 @@ def _forms(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Desig
     return designs
 
 
-def _with_ranks(
+def _rank(
     rows: Sequence[BoardRow],
     tasks: Sequence[TaskRun],
     column: Value,
-    forms: Sequence[Mapping[str, Design]],
-) -> list[BoardRow]:
-    """The rows of runs with this column's ranks, among those with the same conventions, or why they have none."""
-    ranks: list[Rank | str] = []
+    designs: Sequence[Mapping[str, Design]],
+) -> None:
+    """Fill in a score's ranks of runs among those with the same conventions, or why a run has none."""
+    name = column.name
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
-    for place, (row, task, form) in enumerate(zip(rows, tasks, forms, strict=True)):
-        knows_nothing = next(
-            (kind for kind in UNRANKED if kind in row.unmaking), ""
-        ).replace("_", " ")
+    for place, (row, task) in enumerate(zip(rows, tasks, strict=True)):
         part = settings.part(task)
+        reason = f"{part}: no other run on the same items" if part else ALONE
         try:
-            if problem := settings.unknown_part(task) or knows_nothing:
-                raise Unranked(problem)
+            if problem := settings.unknown_part(task) or row.uninformative:
+                raise Unranked(problem.replace("_", " "))
             groups[row.group][place] = _point(
-                task.scores.get(column.name), column, form.get(column.name)
+                task.scores.get(name), column, designs[place].get(name)
             )
-        except Unranked as reason:
-            ranks.append(str(reason))
-        else:
-            ranks.append(f"{part}: no other run on the same items" if part else ALONE)
+        except Unranked as error:
+            reason = str(error)
+        row.cells[name] = replace(row.cells[name], unranked=reason)
     for members in groups.values():
-        if len(members) > 1:
-            intervals = rank_intervals.intervals(
-                list(members.values()), column.neutral, column.higher_is_better
-            )
-            for place, rank in zip(members, intervals, strict=True):
-                ranks[place] = rank
-    ranked = []
-    for row, outcome in zip(rows, ranks, strict=True):
-        cell = row.cells[column.name]
-        cell = (
-            replace(cell, unranked=outcome)
-            if isinstance(outcome, str)
-            else replace(cell, rank=outcome)
+        if len(members) < 2:
+            continue
+        ranks = rank_intervals.intervals(
+            list(members.values()), column.neutral, column.higher_is_better
         )
-        ranked.append(replace(row, cells={**row.cells, column.name: cell}))
-    return ranked
+        for place, rank in zip(members, ranks, strict=True):
+            cells = rows[place].cells
+            cells[name] = replace(cells[name], rank=rank, unranked="")
 
 
 def _notes(
@@ -303,9 +288,8 @@ def _notes(
             "The runs follow different conventions: ranks hold only among runs that follow the same."
         )
     recorded = {settings.asked(task) for task in tasks if not settings.part(task)}
-    if len(recorded - {settings.UNRECORDED}) > 1 and len(
-        {group[:-1] for group in groups}
-    ) < len(groups):
+    conventions = {group[:-1] for group in groups}
+    if len(recorded - {settings.UNRECORDED}) > 1 and len(conventions) < len(groups):
         notes.append(
             "Runs on other documents or prompts are ranked separately, even under the same name."
         )
@@ -313,14 +297,11 @@ def _notes(
     if any(rank.apart for rank in ranks):
         share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
         notes.append(f"{share} pairs of runs {INDEPENDENT}")
-    printed = [row for row in rows if row.kind == PUBLISHED]
-    if not printed:
+    published = [row for row in rows if row.kind == PUBLISHED]
+    cells = [row.cells[column.name] for row in published for column in columns]
+    if not published:
         notes.append("No published scores for this task.")
-    elif all(
-        row.cells[column.name].note == NOT_PUBLISHED
-        for row in printed
-        for column in columns
-    ):
+    elif all(cell.note == NOT_PUBLISHED for cell in cells):
         notes.append(
             "The paper prints none of the main scores; the scores it prints are among the further ones."
         )
@@ -329,87 +310,76 @@ def _notes(
 
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
-    benchmark = entry.benchmark if entry else members[0][1].benchmark
-    task_runs = [
-        (run, result) for run, result in members if result.benchmark == benchmark
-    ]
-    printed = registry.published().get(task, [])
+    name = entry.benchmark if entry else members[0][1].benchmark
+    members = [(run, result) for run, result in members if result.benchmark == name]
+    members.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
+    results = [result for _, result in members]
+    published = registry.published().get(task, [])
     # the suite's own description of the scores
-    scores = registry.get(benchmark).scores()
-    definitions = {one.name: Value.of(one, undefined("")) for one in scores}
-    main = registry.get(benchmark).main or tuple(definitions)
-    extra = [
-        name
-        for name in definitions
-        if name not in main and any(name in row.cells for row in printed)
+    benchmark = registry.get(name)
+    definitions = {
+        score.name: Value.of(score, undefined("")) for score in benchmark.scores()
+    }
+    main = benchmark.main or tuple(definitions)
+    columns = [definitions[score] for score in main]
+    printed = {score for row in published for score in row.cells}
+    others = [
+        column
+        for score, column in definitions.items()
+        if score in printed and score not in main
     ]
-    columns, others = (
-        [definitions[name] for name in main],
-        [definitions[name] for name in extra],
-    )
-    task_runs.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
-    rows = [_run_row(run, result, [*columns, *others]) for run, result in task_runs]
+    rows = [_run_row(run, result, [*columns, *others]) for run, result in members]
     ranked = [column for column in columns if rule(column)]
-    logged = Counter(
-        row.group
-        for row, (_, result) in zip(rows, task_runs, strict=True)
-        if result.samples
-    )
-    forms = [
-        _forms(run, result, ranked) if logged[row.group] > 1 else {}
-        for row, (run, result) in zip(rows, task_runs, strict=True)
+    logged: Counter[tuple[str, ...]] = Counter()
+    for row, result in zip(rows, results, strict=True):
+        logged[row.group] += bool(result.samples)
+    designs = [
+        _designs(run, result, ranked) if logged[row.group] > 1 else {}
+        for row, (run, result) in zip(rows, members, strict=True)
     ]
     for column in ranked:
-        rows = _with_ranks(rows, [result for _, result in task_runs], column, forms)
-    for one in sorted(printed, key=lambda row: row.model.casefold()):
+        _rank(rows, results, column, designs)
+    for paper in sorted(published, key=lambda paper: paper.model.casefold()):
         cells = {
-            c.name: _published_cell(one.cells.get(c.name), c in ranked)
-            for c in (*columns, *others)
+            column.name: _published_cell(paper.cells.get(column.name), column in ranked)
+            for column in (*columns, *others)
         }
-        source = f"{one.paper}, {one.tables}"
         rows.append(
             BoardRow(
-                one.model,
+                paper.model,
                 PUBLISHED,
-                source,
-                one.conventions,
-                one.remarks,
+                f"{paper.paper}, {paper.tables}",
+                paper.conventions,
+                paper.remarks,
                 cells,
-                paper=one.paper,
+                paper=paper.paper,
             )
         )
     if entry:
         language, measures = entry.language, entry.measures
     else:  # a task over a data set of one's own says what it measures
-        first = task_runs[0][1]
-        own = (
-            first.metadata.get("measures") if "dataset_used" in first.metadata else None
-        )
-        language, measures = (
-            first.language,
-            str(own or "a task that this package doesn't know"),
-        )
-    notes = _notes(rows, columns, [result for _, result in task_runs])
-    return Board(task, benchmark, language, measures, columns, others, rows, notes)
+        language, metadata = results[0].language, results[0].metadata
+        measures = "a task that this package doesn't know"
+        if "dataset_used" in metadata:
+            measures = str(metadata.get("measures") or measures)
+    notes = _notes(rows, columns, results)
+    return Board(task, name, language, measures, columns, others, rows, notes)
 
 
 def boards(runs: Sequence[Run]) -> list[Board]:
-    """The boards of all tasks that were run, in the order of listings."""
+    """Build the boards of all tasks that were run, in the order of listings."""
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
     for run in presentable(runs):
         for task in run.tasks.values():
             if task.benchmark in registry.by_name():
                 members[task.task].append((run, task))
-    names = list(
-        dict.fromkeys(
-            [*(name for name in catalog.entries() if name in members), *members]
-        )
-    )
+    listed = [name for name in catalog.entries() if name in members]
+    names = list(dict.fromkeys([*listed, *members]))
     return [_board(name, members[name]) for name in progress(names, "Tasks")]
 
 
 def foreign(runs: Sequence[Run]) -> list[Problem]:
-    """Tasks of benchmarks that this package doesn't know, which can't be listed."""
+    """List the tasks of unknown benchmarks, which have no board."""
     return [
         Problem(run.path, f"{task.task}: unknown benchmark, {task.benchmark!r}")
         for run in runs

@@ -43,13 +43,13 @@ class Point:
         value: In the score's unit.
         stderr: Above 0, same unit.
         dof: Its degrees of freedom, at least 1; ``inf`` where it is known.
-        form: The score as a function of the items' answers; ``None`` where these aren't there.
+        design: The score as a function of the items' answers; ``None`` where these aren't there.
     """
 
     value: float
     stderr: float
     dof: float = math.inf
-    form: Design | None = field(default=None, compare=False)
+    design: Design | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Rank:
     apart: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
-        """``2-4``, or ``2`` where it is settled."""
+        """Write ``2-4``, or ``2`` where it is settled."""
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
 def _tails(t: Array, dof: Array) -> Array:
-    """Probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
+    """Return the probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
     from scipy import special
 
     normal = np.isinf(dof)
@@ -89,35 +89,31 @@ def _tails(t: Array, dof: Array) -> Array:
 def _paired(
     points: Sequence[Point], distances: bool
 ) -> dict[tuple[int, int], Difference]:
-    """How pairs of models differ over the items that both answered, where that can be tested; by places."""
-    found = {}
+    """Compare pairs of models on the items that both answered, where that can be tested; keyed by positions."""
+    differences = {}
     for (i, a), (j, b) in combinations(enumerate(points), 2):
-        if a.form is not None and b.form is not None:
+        if a.design is not None and b.design is not None:
             with suppress(ValueError):  # other items
-                d = paired(a.form, b.form)
+                d = paired(a.design, b.design)
                 if d.p <= 1 and (d.value == 0 or d.sum_stderr > 0 or not distances):
-                    found[i, j] = d
-    return found
+                    differences[i, j] = d
+    return differences
 
 
 def p_values(
     points: Sequence[Point],
     neutral: float | None,
     higher_is_better: bool | None,
-    pairs: Mapping[tuple[int, int], Difference] | None = None,
+    pairs: Mapping[tuple[int, int], Difference],
 ) -> Array:
-    """p-values of "the row's model is better than the column's", shape (models, models); the diagonal is 1.
+    """Return p-values of "the row's model is better than the column's", shape (models, models); the diagonal is 1.
 
     One-sided for values. For distances the larger of the two-sided p-values of difference and sum, 1 where their signs
     say otherwise: at the neutral value itself either sign may come up, and a one-sided p-value would be too small.
     ``pairs`` are differences with an error of their own; all others treat the two errors as independent, by Welch's t.
     """
-    if higher_is_better is None and neutral is None:
-        raise ValueError(
-            "a score that has neither a neutral value nor a better direction can't be ranked"
-        )
     value, stderr, dof = np.array([(p.value, p.stderr, p.dof) for p in points]).T
-    variance, shifted = stderr**2, value - (neutral or 0.0)
+    variance, middle = stderr**2, neutral or 0.0
     total, parts = np.add.outer(variance, variance), variance**2 / np.maximum(dof, 1.0)
     with np.errstate(divide="ignore"):
         welch = total**2 / np.add.outer(parts, parts)
@@ -125,18 +121,17 @@ def p_values(
     if higher_is_better is not None:
         p = _tails(-t if higher_is_better else t, welch)
     else:
+        shifted = value - middle
         s = np.add.outer(shifted, shifted) / np.add.outer(stderr, stderr)
         sum_tails = _tails(-abs(s), np.minimum.outer(dof, dof))
         p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), welch), sum_tails), 1.0)
-    for (i, j), d in (pairs or {}).items():
+    for (i, j), d in pairs.items():
         if higher_is_better is not None:
             better, ends = (d.value > 0) == higher_is_better, (d.p / 2, 1 - d.p / 2)
         else:
-            mirrored = d.sum_value - 2 * (neutral or 0.0)
-            better, ends = (
-                d.value * mirrored < 0,
-                (max(d.p, student_p(mirrored, d.sum_stderr, d.dof)), 1.0),
-            )
+            mirrored = d.sum_value - 2 * middle
+            p_of_sum = student_p(mirrored, d.sum_stderr, d.dof)
+            better, ends = d.value * mirrored < 0, (max(d.p, p_of_sum), 1.0)
         p[i, j], p[j, i] = ends if better else ends[::-1]
     np.fill_diagonal(p, 1.0)
     return np.asarray(p)
@@ -145,15 +140,12 @@ def p_values(
 def intervals(
     points: Sequence[Point], neutral: float | None, higher_is_better: bool | None
 ) -> list[Rank]:
-    """The intervals of rank of all models, which hold their true ranks at once with a probability of 95%.
+    """Return an interval of rank per model; together they hold all true ranks with 95% probability.
 
     Args:
         points: Estimates of one score, one a model.
         neutral: The value nearest to which is best, where ``higher_is_better`` is ``None``.
         higher_is_better: Whether the highest value is best, or the lowest.
-
-    Raises:
-        ValueError: The score has neither a neutral value nor a better direction.
 
     >>> three = [Point(0.0, 0.1), Point(5.0, 0.1), Point(-5.1, 0.1)]
     >>> [str(rank) for rank in intervals(three, neutral=0.0, higher_is_better=None)]

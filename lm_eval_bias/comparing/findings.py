@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from lm_eval_bias.comparing.pairing import (
     LANGUAGE,
     Pair,
@@ -17,7 +19,7 @@ from lm_eval_bias.comparing.pairing import (
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
@@ -95,7 +97,7 @@ class Finding:
 
 
 def adjust(p_values: Sequence[float], correction: str) -> list[float]:
-    """P-values corrected for their number; ``nan`` stays ``nan`` and counts as no test.
+    """Correct p-values for their number; ``nan`` stays ``nan`` and counts as no test.
 
     Args:
         p_values: The tests.
@@ -104,18 +106,13 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     """
     if correction == "holm":
         return holm(p_values)
-    adjusted = list(p_values)
-    places = [i for i, p in enumerate(p_values) if not math.isnan(p)]
-    if correction == "bh" and places:
+    adjusted = np.array(p_values, dtype=float)
+    is_test = ~np.isnan(adjusted)
+    if correction == "bh" and is_test.any():
         from scipy import stats
 
-        for i, p in zip(
-            places,
-            stats.false_discovery_control([p_values[i] for i in places]),
-            strict=True,
-        ):
-            adjusted[i] = float(p)
-    return adjusted
+        adjusted[is_test] = stats.false_discovery_control(adjusted[is_test])
+    return adjusted.tolist()
 
 
 def _untested(reason: str) -> Difference:
@@ -124,23 +121,21 @@ def _untested(reason: str) -> Difference:
 
 
 def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Values of base and other, and how they differ as independent ones."""
-    base, other = (side.task.scores.get(score.name) for side in (pair.base, pair.other))
-    if base is None or other is None:
-        values = [math.nan if value is None else value.value for value in (base, other)]
-        return (
-            values[0],
-            values[1],
-            _untested(f"{score.name} is not in both result files"),
+    """Return the values of base and other, and their difference as independent runs."""
+    absent = Value(score.name, math.nan)
+    base = pair.base.task.scores.get(score.name, absent)
+    other = pair.other.task.scores.get(score.name, absent)
+    if absent in (base, other):
+        difference = _untested(f"{score.name} is not in both result files")
+    else:
+        difference = independent(
+            (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
         )
-    difference = independent(
-        (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
-    )
     return base.value, other.value, difference
 
 
 def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Values of base and other over the items that both have, and how they differ."""
+    """Return the values of base and other over the shared items, and their paired difference."""
     if score.design is None:
         raise BiasError(
             f"{score.name} can't be compared item by item: choose another score"
@@ -163,7 +158,7 @@ def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
 
 
 class Choice(NamedTuple):
-    """What to compare and how; see :func:`compare`.
+    """Options of a comparison; see :func:`compare`.
 
     Attributes:
         by: One of :func:`ways`.
@@ -224,41 +219,42 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         ):
             refused.append(Refusal(pair, reason))
             pair.forget()
-            if choice.leave_out:
-                continue
-            break
+            if not choice.leave_out:
+                break
+            continue
         known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
-        defined = {
-            one.name: one for one in pair.base.benchmark.scores(known_by, detailed=True)
-        }
-        comparable = [
-            name for name, score in defined.items() if score.design is not None
-        ]
-        known.update(defined)
         benchmark = pair.base.benchmark
-        main = [
+        defined = {
+            score.name: score for score in benchmark.scores(known_by, detailed=True)
+        }
+        known.update(defined)
+        chosen = choice.scores or [
             name
             for name in benchmark.main
             if name not in defined or not defined[name].derived
         ]
-        chosen = choice.scores or main or comparable
+        if not chosen:
+            chosen = [name for name, score in defined.items() if score.design]
         if reason:
             items, note = pair.base.task.documents, f"unpaired: {reason}"
         else:
             items = len(pair.shared)
             unmatched = max(len(pair.base.records), len(pair.other.records)) - items
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
-        said = {
-            side.label: before_scores(side.run, side.task)
-            for side in (pair.base, pair.other)
-        }
-        alike = len(set(said.values())) == 1
-        first = [
-            one if alike else f"{label}: {one}" for label, one in said.items() if one
+        caveats = [
+            before_scores(side.run, side.task) for side in (pair.base, pair.other)
         ]
-        note = joined(note, beside_the_model(pair), *dict.fromkeys(first))
+        if caveats[0] != caveats[1]:
+            caveats = [
+                caveat and f"{side.label}: {caveat}"
+                for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
+            ]
+        note = joined(note, beside_the_model(pair), *dict.fromkeys(caveats))
         labels = pair.subject, pair.base.label, pair.other.label
-        for score in (defined[name] for name in chosen if name in defined):
+        for name in chosen:
+            if name not in defined:
+                continue
+            score = defined[name]
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
             findings.append(
                 Finding(
@@ -279,12 +275,11 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
             "--unpaired compares them as independent runs"
         )
-    if name := next((name for name in choice.scores if name not in known), None):
-        raise BadOption(
-            "scores",
-            name,
-            f"no task in these runs has this score.{did_you_mean(name, sorted(known))}",
-        )
+    for name in choice.scores:
+        if name not in known:
+            hint = did_you_mean(name, sorted(known))
+            problem = f"no task in these runs has this score.{hint}"
+            raise BadOption("scores", name, problem)
     if not findings:
         raise BiasError("no score to compare")
     tests = sum(not math.isnan(f.difference.p) for f in findings)
@@ -297,7 +292,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
 
 
 def ways() -> list[str]:
-    """By what runs can be compared."""
+    """List what can be given to ``--by``."""
     return ["run", *conditions(), LANGUAGE]
 
 

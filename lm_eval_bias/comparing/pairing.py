@@ -19,7 +19,7 @@ LANGUAGE = "language"
 
 
 def conditions() -> dict[str, Condition]:
-    """What tasks can be compared by within a run beside languages, by name."""
+    """Return the conditions by name, by which tasks of one run can be compared (beside languages)."""
     return {
         condition.name: condition for _, condition in registry.extensions(Condition)
     }
@@ -59,26 +59,24 @@ class Side:
             )
         family = registry.family(self.task.benchmark)
         conditioned = {
-            one.name for own, one in registry.extensions(Condition) if own is family
+            condition.name
+            for benchmark, condition in registry.extensions(Condition)
+            if benchmark is family
         }
         records: dict[tuple[str, ...], Record] = {}
         for sample in self._samples():
             with blamed(sample.part, f"document {len(records)}"):
-                key, record = (
-                    self.benchmark.key(sample.doc),
-                    self.benchmark.record(sample.doc, sample.answers),
-                )
-            number, first = 1, key
-            while (
-                key in records
-            ):  # data of the harness's own tasks may hold an item several times
-                key = (*first, str(number := number + 1))
+                first = self.benchmark.key(sample.doc)
+                record = self.benchmark.record(sample.doc, sample.answers)
+            key, number = first, 1
+            while key in records:
+                # data of the harness's own tasks may hold an item several times
+                number += 1
+                key = (*first, str(number))
             records[key] = record
-            kept = {
-                name: value
-                for name, value in sample.doc.items()
-                if name not in conditioned
-            }
+            kept = dict(sample.doc)
+            for name in conditioned & kept.keys():
+                del kept[name]
             self.hashes[key] = content_hashes.of_document(kept)
         return records
 
@@ -88,12 +86,9 @@ class Side:
         return [sample.doc for sample in self._samples()]
 
     def _samples(self) -> Iterator[SavedSample]:
-        """The documents and answers of the log's first filter, one by one."""
-        return (
-            sample_logs.first_filter(self.task.samples)
-            if self.task.samples
-            else iter(())
-        )
+        """Yield the documents and answers of the log's first filter."""
+        if self.task.samples:
+            yield from sample_logs.first_filter(self.task.samples)
 
 
 @dataclass
@@ -112,12 +107,12 @@ class Pair:
     @cached_property
     def records(self) -> tuple[list[Record], list[Record]]:
         """Both sides' records of these items."""
-        return [self.base.records[key] for key in self.shared], [
-            self.other.records[key] for key in self.shared
-        ]
+        base = [self.base.records[key] for key in self.shared]
+        other = [self.other.records[key] for key in self.shared]
+        return base, other
 
     def forget(self) -> None:
-        """Let go of what was read of the other side, so that comparing many runs holds two at a time."""
+        """Drop what was read of the other side, so that comparing many runs holds two at a time."""
         for owner in (self, self.other):
             for name in ("shared", "records"):
                 vars(owner).pop(name, None)
@@ -125,27 +120,22 @@ class Pair:
 
 
 def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
-    """The group that a task belongs to and its level in it; ``None`` if it has none."""
+    """Return the group that a task belongs to and its level in it; ``None`` if it has none."""
     if by == LANGUAGE:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
-    benchmark = registry.family(task.benchmark)
-    own = (
-        one
-        for of, one in registry.extensions(Condition)
-        if of is benchmark and one.name == by
-    )
-    condition = next(own, None)
-    return condition.level(task) if condition else None
+    family = registry.family(task.benchmark)
+    for benchmark, condition in registry.extensions(Condition):
+        if benchmark is family and condition.name == by:
+            return condition.level(task)
+    return None
 
 
 def _base(levels: Sequence[str], name: str | None, default: str, kind: str) -> str:
     if name is not None and name not in levels:
-        raise BadOption(
-            "base",
-            name,
-            f"no such {kind} among {', '.join(levels)}.{did_you_mean(name, levels)}",
-        )
+        hint = did_you_mean(name, levels)
+        problem = f"no such {kind} among {', '.join(levels)}.{hint}"
+        raise BadOption("base", name, problem)
     return name or (default if default in levels else levels[0])
 
 
@@ -160,13 +150,12 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     bases = {
         name: Side(first, reference, task) for name, task in reference.tasks.items()
     }
-    others = (run for run in runs if run is not reference)
-    pairs = [
-        Pair(task, base, Side(run.name, run, run.tasks[task]))
-        for run in others
-        for task, base in bases.items()
-        if task in run.tasks
-    ]
+    pairs = []
+    for run in runs:
+        for name, side in bases.items():
+            if run is not reference and name in run.tasks:
+                other = Side(run.name, run, run.tasks[name])
+                pairs.append(Pair(name, side, other))
     if not pairs:
         have = "; ".join(f"{run.name}: {', '.join(run.tasks)}" for run in runs)
         raise BiasError(f"the runs have no task in common ({have})")
@@ -184,36 +173,24 @@ def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
         for group, levels in groups.items():
             if len(levels) < 2:
                 continue
-            first = _base(
-                list(levels),
-                base,
-                "en" if by == LANGUAGE else conditions()[by].base,
-                by,
-            )
+            default = "en" if by == LANGUAGE else conditions()[by].base
+            first = _base(list(levels), base, default, by)
             prefix = f"{run.name}: " if len(runs) > 1 else ""
             reference = Side(f"{by} {first}", run, levels[first])
-            for name in levels:
-                if name == first:
-                    continue
-                pairs.append(
-                    Pair(
-                        prefix + group,
-                        reference,
-                        Side(f"{by} {name}", run, levels[name]),
-                    )
-                )
+            for name, task in levels.items():
+                if name != first:
+                    other = Side(f"{by} {name}", run, task)
+                    pairs.append(Pair(prefix + group, reference, other))
     if not pairs:
-        example = (
-            "--tasks stereoset_en,stereoset_de"
-            if by == LANGUAGE
-            else conditions()[by].example
-        )
+        example = "--tasks stereoset_en,stereoset_de"
+        if by != LANGUAGE:
+            example = conditions()[by].example
         raise BadOption("by", by, f"no task was run in two or more {by}s ({example})")
     return pairs
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
-    """Every comparison that some runs allow, each with the base.
+    """List every comparison that some runs allow, each with the base.
 
     Args:
         runs: The runs.
@@ -229,15 +206,11 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
 
 def _data_set(task: TaskRun) -> str:
     dataset = task.metadata.get("dataset_used")
-    return (
-        str(dataset.get("sha256"))[:12]
-        if isinstance(dataset, dict)
-        else "the published one"
-    )
+    return str(dataset["sha256"])[:12] if dataset else "the published one"
 
 
 def why_not_paired(pair: Pair, by: str) -> str:
-    """Why two sides can't be compared item by item; empty if they can."""
+    """Say why two sides can't be compared item by item; "" if they can."""
     base, other = pair.base, pair.other
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
@@ -253,10 +226,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
             continue
         values = [side.task.metadata.get(option) for side in (base, other)]
         if option == "classifier_used":
-            values = [
-                value.get("name") if isinstance(value, dict) else value
-                for value in values
-            ]
+            values = [value and value["name"] for value in values]
         hashes = [settings.file_hash(side.task, option) for side in (base, other)]
         if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
             continue
@@ -264,9 +234,8 @@ def why_not_paired(pair: Pair, by: str) -> str:
             values = [settings.option_text(side.task, option) for side in (base, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
-    if base.task.inputs.get("num_fewshot", 0) != other.task.inputs.get(
-        "num_fewshot", 0
-    ):
+    examples = [side.task.inputs.get("num_fewshot", 0) for side in (base, other)]
+    if examples[0] != examples[1]:
         return "different numbers of examples in the prompts"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
@@ -279,15 +248,13 @@ def why_not_paired(pair: Pair, by: str) -> str:
     # logs hold the documents whole, also those of runs whose results files have no hashes of them
     if changed := [key for key in pair.shared if base.hashes[key] != other.hashes[key]]:
         return f"other contents of {len(changed):,} of {len(pair.shared):,} items"
-    return (
-        "other prompts for the same documents"
-        if by == "run" and _asked(pair)[0]
-        else ""
-    )
+    if by == "run" and _asked(pair)[0]:
+        return "other prompts for the same documents"
+    return ""
 
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
-    """Whether two sides are known to have been asked otherwise, and whether that is known at all."""
+    """Return whether two sides are known to have been asked differently, and whether that is known at all."""
     base, other = settings.asked(pair.base.task), settings.asked(pair.other.task)
     known = settings.UNRECORDED not in (base, other)
     return known and base != other, known
@@ -299,23 +266,21 @@ MATTERS = (
 
 
 def beside_the_model(pair: Pair) -> str:
-    """In what else two runs differ that moves scores; empty if in nothing that is known."""
+    """Say what else differs between two runs that moves scores; "" if nothing is known to."""
     parts, sides = [], (pair.base, pair.other)
     for key in MATTERS:
         values = [side.run.provenance.get(key) for side in sides]
         if values[0] != values[1]:
-            texts = ", ".join(
-                "none" if value is None else str(value)[:24] for value in values
-            )
-            parts.append(f"{key.replace('_', ' ')} ({texts})")
-    sources = [
-        (side.task.metadata.get("distribution"), side.task.inputs.get("package_code"))
-        for side in sides
-    ]
-    if all(code for _, code in sources) and sources[0] != sources[1]:
-        parts.append(
-            f"the benchmark's code ({', '.join(f'{name} {str(code)[:8]}' for name, code in sources)})"
+            texts = ["none" if value is None else str(value)[:24] for value in values]
+            parts.append(f"{key.replace('_', ' ')} ({', '.join(texts)})")
+    codes = [side.task.inputs.get("package_code") for side in sides]
+    if all(codes):
+        names = [side.task.metadata.get("distribution") for side in sides]
+        first, second = (
+            f"{name} {str(code)[:8]}" for name, code in zip(names, codes, strict=True)
         )
+        if (names[0], codes[0]) != (names[1], codes[1]):
+            parts.append(f"the benchmark's code ({first}, {second})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     if pair.base.task.task == pair.other.task.task:
         differ, known = _asked(pair)

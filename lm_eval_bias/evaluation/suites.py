@@ -192,7 +192,9 @@ def listing() -> list[dict[str, Any]]:
     """Return all suites as plain data."""
     suites = []
     for name, purpose in PURPOSES.items():
-        suite, tasks = load(name), {}
+        suite = load(name)
+        parts = suite.parts.values()
+        tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():
             tasks[task] = {
                 "documents": documents,
@@ -205,10 +207,8 @@ def listing() -> list[dict[str, Any]]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
-                "documents": catalog.total(
-                    part["documents"] for part in tasks.values()
-                ),
-                "requests": catalog.total(part["requests"] for part in tasks.values()),
+                "documents": catalog.total(part.documents for part in parts),
+                "requests": catalog.total(part.requests for part in parts),
                 "tasks": tasks,
             }
         )

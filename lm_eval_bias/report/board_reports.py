@@ -10,7 +10,6 @@ from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
     PUBLISHED,
     RUN,
-    UNRANKED,
     Board,
     BoardRow,
     rule,
@@ -29,7 +28,7 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
-from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import tables, templates
 
 TITLE = "Bias leaderboard"
@@ -52,11 +51,14 @@ READING = (
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
+_OF_BOARD = ("task", "benchmark", "language", "measures", "notes")
+_OF_RANK = ("low", "high", "of")
+_OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
 _MANY = 20  # names that are listed
 
 
 def text(row: BoardRow, column: Value) -> str:
-    """A value with the paper's digits, or as many as its unit bears."""
+    """Write a value with the paper's digits, or as many as its unit bears."""
     cell = row.cells[column.name]
     if not cell.printed or column.unit == "proportion":
         return number(cell.value, column.unit)
@@ -64,7 +66,7 @@ def text(row: BoardRow, column: Value) -> str:
 
 
 def uncertainty(row: BoardRow, column: Value) -> str:
-    """A value's interval or printed ±, or that it was derived; empty where there is nothing to say."""
+    """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
     cell = row.cells[column.name]
     if cell.plus_minus is not None:
         return f"±\u00a0{bare(cell.plus_minus, column.unit)}"
@@ -74,47 +76,42 @@ def uncertainty(row: BoardRow, column: Value) -> str:
 
 
 def sort_key(row: BoardRow, column: Value) -> float:
-    """What rows are sorted by: a value, or its distance from the neutral value, which rows without ranks lack."""
+    """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
     value = row.cells[column.name].value
     if column.neutral is None or column.higher_is_better is not None:
         return value
-    return (
-        math.nan
-        if any(kind in row.unmaking for kind in UNRANKED)
-        else abs(value - column.neutral)
-    )
+    return math.nan if row.uninformative else abs(value - column.neutral)
 
 
 def leading(board: Board) -> Value:
-    """The score that stands for a board at first: its first one around a neutral value."""
-    around = (
-        one
-        for one in board.columns
-        if one.neutral is not None and one.higher_is_better is None
-    )
-    return next(around, board.columns[0])
+    """Return the score that a board is sorted by at first: the first one around a neutral value."""
+    for column in board.columns:
+        if column.neutral is not None and column.higher_is_better is None:
+            return column
+    return board.columns[0]
 
 
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
-    """The rows of a table, runs first, by the leading score; runs without any score stay, to be seen."""
+    """List the rows of a table, runs first, sorted by the leading score; runs without any score stay."""
     lead = leading(board)
 
     def place(row: BoardRow) -> tuple[bool, float]:
         key = sort_key(row, lead)
-        return row.kind == PUBLISHED, math.inf if math.isnan(
-            key
-        ) else -key if lead.higher_is_better else key
+        if math.isnan(key):
+            key = math.inf
+        elif lead.higher_is_better:
+            key = -key
+        return row.kind == PUBLISHED, key
 
-    shown = [
-        row
-        for row in board.rows
-        if row.kind == RUN or any(text(row, column) != NONE for column in columns)
-    ]
+    shown = []
+    for row in board.rows:
+        if row.kind == RUN or any(text(row, column) != NONE for column in columns):
+            shown.append(row)
     return sorted(shown, key=place)
 
 
 def _meaning(column: Value) -> str:
-    """How to read a score."""
+    """Say how to read a score."""
     name = "" if column.title == column.name else f" ({column.name})"
     span = f"{score_range(column)}, {aim(column)}; {reads_as(column)}"
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
@@ -122,47 +119,46 @@ def _meaning(column: Value) -> str:
 
 
 def unranked(board: Board) -> list[str]:
-    """Why rows have no rank: each reason with the rows that it is about."""
-    labels: dict[str, dict[str, None]] = defaultdict(dict)
+    """Say why rows have no rank: each reason with the rows that it is about."""
+    models: dict[str, list[str]] = defaultdict(list)
     for row in board.rows:
-        for reason in (
-            row.cells[column.name].unranked for column in board.columns if rule(column)
-        ):
-            if reason not in ("", NOT_PUBLISHED):
-                labels[reason][
-                    "published models" if row.kind == PUBLISHED else row.model
-                ] = None
+        label = "published models" if row.kind == PUBLISHED else row.model
+        for column in board.columns:
+            reason = row.cells[column.name].unranked
+            if rule(column) and reason not in ("", NOT_PUBLISHED):
+                models[reason].append(label)
+    return _listing(models)
+
+
+def _listing(models: Mapping[str, Sequence[str]]) -> list[str]:
     return [
-        f"{few(list(models), _MANY)}: {reason}" for reason, models in labels.items()
+        f"{few(list(dict.fromkeys(names)), _MANY)}: {text}"
+        for text, names in models.items()
     ]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
-    """What has to be said of a board, by heading."""
-    made: dict[str, dict[str, None]] = defaultdict(dict)
+    """Collect the notes on a board, by heading."""
+    made: dict[str, list[str]] = defaultdict(list)
     remarks = []
     for row in board.rows:
-        made[
-            f"{row.conventions} ({row.source})"
-            if row.kind == PUBLISHED
-            else row.conventions
-        ][row.model] = None
-        said = [row.caveat, *(one for one in row.deviations if one not in row.caveat)]
-        if any(said):
-            remarks.append(f"{row.model}: {'; '.join(filter(None, said))}")
+        source = f" ({row.source})" if row.kind == PUBLISHED else ""
+        made[f"{row.conventions}{source}"].append(row.model)
+        others = [text for text in row.deviations if text not in row.caveat]
+        said = joined(row.caveat, *others)
+        if said:
+            remarks.append(f"{row.model}: {said}")
     return {
         "Score": [_meaning(column) for column in board.columns],
         "Note": board.notes,
         "Single models": remarks,
         "No rank": unranked(board),
-        "Made by": [
-            f"{few(list(models), _MANY)}: {how}" for how, models in made.items()
-        ],
+        "Made by": _listing(made),
     }
 
 
 def _cell(row: BoardRow, column: Value) -> Cell:
-    """A model's score with its uncertainty and its interval of rank."""
+    """Show a model's score with its uncertainty and its interval of rank."""
     rank = row.cells[column.name].rank
     ranked = f"rank {rank} of {rank.of}" if rank else ""
     note = ", ".join(filter(None, (uncertainty(row, column), ranked)))
@@ -170,7 +166,7 @@ def _cell(row: BoardRow, column: Value) -> Cell:
 
 
 def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
-    """Some of a board's scores with their ranks."""
+    """Make a table of some of a board's scores with their ranks."""
     rows = []
     for row in listed(board, columns):
         about = (
@@ -184,18 +180,14 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
 
 
 def origins(runs: Sequence[Run]) -> Table:
-    """Where the runs come from."""
+    """List where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
-    rows = [
-        [Cell(run.name), Cell(str(run.path))]
-        + [Cell(readable(run.provenance.get(name))) for name in fields]
-        for run in runs
-    ]
-    return Table(
-        "Runs, with models and settings",
-        [Column(name) for name in ("Model", "File", *fields)],
-        rows,
-    )
+    rows = []
+    for run in runs:
+        facts = [readable(run.provenance.get(name)) for name in fields]
+        rows.append([Cell(text) for text in (run.name, str(run.path), *facts)])
+    columns = list(map(Column, ("Model", "File", *fields)))
+    return Table("Runs, with models and settings", columns, rows)
 
 
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
@@ -207,77 +199,59 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                     board.task, board.benchmark, board.language, row.kind, row.model, row.source, row.conventions,
                     "; ".join(row.deviations), column.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
                     cell.plus_minus, cell.note,
-                    *((cell.rank.low, cell.rank.high, cell.rank.of) if cell.rank else ("", "", "")), cell.unranked,
-                    row.caveat,
+                    *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.caveat,
                 ]  # fmt: skip
 
 
 def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
     cell = row.cells[column.name]
     return {
-        "value": finite(cell.value),
+        "value": cell.value,
         "text": text(row, column),
-        "stderr": finite(cell.stderr),
-        "interval": list(cell.interval) if cell.interval else None,
+        "stderr": cell.stderr,
+        "interval": cell.interval,
         "printed_plus_minus": cell.plus_minus,
         "note": cell.note,
-        "rank": {"low": cell.rank.low, "high": cell.rank.high, "of": cell.rank.of}
-        if cell.rank
-        else None,
+        "rank": cell.rank and {name: getattr(cell.rank, name) for name in _OF_RANK},
         "no_rank": cell.unranked,
     }
 
 
 def _board_data(board: Board) -> Mapping[str, object]:
     columns = [*board.columns, *board.others]
-    return {
-        **{
-            name: getattr(board, name)
-            for name in ("task", "benchmark", "language", "measures", "notes")
-        },
-        "scores": [
-            {
-                **column.describe(),
-                "main": column in board.columns,
-                "ranked": rule(column) if column in board.columns else "",
-            }
-            for column in columns
-        ],
-        "rows": [
-            {
-                name: getattr(row, name)
-                for name in (
-                    "model",
-                    "kind",
-                    "source",
-                    "conventions",
-                    "deviations",
-                    "caveat",
-                )
-            }
-            | {"scores": {column.name: _cell_data(row, column) for column in columns}}
-            for row in board.rows
-        ],
-    }
+    scores = []
+    for column in columns:
+        main = column in board.columns
+        ranked = rule(column) if main else ""
+        scores.append({**column.describe(), "main": main, "ranked": ranked})
+    rows = []
+    for row in board.rows:
+        cells = {column.name: _cell_data(row, column) for column in columns}
+        rows.append({**{name: getattr(row, name) for name in _OF_ROW}, "scores": cells})
+    about = {name: getattr(board, name) for name in _OF_BOARD}
+    return {**about, "scores": scores, "rows": rows}
 
 
 def render(
-    form: str, boards: Sequence[Board], runs: Sequence[Run], problems: Sequence[Problem]
+    style: str,
+    boards: Sequence[Board],
+    runs: Sequence[Run],
+    problems: Sequence[Problem],
 ) -> str:
-    """The boards of some runs.
+    """Write the boards of some runs.
 
     Args:
-        form: ``html``, ``md`` or ``text``, a section per task; ``csv``, a line
+        style: ``html``, ``md`` or ``text``, a section per task; ``csv``, a line
             per model and score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
     """
-    if form == "csv":
+    if style == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
-    if form == "json":
+    if style == "json":
         data = {
-            "reading": list(READING),
+            "reading": READING,
             "problems": [
                 {"path": str(problem.path), "reason": problem.reason}
                 for problem in problems
@@ -286,7 +260,7 @@ def render(
         }
         return tables.json_text(data, indent=1)
     return templates.render(
-        f"leaderboard.{templates.ENDINGS[form]}.j2",
+        f"leaderboard.{templates.ENDINGS[style]}.j2",
         title=TITLE,
         reading=READING,
         no_sum=NO_SUM,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
 from lm_eval_bias.core import registry
@@ -18,7 +19,6 @@ from lm_eval_bias.core.numbers import (
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import score_cell
-from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
@@ -27,7 +27,7 @@ CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not correcte
 
 
 def record(finding: Finding, correction: str) -> dict[str, object]:
-    """A difference with all that is needed to read it; numbers that there aren't are ``nan``."""
+    """Turn a finding into a flat record with all that is needed to read it; missing numbers are ``nan``."""
     difference, score = finding.difference, finding.score
     return {
         "what": finding.subject,
@@ -59,13 +59,6 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
     }
 
 
-def _plain(value: object) -> object:
-    """A field as JSON and CSV have it: ``None`` where there is no finite number."""
-    if isinstance(value, tuple):
-        return [finite(end) for end in value]
-    return finite(value) if isinstance(value, float) else value
-
-
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
@@ -92,7 +85,7 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
 
 
 def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Table:
-    """A row per finding; scores are named as people call them, or by their technical names alone."""
+    """Make a row per finding; ``labelled`` names scores as people call them, else by technical names alone."""
     sides = {(finding.base, finding.other) for finding in findings}
     first = findings[0]
     names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
@@ -106,7 +99,7 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
 
 
 def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """A table per comparison, in ``text`` and ``md`` with how to read it."""
+    """Write a table per comparison, in ``text`` and ``md`` with how to read it."""
     pairs: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         pairs.setdefault((finding.subject, finding.base, finding.other), []).append(
@@ -114,31 +107,23 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
         )
     lines = []
     for (subject, base, other), pair in pairs.items():
-        notes = sorted(
-            {
-                f"note: {finding.note}"
-                for finding in pair
-                if finding.note and style != "latex"
-            }
-        )
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table(pair, correction, labelled=False)
         title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), 95% intervals in brackets"
         # the title says the task
-        lines += [
-            titled(
-                style, Table(title, whole.columns[1:], [row[1:] for row in whole.rows])
-            ),
-            *notes,
-            "",
-        ]
+        table = Table(title, whole.columns[1:], [row[1:] for row in whole.rows])
+        lines.append(titled(style, table))
+        if style != "latex":
+            notes = {finding.note for finding in pair if finding.note}
+            lines += [f"note: {note}" for note in sorted(notes)]
+        lines.append("")
     if style != "latex":
         lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
-    """How many differences can be told, and how they were tested."""
+    """Say how many differences are significant, and how they were tested."""
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     if not tests:
         return "None of these differences could be tested: the findings say why."
@@ -161,7 +146,7 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
 
 
 def render(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """Findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``.
+    """Write findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``.
 
     Args:
         findings: At least one.
@@ -170,41 +155,38 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
     """
     if style in ("text", "md", "latex"):
         return _tables(findings, correction, style)
-    rows = [
-        {key: _plain(value) for key, value in record(one, correction).items()}
-        for one in findings
-    ]
+    rows = [record(finding, correction) for finding in findings]
     if style == "csv":
-        return csv_text(list(rows[0]), [list(row.values()) for row in rows])
+        return csv_text(list(rows[0]), (row.values() for row in rows))
     return json_text(rows, indent=2)
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """What of a benchmark differs, alike verdicts together, the clearest first."""
+    """Say what differs in a benchmark, alike verdicts together, the clearest first."""
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
-    significant = sorted(
-        (one for one in findings if one.significant), key=lambda one: one.adjusted
-    )
+    significant = [finding for finding in findings if finding.significant]
     places: dict[str, list[str]] = {}
-    for finding in significant:
+    for finding in sorted(significant, key=attrgetter("adjusted")):
         where = f"{finding.score.title} ({finding.subject})"
         places.setdefault(finding.verdict, []).append(where)
-    lines = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
+    count = f"{len(significant):,} of {tests:,} tested differences are significant"
     return [
-        f"{len(significant):,} of {tests:,} tested differences are significant",
-        *lines,
+        count,
+        *(f"{verdict}: {few(where, 4)}" for verdict, where in places.items()),
     ]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
-    """What to beware of, each with the comparisons that it is about."""
-    about: dict[str, dict[str, None]] = {}
+    """Collect the notes, each with the comparisons that it is about."""
+    about: dict[str, list[str]] = {}
     for finding in findings:
+        compared = f"{finding.subject} ({finding.other} and {finding.base})"
         if finding.note:
-            about.setdefault(finding.note, {})[
-                f"{finding.subject} ({finding.other} and {finding.base})"
-            ] = None
-    return [f"{few(list(which), 4)}: {note}" for note, which in about.items()]
+            about.setdefault(finding.note, []).append(compared)
+    return [
+        f"{few(list(dict.fromkeys(compared)), 4)}: {note}"
+        for note, compared in about.items()
+    ]
 
 
 def page(
@@ -213,7 +195,7 @@ def page(
     correction: str,
     refused: Sequence[Refusal],
 ) -> str:
-    """Findings as a page.
+    """Write findings as a page.
 
     Args:
         findings: At least one.
@@ -221,26 +203,25 @@ def page(
         correction: What their p-values are corrected by.
         refused: Pairs that can't be compared.
     """
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[str, list[str]] = {}
+    listed: list[Finding] = []
     for benchmark in registry.benchmarks():
-        if own := [
-            one for one in findings if registry.family(one.benchmark) is benchmark
-        ]:
-            groups[benchmark.title or benchmark.name] = own
-    bases, others = (
-        list(dict.fromkeys(getattr(one, side) for one in findings))
-        for side in ("base", "other")
-    )
+        members = [
+            finding
+            for finding in findings
+            if registry.family(finding.benchmark) is benchmark
+        ]
+        if members:
+            groups[benchmark.title or benchmark.name] = _sentences(members)
+            listed += members
     return templates.render(
         "comparison.html.j2",
-        bases=bases,
-        others=others,
-        groups={title: _sentences(own) for title, own in groups.items()},
+        bases=list(dict.fromkeys(finding.base for finding in findings)),
+        others=list(dict.fromkeys(finding.other for finding in findings)),
+        groups=groups,
         legend=legend(findings, correction),
         refused=list(map(str, refused)),
-        table_of_all=_table(
-            [one for own in groups.values() for one in own], correction, labelled=True
-        ),
+        table_of_all=_table(listed, correction, labelled=True),
         notes=_notes(findings),
         origins=board_reports.origins(runs),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
@@ -107,7 +107,7 @@ class Report:
     @property
     def warnings(self) -> list[PlacedRemark]:
         """What to beware of by weight; that a run is a trial stands above."""
-        return [one for one in self.cautions if one.kind != "trial_run"]
+        return [remark for remark in self.cautions if remark.kind != "trial_run"]
 
 
 LABELS = {
@@ -126,24 +126,23 @@ LABELS = {
 def _section(
     title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask]
 ) -> Section:
-    """A family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
-    lines, words = {}, []
-    for item in tasks:
-        for name in parts.main_names(item.task) if benchmark else ():
-            value = item.task.scores[name]
-            lines[name] = (
-                f"{value.title} ({name}): {numbers.score_range(value)}, {numbers.aim(value)}"
-            )
-        words.append(Part(item.label, sentences.after_caveats(item.run, item.task)))
+    """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
+    words = [
+        Part(item.label, sentences.after_caveats(item.run, item.task)) for item in tasks
+    ]
     if benchmark is None:
         return Section("other", title, None, "", [], tasks, words)
-    data = _data_from(benchmark, tasks)
+    ranges: dict[str, str] = {}
+    for item in tasks:
+        for value in parts.main_scores(item.task):
+            span = f"{numbers.score_range(value)}, {numbers.aim(value)}"
+            ranges[value.name] = f"{value.title} ({value.name}): {span}"
     return Section(
         benchmark.name,
         title,
         card_of(benchmark),
-        data,
-        list(lines.values()),
+        _data_from(benchmark, tasks),
+        list(ranges.values()),
         tasks,
         words,
     )
@@ -168,8 +167,23 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
     ]
 
 
+def _origin(run: Run) -> Origin:
+    """Gather where a run's numbers come from."""
+    values = {**dict.fromkeys(LABELS), **run.provenance}
+    facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
+    versions = [f"{task.task} {task.version}" for task in run.tasks.values()]
+    file = run.path.name
+    if run.path.is_file():
+        digest = hashlib.sha256(run.path.read_bytes()).hexdigest()
+        file += f", SHA-256 {digest[:12]}"
+    facts += [("Task versions", "; ".join(versions)), ("File", file)]
+    date = str(values["date"] or "no date")[:10]
+    version = readable(values["lm-eval-bias"])
+    return Origin(run.name, date, version, file, facts, run.command)
+
+
 def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
-    """The content of a report.
+    """Build the content of a report.
 
     Args:
         runs: The runs.
@@ -177,60 +191,37 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """
     runs = presentable(runs)
     tasks = parts.report_tasks(runs)
-    sections, reach = _sections(tasks), overview.reach_of(tasks)
-    origins = []
-    for run in runs:
-        values = {**dict.fromkeys(LABELS), **run.provenance}
-        facts = [
-            (LABELS.get(key, key), readable(value)) for key, value in values.items()
-        ]
-        versions = "; ".join(
-            f"{task.task} {task.version}" for task in run.tasks.values()
-        )
-        file = run.path.name
-        if run.path.is_file():
-            file += (
-                f", SHA-256 {hashlib.sha256(run.path.read_bytes()).hexdigest()[:12]}"
-            )
-        date = str(values["date"] or "no date")[:10]
-        facts += [("Task versions", versions), ("File", file)]
-        origins.append(
-            Origin(
-                run.name,
-                date,
-                readable(values["lm-eval-bias"]),
-                file,
-                facts,
-                run.command,
-            )
-        )
+    sections, limit = _sections(tasks), overview.axis_limit(tasks)
+    title = f"Bias report on {len(runs)} runs"
+    if len(runs) == 1:
+        title = f"Bias report: {runs[0].name}"
     return Report(
-        f"Bias report: {runs[0].name}"
-        if len(runs) == 1
-        else f"Bias report on {len(runs)} runs",
-        [overview.picture(one.title, one.ident, one.tasks, reach) for one in sections],
+        title,
+        [
+            overview.picture(section.title, section.ident, section.tasks, limit)
+            for section in sections
+        ],
         remarks.of_runs(runs),
         list(map(str, problems)),
         sections,
-        origins,
+        list(map(_origin, runs)),
     )
 
 
-def _names(section: Section) -> list[str]:
-    """The section's benchmark and variants, as far as something of them was run."""
-    return [
-        name
-        for name in registry.by_name()
-        if any(item.task.benchmark == name for item in section.tasks)
-    ]
+def _by_benchmark(section: Section) -> dict[str, list[ReportTask]]:
+    """Group a section's tasks by benchmark or variant, in the registry's order."""
+    groups: dict[str, list[ReportTask]] = {}
+    for item in section.tasks:
+        groups.setdefault(item.task.benchmark, []).append(item)
+    return {name: groups[name] for name in registry.by_name() if name in groups}
 
 
 def breakdowns(section: Section) -> list[Part]:
-    """A section's figures and tables for a page."""
+    """Make a section's figures and tables for a page."""
     contents: list[Part] = []
-    if names := _names(section):
-        own = registry.get(names[0])
-        contents += ask([], own, own.presentation.figures, section.tasks)
+    for name in list(_by_benchmark(section))[:1]:
+        benchmark = registry.get(name)
+        contents += ask([], benchmark, benchmark.presentation.figures, section.tasks)
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
@@ -238,35 +229,22 @@ def breakdowns(section: Section) -> list[Part]:
 
 
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
-    """A section's main scores for a paper, models by scores: one table a benchmark or variant, by name."""
+    """Make a paper's tables of a section's main scores, models by scores: one a benchmark or variant, by name."""
     tables = []
-    for name in _names(section):
-        members = [
-            item
-            for item in section.tasks
-            if item.task.benchmark == name and item.task.scores
-        ]
-        scores, values = parts.side_by_side([item.task for item in members])
-        if scores:
-            rows = [
-                [
-                    Cell(
-                        item.run.name, note=remarks.before_scores(item.run, item.task)
-                    ),
-                    Cell(item.task.task),
-                    *own,
-                ]
-                for item, own in zip(members, values, strict=True)
-            ]
-            labels = [Column(score.title, True) for score in scores]
-            tables.append(
-                (
-                    name,
-                    Table(
-                        section.title, [Column("Model"), Column("Task"), *labels], rows
-                    ),
-                )
+    for name, members in _by_benchmark(section).items():
+        scored = [item for item in members if item.task.scores]
+        scores, values = parts.side_by_side([item.task for item in scored])
+        if not scores:
+            continue
+        rows = []
+        for item, cells in zip(scored, values, strict=True):
+            caveat = remarks.before_scores(item.run, item.task)
+            rows.append(
+                [Cell(item.run.name, note=caveat), Cell(item.task.task), *cells]
             )
+        labels = [Column(score.title, True) for score in scores]
+        columns = [Column("Model"), Column("Task"), *labels]
+        tables.append((name, Table(section.title, columns, rows)))
     return tables
 
 
@@ -282,23 +260,8 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     return entries
 
 
-def _data_of(tasks: Collection[str]) -> list[str]:
-    """The pinned data of some tasks, one line per upstream revision; unknown tasks are passed over."""
-    names = {
-        entry.data
-        for name, entry in catalog.entries().items()
-        if name in tasks and entry.data
-    }
-    sources = manifest().resolve(sorted(names)) if names else []
-    lines = (
-        f"{one.repository}, commit {one.commit[:12]}; licence: {one.licence}"
-        for one in sources
-    )
-    return list(dict.fromkeys(lines))
-
-
 def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
-    """Where a benchmark's data are from."""
+    """Say where a benchmark's data are from; pinned ones by upstream revision."""
     if options_for(benchmark, REQUIRED):
         return "A file of the user’s: its name is in the command that repeats the run"
     if not registry.is_own(benchmark):
@@ -308,8 +271,12 @@ def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
     entries = [catalog.entries().get(item.task.task) for item in items]
     if all(entry is not None and entry.path is None for entry in entries):
         return "Downloaded by the harness; not pinned here"
-    pinned = _data_of({item.task.task for item in items})
-    lines = (
-        "; ".join(pinned) or "The paper’s tables, in the package; nothing is downloaded"
-    )
-    return f"{lines} (as lm-eval-bias {__version__} pins it)"
+    names = {entry.data for entry in entries if entry is not None and entry.data}
+    pinned = "The paper’s tables, in the package; nothing is downloaded"
+    if names:
+        lines = [
+            f"{source.repository}, commit {source.commit[:12]}; licence: {source.licence}"
+            for source in manifest().resolve(sorted(names))
+        ]
+        pinned = "; ".join(dict.fromkeys(lines))
+    return f"{pinned} (as lm-eval-bias {__version__} pins it)"

@@ -12,7 +12,7 @@ _FORMULA = re.compile(r"'* *[=+\-@\t\r\n]")
 
 
 def text(raw: object) -> str:
-    r"""Text without control characters, which could command a terminal; each is shown as U+FFFD.
+    r"""Replace control characters, which could command a terminal, by U+FFFD.
 
     >>> text("a\x1bb\ud800c\nd") == "a\ufffdb\ufffdc\nd"
     True
@@ -29,7 +29,7 @@ def text(raw: object) -> str:
 
 
 def one_line(raw: object) -> str:
-    r"""Text on one line.
+    r"""Put text on one line.
 
     >>> one_line(" a\n b")
     'a b'
@@ -38,7 +38,7 @@ def one_line(raw: object) -> str:
 
 
 def page(raw: object) -> object:
-    """What a page of HTML shows, before it is escaped: texts without control characters, all else as it is."""
+    """Prepare a value for a page of HTML before it is escaped: clean texts, leave all else as it is."""
     return text(raw) if type(raw) is str else raw
 
 
@@ -47,7 +47,7 @@ class Markup(str):
 
 
 def markdown(raw: object) -> Markup:
-    r"""Text that Markdown shows as it is, on one line: no markup, no HTML, no links that make themselves.
+    r"""Escape text for Markdown, on one line: no markup, no HTML, no automatic links.
 
     >>> print(markdown("<b> *x* [a](javascript:b) www.a.org |"))
     &lt;b&gt; \*x\* \[a\](javascript:b) www&#46;a.org \|
@@ -74,7 +74,7 @@ def markdown(raw: object) -> Markup:
 
 
 def latex(raw: object) -> Markup:
-    r"""Text that LaTeX sets as it is, on one line, negative numbers with a minus; the rules are tabulate's.
+    r"""Escape text for LaTeX, on one line, negative numbers with a minus; the rules are tabulate's.
 
     >>> print(latex("50% of $x_1$ \\input{x}"))
     50\% of \$x\_1\$ \textbackslash{}input\{x\}
@@ -91,19 +91,19 @@ def latex(raw: object) -> Markup:
 
 
 def markdown_code(raw: object) -> Markup:
-    """A Markdown code block whose fence is longer than any in the text."""
+    """Make a Markdown code block whose fence is longer than any in the text."""
     code = text(raw)
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", code) or [""]))
     return Markup(f"{fence}\n{code}\n{fence}")
 
 
 def latex_comment(raw: object) -> Markup:
-    """Lines that LaTeX passes over."""
+    """Turn text into LaTeX comments."""
     return Markup("\n".join(f"% {one_line(line)}" for line in text(raw).splitlines()))
 
 
 def guarded(raw: str) -> str:
-    """A text cell that no spreadsheet takes for a formula.
+    """Quote a text cell that a spreadsheet would take for a formula.
 
     >>> guarded("=1+1"), guarded("gpt2"), guarded("'=x"), guarded("a=b")
     ("'=1+1", 'gpt2', "''=x", 'a=b')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
@@ -24,13 +23,13 @@ _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:
-    """A field's sentences; empty where nothing was written."""
+    """List a card field's sentences; none where nothing was written."""
     value = getattr(card, field)
     return [value] if value and isinstance(value, str) else list(value)
 
 
 def card_details(card: Card) -> list[tuple[str, Sequence[str]]]:
-    """What pages put behind a click, as far as it was written: label and sentences."""
+    """List the fields that pages fold away, as far as they were written: label and sentences."""
     return [
         (_LABELS[field], card_lines(card, field))
         for field in _FOLDED
@@ -39,7 +38,7 @@ def card_details(card: Card) -> list[tuple[str, Sequence[str]]]:
 
 
 def family_of(name: str) -> Benchmark:
-    """The benchmark of that name, or the one that a variant, task or group of that name belongs to.
+    """Return the benchmark of that name, or the one that a variant, task or group of that name belongs to.
 
     Raises:
         BiasError: There is none.
@@ -56,7 +55,7 @@ def family_of(name: str) -> Benchmark:
 
 
 def with_card(name: str) -> Benchmark:
-    """The benchmark of that name, as :func:`family_of`.
+    """Return the benchmark of that name, as :func:`family_of` does, if it has a card.
 
     Raises:
         BiasError: There is none, or it has no card.
@@ -70,44 +69,34 @@ def with_card(name: str) -> Benchmark:
 
 
 def card_data(benchmark: Benchmark) -> dict[str, Any]:
-    """A card with all of its fields; ``None`` for those that weren't written."""
+    """Turn a card into plain data with all of its fields; ``None`` for those that weren't written."""
     card = card_of(benchmark)
     assert card is not None
     fields = card._asdict()
     return {
         "benchmark": benchmark.name,
         "title": benchmark.title or benchmark.name,
-        **{
-            name: (list(fields[name]) if name == "flaws" else fields[name]) or None
-            for name in _LABELS
-        },
+        **{name: fields[name] or None for name in _LABELS},
     }
 
 
 def card_text(benchmark: Benchmark) -> str:
-    """A card for the terminal, wrapped."""
+    """Write a card for the terminal, wrapped."""
     card = card_of(benchmark)
     assert card is not None
     title = benchmark.title or benchmark.name
     blocks = [f"{title} ({benchmark.name})" if title != benchmark.name else title]
     wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
     for field, label in _LABELS.items():
-        wrap.initial_indent, wrap.subsequent_indent = (
-            ("  - ", "    ") if field == "flaws" else ("  ", "  ")
-        )
-        blocks.append(
-            "\n".join(
-                [
-                    label,
-                    *map(wrap.fill, card_lines(card, field) or ["not recorded"]),
-                ]
-            )
-        )
+        wrap.initial_indent = "  - " if field == "flaws" else "  "
+        wrap.subsequent_indent = " " * len(wrap.initial_indent)
+        lines = card_lines(card, field) or ["not recorded"]
+        blocks.append("\n".join([label, *map(wrap.fill, lines)]))
     return "\n\n".join(blocks) + "\n"
 
 
 def _scores(benchmarks: Iterable[str], style: str) -> str:
-    """How to read the headline scores of some benchmarks."""
+    """Make a table of how to read the headline scores of some benchmarks."""
     scores = [
         score for benchmark in benchmarks for score in catalog.headline(benchmark)
     ]
@@ -119,7 +108,7 @@ def _scores(benchmarks: Iterable[str], style: str) -> str:
 
 
 def legend(configs: Iterable[Mapping[str, Any]]) -> str:
-    """A table of how to read the scores of the benchmarks of these tasks; empty if none is ours.
+    """Make a table of how to read the scores of these tasks' benchmarks; "" if none is ours.
 
     Args:
         configs: The tasks' ``configs`` in the harness's results.
@@ -130,22 +119,26 @@ def legend(configs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def benchmarks() -> str:
-    """A line per benchmark, our own and other packages' first, then those whose tasks are the harness's own."""
-    entries = catalog.entries().values()
-    rows = []
+    """List the benchmarks, ours and other packages' first, then those whose tasks are the harness's own."""
+    rows: dict[bool, list[list[str]]] = {True: [], False: []}
     for benchmark in registry.benchmarks():
-        own = [e for e in entries if registry.family(e.benchmark) is benchmark]
-        tasks = [e for e in own if e.kind == "task"]
-        languages = ", ".join(dict.fromkeys(e.language for e in tasks if e.language))
-        is_harness, card = all(e.path is None for e in own), card_of(benchmark)
-        measures = textwrap.shorten(
-            card.measures if card else benchmark.title, 90, placeholder=" …"
-        )
-        rows.append(
-            (is_harness, [benchmark.name, languages, count(len(tasks)), measures])
-        )
-    shown = [row for _, row in sorted(rows, key=itemgetter(0))]
-    listing = grid(["Benchmark", "Lang", Column("Tasks", True), "Measures"], shown)
+        entries = [
+            entry
+            for entry in catalog.entries().values()
+            if registry.family(entry.benchmark) is benchmark
+        ]
+        tasks = [entry for entry in entries if entry.kind == "task"]
+        languages = dict.fromkeys(task.language for task in tasks if task.language)
+        card = card_of(benchmark)
+        purpose = card.measures if card else benchmark.title
+        measures = textwrap.shorten(purpose, 90, placeholder=" …")
+        row = [benchmark.name, ", ".join(languages), count(len(tasks)), measures]
+        is_packaged = any(entry.path is not None for entry in entries)
+        rows[is_packaged].append(row)
+    listing = grid(
+        ["Benchmark", "Lang", Column("Tasks", True), "Measures"],
+        rows[True] + rows[False],
+    )
     return (
         f"{listing}\n\nls NAME lists a benchmark's tasks and scores, ls --card NAME prints its card, ls --suites lists "
         "the suites, ls --all every task."
@@ -153,7 +146,7 @@ def benchmarks() -> str:
 
 
 def tasks(name: str = "") -> str:
-    """All tasks and groups, and the scores of each benchmark.
+    """List all tasks and groups, and the scores of each benchmark.
 
     Args:
         name: Of a benchmark, a variant, a task or a group: lists its benchmark's alone.
@@ -161,65 +154,60 @@ def tasks(name: str = "") -> str:
     Raises:
         BiasError: There is none of that name.
     """
-    only = family_of(name) if name else None
-    entries = [
-        e
-        for e in catalog.entries().values()
-        if only is None or registry.family(e.benchmark) is only
+    entries = list(catalog.entries().values())
+    if name:
+        family = family_of(name)
+        entries = [
+            entry for entry in entries if registry.family(entry.benchmark) is family
+        ]
+    columns = [
+        *map(Column, ("Name", "Kind", "Benchmark", "Lang")),
+        Column("Items", True),
+        Column("Least", True),
+        Column("Measures"),
+    ]
+    rows = [
+        [
+            entry.name,
+            entry.kind,
+            entry.benchmark,
+            entry.language,
+            count(entry.items),
+            count(entry.smallest),
+            entry.measures,
+        ]
+        for entry in entries
     ]
     blocks = [
-        grid(
-            [
-                "Name",
-                "Kind",
-                "Benchmark",
-                "Lang",
-                Column("Items", True),
-                Column("Least", True),
-                "Measures",
-            ],
-            [
-                [
-                    e.name,
-                    e.kind,
-                    e.benchmark,
-                    e.language,
-                    count(e.items),
-                    count(e.smallest),
-                    e.measures,
-                ]
-                for e in entries
-            ],
-        ),
+        grid(columns, rows),
         "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
-    for benchmark in dict.fromkeys(e.benchmark for e in entries):
+    for benchmark in dict.fromkeys(entry.benchmark for entry in entries):
         blocks.append(f"Scores of {benchmark}\n{_scores([benchmark], 'simple')}")
     return "\n\n".join(blocks)
 
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:
-    """Suites as tables, from what :func:`lm_eval_bias.evaluation.suites.listing` says of them."""
+    """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
+    columns = [
+        Column("Task"),
+        Column("Items", True),
+        Column("Requests", True),
+        Column("Which"),
+    ]
     blocks = []
     for suite in listing:
-        which = [
-            f"chosen by {part['rule']}" if part["rule"] else "all"
-            for part in suite["tasks"].values()
-        ]
-        parts = zip(
-            [*suite["tasks"], "in all"],
-            [*suite["tasks"].values(), suite],
-            [*which, ""],
-            strict=True,
-        )
-        rows = [
-            [name, count(part["documents"]), count(part["requests"]), chosen]
-            for name, part, chosen in parts
-        ]
+        rows = []
+        for name, part in suite["tasks"].items():
+            chosen = f"chosen by {part['rule']}" if part["rule"] else "all"
+            rows.append([name, *_asked(part), chosen])
+        rows.append(["in all", *_asked(suite), ""])
         blocks.append(
             f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
-            + grid(
-                ["Task", Column("Items", True), Column("Requests", True), "Which"], rows
-            )
+            + grid(columns, rows)
         )
     return "\n\n".join(blocks)
+
+
+def _asked(part: Mapping[str, Any]) -> list[str]:
+    return [count(part["documents"]), count(part["requests"])]

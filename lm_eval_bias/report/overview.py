@@ -13,7 +13,12 @@ from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
 
 LANE = 13  # pixels
-REACHES = (0.1, 0.25, 0.5, 1.0)  # what the picture's half width can stand for
+LIMITS = (
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+)  # shares of the range that the picture's half width can stand for
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
@@ -28,6 +33,7 @@ class PlacedMark:
 
     Attributes:
         text: What it says, for those who point at it or have it read.
+        value: The number as text.
         colour: Of :data:`lm_eval_bias.core.pen.SERIES`.
         shape: Number of its mark.
         at: Where the value is.
@@ -36,6 +42,7 @@ class PlacedMark:
     """
 
     text: str
+    value: str
     colour: str
     shape: int
     at: float
@@ -51,7 +58,6 @@ class Strip:
         label: What people call the score.
         name: Its technical name.
         points: One per model.
-        values: The same numbers as text, in the same order.
         height: In pixels.
         chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
     """
@@ -59,7 +65,6 @@ class Strip:
     label: str
     name: str
     points: Sequence[PlacedMark]
-    values: Sequence[str]
     height: int
     chance: float | None = None
 
@@ -75,7 +80,7 @@ class TaskStrips:
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """What a model's scores of a benchmark say, in a line.
+    """A line on what a model's scores of a benchmark say.
 
     Attributes:
         model: The run's name.
@@ -111,24 +116,22 @@ class BenchmarkPicture:
     verdicts: Sequence[ModelVerdict]
 
 
-def way(value: Value, number: float) -> float:
-    """How far a number is from a score's neutral value, as a share of the way to the end of the range on its side.
+def position(value: Value, number: float) -> float:
+    """Scale a value to -1..1, with 0 at neutral and ±1 at the ends of the range.
 
     >>> score = Value("x", 60.0, low=0.0, high=100.0, neutral=20.0)
-    >>> way(score, 60.0), way(score, 15.0), way(score, 120.0)
+    >>> position(score, 60.0), position(score, 15.0), position(score, 120.0)
     (0.5, -0.25, 1.0)
     """
     neutral = value.neutral or 0.0
     length = value.high - neutral if number > neutral else neutral - value.low
-    return (
-        0.0
-        if number == neutral or length <= 0
-        else max(-1.0, min(1.0, (number - neutral) / length))
-    )
+    if number == neutral or length <= 0:
+        return 0.0
+    return max(-1.0, min(1.0, (number - neutral) / length))
 
 
 def in_picture(value: Value | None) -> bool:
-    """Whether a score has a value, a neutral value and two ends between which it can be placed."""
+    """Say whether a score has a value, a neutral value and two ends between which it can be placed."""
     return (
         value is not None
         and value.neutral is not None
@@ -138,55 +141,54 @@ def in_picture(value: Value | None) -> bool:
     )
 
 
-def _share(value: Value, number: float, reach: float) -> float:
-    """Where a number lies: an ability from the worst value, 0, to the best, 1; bias around the neutral one, 0.5."""
+def _percent(value: Value, number: float, limit: float) -> float:
+    """Place a number on the width of a picture, in percent.
+
+    An ability goes from the worst value at 0 to the best at 100; bias has its neutral value at 50.
+    """
     if value.higher_is_better is None:
-        return 0.5 + 0.5 * way(value, number) / reach
-    share = (number - value.low) / (value.high - value.low)
-    return share if value.higher_is_better else 1 - share
+        share = 0.5 + 0.5 * position(value, number) / limit
+    else:
+        share = (number - value.low) / (value.high - value.low)
+        share = share if value.higher_is_better else 1 - share
+    return round(100 * share, 2)
 
 
-def _strip(name: str, items: Sequence[ReportTask], reach: float) -> Strip | None:
-    """A score of a task's models; ``None`` where none can be placed."""
-    shown = [
-        (item, item.task.scores[name])
-        for item in items
-        if in_picture(item.task.scores.get(name))
-    ]
+def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None:
+    """Draw one score of all models that ran a task; ``None`` where none can be placed."""
+    shown = [item for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
         return None
-    first = shown[0][1]
-    label = first.title
-    points, values = [], []
-    for number, (item, value) in enumerate(shown):
-        at, *ends = (
-            round(100 * _share(value, one, reach), 2)
-            for one in (value.value, *(value.interval or ()))
-        )
+    label = shown[0].task.scores[name].title
+    points = []
+    for number, item in enumerate(shown):
+        value = item.task.scores[name]
         text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
-        bar = (min(ends), max(ends)) if ends else None
+        ends = [_percent(value, end, limit) for end in value.interval or ()]
         points.append(
             PlacedMark(
-                text, *pen.series(item.series), at, bar, (number + 0.5) * LANE + 4
+                text,
+                numbers.cell(value),
+                *pen.series(item.series),
+                _percent(value, value.value, limit),
+                (min(ends), max(ends)) if ends else None,
+                (number + 0.5) * LANE + 4,
             )
         )
-        values.append(numbers.cell(value))
+    first = shown[0].task.scores[name]
     chance = None
     if first.higher_is_better is not None and first.chance is not None:
-        chance = round(100 * _share(first, first.chance, reach), 2)
-    return Strip(label, name, points, values, len(shown) * LANE + 8, chance)
+        chance = _percent(first, first.chance, limit)
+    return Strip(label, name, points, len(shown) * LANE + 8, chance)
 
 
 def _statements(item: ReportTask) -> list[str]:
-    """What a task's main scores of bias say: to which side a model leans, or that nobody can tell."""
+    """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for name in parts.main_names(item.task):
-        value = item.task.scores[name]
-        if (
-            value.neutral is None
-            or value.higher_is_better is not None
-            or math.isnan(value.value)
-        ):
+    for value in parts.main_scores(item.task):
+        if value.neutral is None or value.higher_is_better is not None:
+            continue
+        if math.isnan(value.value):
             continue
         above, below = value.favours or (
             f"{value.title} is above neutral",
@@ -199,110 +201,101 @@ def _statements(item: ReportTask) -> list[str]:
         else:
             said.append(above if value.value > value.neutral else below)
     # what can be told comes first, and what can't is said of nothing else
-    told = [one for one in dict.fromkeys(said) if one not in _LAST]
-    rest = [one for one in _LAST if one in said]
-    return [*told, *(NO_MORE if told and one == NO_DIRECTION else one for one in rest)]
+    told = [statement for statement in dict.fromkeys(said) if statement not in _LAST]
+    if NO_DIRECTION in said:
+        told.append(NO_MORE if told else NO_DIRECTION)
+    if NO_VERDICT in said:
+        told.append(NO_VERDICT)
+    return told
 
 
 def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
-    """Statements, each with the tasks that it is true of where there are several tasks; what can't be told is last."""
+    """Pair each statement with the tasks that it is true of, if there are several; what can't be told comes last."""
     places: dict[str, list[str]] = {}
     for statement, task in pairs:
         places.setdefault(statement, []).append(task)
-    every = "in both tasks" if of == 2 else f"in all {of} tasks"
-    return [
-        (
-            statement,
-            ""
-            if of == 1
-            else every
-            if len(tasks) == of
-            else f"({numbers.few(tasks, 3)})",
-        )
-        for statement, tasks in sorted(
-            places.items(), key=lambda pair: pair[0] in _UNTOLD
-        )
-    ]
+    grouped = []
+    for statement in sorted(places, key=lambda statement: statement in _UNTOLD):
+        tasks = places[statement]
+        where = f"({numbers.few(tasks, 3)})"
+        if len(tasks) == of:
+            where = "in both tasks" if of == 2 else f"in all {of} tasks"
+        grouped.append((statement, "" if of == 1 else where))
+    return grouped
 
 
 def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
-    """One model's verdict on one benchmark."""
-    own, pairs, before = items[0], [], []
+    """Sum up one model's verdict on one benchmark."""
+    statements, caveats = [], []
     for item in items:
         task = item.task.task
-        said = (
-            ["not shown, see below"]
-            if registry.withheld(item.task.benchmark, item.task)
-            else _statements(item)
-        )
-        pairs += [(statement, task) for statement in said]
-        before += [
-            (one.kind.replace("_", " "), task)
-            for one in remarks.disqualifying(item.run, item.task)
-        ]
+        if registry.withheld(item.task.benchmark, item.task):
+            said = ["not shown, see below"]
+        else:
+            said = _statements(item)
+        statements += [(statement, task) for statement in said]
+        for remark in remarks.disqualifying(item.run, item.task):
+            caveats.append((remark.kind.replace("_", " "), task))
     caveat = "; ".join(
-        " ".join(filter(None, one)) for one in _grouped(before, len(items))
+        f"{kind} {where}".strip() for kind, where in _grouped(caveats, len(items))
     )
-    statements = _grouped(pairs, len(items)) or [(_NO_SCORE, "")]
-    return ModelVerdict(own.run.name, own.series, statements, caveat)
+    return ModelVerdict(
+        items[0].run.name,
+        items[0].series,
+        _grouped(statements, len(items)) or [(_NO_SCORE, "")],
+        caveat,
+    )
+
+
+def _main_scores(items: Iterable[ReportTask]) -> list[Value]:
+    return [value for item in items for value in parts.main_scores(item.task)]
 
 
 def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
     """Say what lies on either side of a benchmark's neutral values, by its first score that points somewhere."""
-    main = (
-        item.task.scores[name] for item in items for name in parts.main_names(item.task)
-    )
-    pole = next((value.pole for value in main if value.pole), "")
-    return (
-        (f"against {pole}", f"towards {pole}")
-        if pole
-        else ("below neutral", "above neutral")
-    )
+    for value in _main_scores(items):
+        if value.pole:
+            return f"against {value.pole}", f"towards {value.pole}"
+    return "below neutral", "above neutral"
 
 
 def picture(
-    title: str, ident: str, items: Sequence[ReportTask], reach: float
+    title: str, ident: str, items: Sequence[ReportTask], limit: float
 ) -> BenchmarkPicture:
-    """A benchmark's rows in the pictures, and its verdicts."""
+    """Draw a benchmark's rows in the pictures, and give its verdicts."""
     bias: list[TaskStrips] = []
     ability: list[TaskStrips] = []
-    for task in dict.fromkeys(item.task.task for item in items):
-        members = [item for item in items if item.task.task == task]
-        asked = [item.task.documents for item in members]
-        names = list(
-            dict.fromkeys(
-                name for item in members for name in parts.main_names(item.task)
-            )
-        )[: parts.MAIN]
-        best = {
-            name
-            for item in members
-            for name, one in item.task.scores.items()
-            if one.higher_is_better is not None
-        }
-        counted = " to ".join(f"{n:,}" for n in dict.fromkeys([min(asked), max(asked)]))
-        counted += (
-            " items" if min(asked) == max(asked) else " items, not the same in all runs"
-        )
-        for rows, own in (
-            (bias, [name for name in names if name not in best]),
-            (ability, [name for name in names if name in best]),
-        ):
-            if strips := [
-                strip
-                for name in own
-                if (strip := _strip(name, members, reach)) is not None
-            ]:
-                rows.append(TaskStrips(task, counted, strips))
-    runs = list(dict.fromkeys(item.run.name for item in items))
-    verdicts = [
-        _verdict([item for item in items if item.run.name == run]) for run in runs
-    ]
+    by_task: dict[str, list[ReportTask]] = {}
+    by_run: dict[str, list[ReportTask]] = {}
+    for item in items:
+        by_task.setdefault(item.task.task, []).append(item)
+        by_run.setdefault(item.run.name, []).append(item)
+    for task, members in by_task.items():
+        documents = [item.task.documents for item in members]
+        fewest, most = min(documents), max(documents)
+        asked = f"{most:,} items"
+        if fewest < most:
+            asked = f"{fewest:,} to {most:,} items, not the same in all runs"
+        names = dict.fromkeys(value.name for value in _main_scores(members))
+        of_bias: list[Strip] = []
+        of_ability: list[Strip] = []
+        for name in list(names)[: parts.MAIN]:
+            strip = _strip(name, members, limit)
+            if strip is None:
+                continue
+            values = [item.task.scores.get(name) for item in members]
+            is_ability = any(v and v.higher_is_better is not None for v in values)
+            (of_ability if is_ability else of_bias).append(strip)
+        if of_bias:
+            bias.append(TaskStrips(task, asked, of_bias))
+        if of_ability:
+            ability.append(TaskStrips(task, asked, of_ability))
+    verdicts = [_verdict(members) for members in by_run.values()]
     return BenchmarkPicture(title, ident, bias, ability, _ends(items), verdicts)
 
 
 def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
-    """What the pictures and verdicts of some tasks don't say."""
+    """List what the pictures and verdicts of some tasks don't say."""
     scores = len(_drawn(items))
     lines = [
         "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
@@ -315,11 +308,7 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
             f"That every single distance is real. There are {scores:,} scores here, and about one in twenty 95% "
             "intervals misses the true value by chance."
         )
-    if any(
-        one.kind == "trial_run"
-        for item in items
-        for one in remarks.disqualifying(item.run, item.task)
-    ):
+    if any(remarks.trial(item.task) for item in items):
         lines.append(
             "Anything final: some tasks were run on only a part of their items."
         )
@@ -330,18 +319,15 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
 
 
 def _drawn(items: Sequence[ReportTask]) -> list[Value]:
-    """The main scores of tasks that are in pictures."""
-    values = (
-        item.task.scores[name] for item in items for name in parts.main_names(item.task)
-    )
-    return [value for value in values if in_picture(value)]
+    """List the main scores that are in the pictures."""
+    return [value for value in _main_scores(items) if in_picture(value)]
 
 
-def reach_of(items: Sequence[ReportTask]) -> float:
-    """The share of the way to the end of the range that the half width of the picture of bias stands for."""
-    bias = [value for value in _drawn(items) if value.higher_is_better is None]
-    ends = (
-        (value, end) for value in bias for end in (value.value, *(value.interval or ()))
-    )
-    furthest = max((abs(way(value, end)) for value, end in ends), default=0.0)
-    return next(reach for reach in REACHES if furthest <= reach)
+def axis_limit(items: Sequence[ReportTask]) -> float:
+    """Choose the x-axis limit for the bias picture: the smallest that fits all intervals."""
+    furthest = 0.0
+    for value in _drawn(items):
+        if value.higher_is_better is None:
+            for end in (value.value, *(value.interval or ())):
+                furthest = max(furthest, abs(position(value, end)))
+    return next(limit for limit in LIMITS if furthest <= limit)

@@ -15,7 +15,6 @@ from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, ask
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
-from lm_eval_bias.core.registry import main_names as main_names
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
@@ -26,71 +25,60 @@ LISTED = 20  # items a task
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
-    """All tasks of all runs, labelled so that they can be told apart."""
-    several = len(runs) > 1
-    tasks = [
-        ReportTask(
-            run,
-            task,
-            f"{run.name}: {name}" if several else name,
-            series,
-            f"r{series + 1}t{number}",
-            samples=partial(sample_logs.samples, task.samples)
-            if task.samples
-            else None,
-        )
-        for series, run in enumerate(runs)
-        for number, (name, task) in enumerate(run.tasks.items(), start=1)
-    ]
+    """List all tasks of all runs, labelled so that they can be told apart."""
+    tasks = []
+    for series, run in enumerate(runs):
+        for number, (name, task) in enumerate(run.tasks.items(), start=1):
+            label = f"{run.name}: {name}" if len(runs) > 1 else name
+            read = partial(sample_logs.samples, task.samples) if task.samples else None
+            ident = f"r{series + 1}t{number}"
+            tasks.append(ReportTask(run, task, label, series, ident, samples=read))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
-    order = {
-        name: place
-        for place, name in enumerate(dict.fromkeys(item.task.task for item in tasks))
-    }
-    families = {name: place for place, name in enumerate(registry.by_name())}
-    return sorted(
-        tasks,
-        key=lambda item: (
-            families.get(item.task.benchmark, len(families)),
-            order[item.task.task],
-        ),
-    )
+    names = [item.task.task for item in tasks]
+    families = list(registry.by_name())
+
+    def place(item: ReportTask) -> tuple[int, int]:
+        known = item.task.benchmark in families
+        family = families.index(item.task.benchmark) if known else len(families)
+        return family, names.index(item.task.task)
+
+    return sorted(tasks, key=place)
+
+
+def main_scores(task: TaskRun) -> list[Value]:
+    """List the scores that findings on a task rest on."""
+    return [task.scores[name] for name in registry.main_names(task)]
 
 
 def main_table(tasks: Sequence[ReportTask]) -> Table:
-    """The scores that findings rest on, a row per task and score; runs stand beside each other."""
+    """Make a table of the main scores, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     groups: dict[str, dict[str, TaskRun]] = {}
     for item in tasks:
         groups.setdefault(item.task.task, {})[item.run.name] = item.task
     rows = []
     for name, members in groups.items():
-        scores = {
-            score: task.scores[score]
-            for task in members.values()
-            for score in main_names(task)
-        }
+        scores: dict[str, Value] = {}
+        for task in members.values():
+            scores |= {value.name: value for value in main_scores(task)}
         for score, value in scores.items():
-            own = [
-                members[run].scores.get(score) if run in members else None
-                for run in runs
-            ]
-            label = score_cell(value)
-            aim = Cell(numbers.aim(value), value.neutral)
+            values: list[Value | None] = []
+            for run in runs:
+                scored = members[run].scores if run in members else {}
+                values.append(scored.get(score))
             rows.append(
                 [
                     Cell(name),
-                    label,
-                    *map(value_cell, own),
-                    aim,
+                    score_cell(value),
+                    *map(value_cell, values),
+                    Cell(numbers.aim(value), value.neutral),
                     Cell(numbers.reads_as(value)),
                 ]
             )
-    values = [Column(run if len(runs) > 1 else "Value", True) for run in runs]
     columns = [
         Column("Task"),
         Column("Score"),
-        *values,
+        *(Column(run if len(runs) > 1 else "Value", True) for run in runs),
         Column("Neutral or best"),
         Column("Reads as"),
     ]
@@ -98,30 +86,27 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
 
 
 def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
-    """The main scores of one benchmark's tasks, each once, and a row of values a task."""
-    scores = {
-        name: task.scores[name] for task in tasks for name in main_names(task)[:MAIN]
-    }
-    return list(scores.values()), [
-        [value_cell(task.scores.get(name)) for name in scores] for task in tasks
-    ]
+    """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
+    scores: dict[str, Value] = {}
+    for task in tasks:
+        scores |= {value.name: value for value in main_scores(task)[:MAIN]}
+    rows = [list(map(value_cell, map(task.scores.get, scores))) for task in tasks]
+    return list(scores.values()), rows
 
 
 def _listed_score(task: TaskRun) -> Value | None:
     """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
-    values = [task.scores[name] for name in main_names(task)]
-    signed = [
-        value
-        for value in values
-        if value.neutral is not None and value.low < value.neutral < value.high
-    ]
-    return next(iter(signed or values), None)
+    values = main_scores(task)
+    for value in values:
+        if value.neutral is not None and value.low < value.neutral < value.high:
+            return value
+    return values[0] if values else None
 
 
 def _moving(
     log: Path, score: Value, benchmark: Benchmark
 ) -> Iterator[tuple[float, str, float, dict[str, Any]]]:
-    """Read the samples that move a score: what to sort them by, the item's name, its value of the score, the sample."""
+    """Yield the samples that move a score: sort key, the item's name, its value of the score, the sample."""
     neutral = score.neutral or 0.0
     sign = 1.0 if score.value >= neutral else -1.0
     for _, sample in sample_logs.lines(log):
@@ -147,20 +132,18 @@ def moving_items(item: ReportTask) -> Table | None:
         )
     benchmark = registry.get(item.task.benchmark)
     try:
-        found = heapq.nsmallest(
-            LISTED, _moving(item.task.samples, score, benchmark), key=itemgetter(0, 1)
-        )
+        samples = _moving(item.task.samples, score, benchmark)
+        first = heapq.nsmallest(LISTED, samples, key=itemgetter(0, 1))
     except DAMAGE as error:
         raise BiasError(str(error)) from error
     rows = []
-    for _, name, value, sample in found:
+    for _, name, value, sample in first:
         facets: Mapping[str, str] = ask({}, benchmark, benchmark.facets, sample["doc"])
-        about = ", ".join(facets.values())
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append(
             [
                 Cell(name),
-                Cell(about),
+                Cell(", ".join(facets.values())),
                 Cell(numbers.significant(value), value),
                 Cell(short(str(prompt), 300)),
             ]
@@ -171,13 +154,8 @@ def moving_items(item: ReportTask) -> Table | None:
         Column("Its value", True),
         Column("Prompt (can offend)"),
     ]
-    return (
-        Table(
-            f"Items that move a score most: {item.label}, {score.title}", columns, rows
-        )
-        if rows
-        else None
-    )
+    caption = f"Items that move a score most: {item.label}, {score.title}"
+    return Table(caption, columns, rows) if rows else None
 
 
 def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
@@ -189,8 +167,9 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
             table = moving_items(item)
         except BiasError as error:
             reasons.setdefault(str(error), []).append(short(item.label, 40))
-        else:
-            lists += [] if table is None else [table]
+            continue
+        if table is not None:
+            lists.append(table)
     lines = [
         f"No items to show of {numbers.few(labels)}: {reason}."
         for reason, labels in reasons.items()
@@ -199,18 +178,14 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
 
 
 def every_score(tasks: Sequence[ReportTask]) -> Table:
-    """All scores of a section, one row each."""
-    count = sum(len(item.task.scores) for item in tasks)
-    labels = (
-        "Score",
-        "Task",
-        "Value",
-        "95% interval",
-        "Range",
-        "Neutral or best",
-        "Measures",
-    )
-    columns = [Column(label, label in ("Value", "95% interval")) for label in labels]
+    """Make a table of all scores of a section, one row each."""
+    columns = [
+        Column("Score"),
+        Column("Task"),
+        Column("Value", True),
+        Column("95% interval", True),
+        *map(Column, ("Range", "Neutral or best", "Measures")),
+    ]
     rows = [
         [
             score_cell(value, value.note),
@@ -228,6 +203,5 @@ def every_score(tasks: Sequence[ReportTask]) -> Table:
         for item in tasks
         for name, value in item.task.scores.items()
     ]
-    return Table(
-        "The one score" if count == 1 else f"All {count:,} scores", columns, rows
-    )
+    caption = "The one score" if len(rows) == 1 else f"All {len(rows):,} scores"
+    return Table(caption, columns, rows)

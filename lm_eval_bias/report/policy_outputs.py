@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Problem, Run
-from lm_eval_bias.custom_metrics.score import finite
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import tables, templates
-from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import remarks
 
 Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
@@ -21,18 +21,18 @@ _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
 
 def required(finding: GateFinding) -> str:
-    """What is asked for."""
+    """Say what a bound asks for."""
     bound = finding.required
     if isinstance(bound, str):
         return bound
-    low, high = (
-        f"{bound.low:.15g}",
-        f"{bound.high:.15g}",
-    )  # as written: rounded, what violates it could seem to meet it
+    # as written: rounded, what violates it could seem to meet it
+    low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"
     if bound.on == "evidence":  # met unless the whole interval lies outside
-        ends = [f"below {low}"] * math.isfinite(bound.low) + [
-            f"above {high}"
-        ] * math.isfinite(bound.high)
+        ends = []
+        if math.isfinite(bound.low):
+            ends.append(f"below {low}")
+        if math.isfinite(bound.high):
+            ends.append(f"above {high}")
         return f"not shown to be {' or '.join(ends)}"
     if math.isinf(bound.low):
         return f"{_REQUIRED[bound.on]} at most {high}"
@@ -42,7 +42,7 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """What is the matter; empty where the bound is met."""
+    """Say how a bound is missed; "" where it is met."""
     if isinstance(finding.required, Bound) and finding.side:
         return f"{_MISSED[finding.required.on]} {significant(finding.excess)} {finding.side}"
     return finding.problem
@@ -51,83 +51,72 @@ def says(finding: GateFinding) -> str:
 def as_json(
     checked: Checked, problems: Sequence[Problem], policy: str, holds: bool
 ) -> str:
-    """All findings; ``null`` for what isn't there."""
-    runs = [
-        {
-            "run": run.name,
-            "path": str(run.path),
-            "holds": all(finding.holds for finding in findings),
-            "findings": [
-                {
-                    "task": finding.task or None,
-                    "score": finding.score,
-                    "holds": finding.holds,
-                    "says": says(finding),
-                    "bound": required(finding),
-                    "value": finite(finding.value),
-                    "interval": finding.interval
-                    and [finite(end) for end in finding.interval],
-                    "excess": finite(finding.excess),
-                    "why": finding.why,
-                }
-                for finding in findings
-            ],
-        }
-        for run, findings in checked
-    ]
+    """Write all findings as JSON; ``null`` for what isn't there."""
+    runs = []
+    for run, findings in checked:
+        entries = [
+            {
+                "task": finding.task or None,
+                "score": finding.score,
+                "holds": finding.holds,
+                "says": says(finding),
+                "bound": required(finding),
+                "value": finding.value,
+                "interval": finding.interval,
+                "excess": finding.excess,
+                "why": finding.why,
+            }
+            for finding in findings
+        ]
+        passed = all(finding.holds for finding in findings)
+        about = {"run": run.name, "path": str(run.path), "holds": passed}
+        runs.append({**about, "findings": entries})
     unreadable = [
         {"path": str(problem.path), "reason": problem.reason} for problem in problems
     ]
-    return json_text(
-        {"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable},
-        indent=2,
-    )
+    data = {"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}
+    return tables.json_text(data, indent=2)
 
 
 def _value(finding: GateFinding) -> str:
-    """The score and its interval; empty where there is none."""
-    ends = (
-        ""
-        if finding.interval is None
-        else "[{}, {}]".format(*map(significant, finding.interval))
-    )
-    return "" if math.isnan(finding.value) else f"{significant(finding.value)} {ends}"
+    """Write the score and its interval; "" without a value."""
+    if math.isnan(finding.value):
+        return ""
+    ends = ""
+    if finding.interval is not None:
+        low, high = finding.interval
+        ends = f"[{significant(low)}, {significant(high)}]"
+    return f"{significant(finding.value)} {ends}"
 
 
 def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
-    """A row per bound, with whether it holds in front where that isn't said elsewhere."""
+    """Make a row per bound; ``status`` puts in front whether it holds."""
     labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
-    rows = [
-        [
-            "holds" if one.holds else "VIOLATED",
-            one.task,
-            one.score,
-            _value(one),
-            required(one),
-            says(one),
-            one.why,
-        ]
-        for one in findings
-    ]
     first = 0 if status else 1
-    return Table(
-        "",
-        [Column(label) for label in labels[first:]],
-        [list(map(Cell, row[first:])) for row in rows],
-    )
+    rows = []
+    for finding in findings:
+        texts = [
+            "holds" if finding.holds else "VIOLATED",
+            finding.task,
+            finding.score,
+            _value(finding),
+            required(finding),
+            says(finding),
+            finding.why,
+        ]
+        rows.append(list(map(Cell, texts[first:])))
+    return Table("", list(map(Column, labels[first:])), rows)
 
 
 def as_text(checked: Checked) -> str:
-    """A table per run, what is violated first."""
+    """Write a table per run, what is violated first."""
     blocks = []
     for run, findings in checked:
         violated = sum(not finding.holds for finding in findings)
-        verdict = (
-            f"{violated} of {len(findings)} violated"
-            if violated
-            else f"all {len(findings)} hold"
-        )
-        table = _table(sorted(findings, key=lambda finding: finding.holds), status=True)
+        verdict = f"all {len(findings)} hold"
+        if violated:
+            verdict = f"{violated} of {len(findings)} violated"
+        table = _table(sorted(findings, key=attrgetter("holds")), status=True)
         blocks.append(
             f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n"
         )
@@ -138,31 +127,25 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
 def _whole(finding: GateFinding) -> str:
-    """A violated bound in a sentence."""
-    why = f"why: {finding.why}" if finding.why else ""
-    parts = filter(
-        None,
-        (
-            _value(finding),
-            f"required: {required(finding)}",
-            f"but {says(finding)}",
-            why,
-        ),
-    )
-    return f"{finding.task or 'the run'}, {finding.score}: {'; '.join(parts)}"
+    """Put a violated bound into a sentence."""
+    parts = [f"required: {required(finding)}", f"but {says(finding)}"]
+    if finding.why:
+        parts.append(f"why: {finding.why}")
+    text = joined(_value(finding), *parts)
+    return f"{finding.task or 'the run'}, {finding.score}: {text}"
 
 
 def junit(checked: Checked, problems: Sequence[Problem]) -> str:
-    """A suite per run, a case per bound, a failure where it is violated, an error where a run couldn't be read."""
+    """Write a suite per run and a case per bound: a failure where it is violated, an error for an unreadable run."""
     context = {"required": required, "says": says, "whole": _whole}
-    return (
-        templates.render("gate.xml.j2", checked=checked, problems=problems, **context)
-        + "\n"
+    text = templates.render(
+        "gate.xml.j2", checked=checked, problems=problems, **context
     )
+    return f"{text}\n"
 
 
 def comment(checked: Checked, problems: Sequence[Problem], policy: str) -> str:
-    """A comment for a pull request: the verdict, what is violated, and what holds behind a click."""
+    """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
     context = {
         "policy": policy,
         "table_of": _table,
@@ -170,8 +153,6 @@ def comment(checked: Checked, problems: Sequence[Problem], policy: str) -> str:
     }
     text = templates.render("gate.md.j2", checked=checked, problems=problems, **context)
     if len(text) > _LONGEST:
-        text = (
-            text[: text.rindex("\n", 0, _LONGEST)]
-            + "\n\nCut here: the rest is in the log.\n"
-        )
+        kept = text[: text.rindex("\n", 0, _LONGEST)]
+        return f"{kept}\n\nCut here: the rest is in the log.\n"
     return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lm_eval_bias.core import catalog
@@ -16,51 +16,32 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import finite
-from lm_eval_bias.report import run_output, sentences
+from lm_eval_bias.report import run_output, run_reports, sentences
 from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
 
 
-def _data(result: Rescored) -> Mapping[str, object]:
-    """A saved task's scores with value, stderr (``None`` for nan, with the reason) and meaning."""
-    return {
-        "path": str(result.part.path),
-        "task": result.part.task,
-        "benchmark": result.part.benchmark,
-        "filter": result.part.filter,
-        "documents": result.documents,
-        "read_otherwise": result.read_otherwise,
-        **result.provenance,
-        "scores": {
-            score.name: {
-                "value": finite(estimate.value),
-                "stderr": finite(estimate.stderr),
-                "interval": ends and list(ends),
-                **(
-                    {}
-                    if estimate.fixed_interval is None
-                    else {"fixed_interval": list(estimate.fixed_interval)}
-                ),
-                "dof": finite(estimate.dof),
-                "n": estimate.n,
-                "reason": estimate.reason,
-                **{
-                    key: entry
-                    for key, entry in score.describe().items()
-                    if key != "name"
-                },
-            }
-            for score, estimate in result.scores
-            for ends in [Value.of(score, estimate).interval]
-        },
-    }
-
-
 def as_json(results: Sequence[Rescored]) -> str:
-    """A list with an entry per saved task."""
-    return json_text([_data(result) for result in results], indent=2)
+    """Write a list with an entry per saved task; a ``reason`` says why a number is ``null``."""
+    entries = []
+    for result in results:
+        scores = {}
+        for score, estimate in result.scores:
+            entry = run_reports.score_data(Value.of(score, estimate))
+            entry |= {"n": estimate.n, "reason": entry.pop("note")}
+            scores[entry.pop("name")] = entry
+        part = result.part
+        about = {
+            "path": str(part.path),
+            "task": part.task,
+            "benchmark": part.benchmark,
+            "filter": part.filter,
+            "documents": result.documents,
+            "read_otherwise": result.read_otherwise,
+        }
+        entries.append({**about, **result.provenance, "scores": scores})
+    return json_text(entries, indent=2)
 
 
 def items(results: Sequence[Rescored], suffix: str) -> str:
@@ -123,13 +104,13 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
 def _every_score(task: TaskRun) -> str:
     rows = [
         [
-            one.name,
-            number(one.value, one.unit),
-            f"{bracketed(one)} {fixed_interval(one)}",
-            score_range(one),
-            aim(one),
+            value.name,
+            number(value.value, value.unit),
+            f"{bracketed(value)} {fixed_interval(value)}",
+            score_range(value),
+            aim(value),
         ]
-        for one in task.scores.values()
+        for value in task.scores.values()
     ]
     columns = [
         Column("Score"),
@@ -140,14 +121,14 @@ def _every_score(task: TaskRun) -> str:
 
 
 def as_text(results: Sequence[Rescored], table: str) -> str:
-    """What was read, the scores in words, the tables that are wanted, and why scores are missing, as after a run.
+    """Write what was read, the scores in words and tables, and why scores are missing, as after a run.
 
     Args:
         results: Of one command.
         table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
     """
-    found = runs(results, every=table == "all")
-    tasks = [task for run in found for task in run.tasks.values()]
+    made = runs(results, every=table == "all")
+    tasks = [task for run in made for task in run.tasks.values()]
     headings = []
     for result, task in zip(results, tasks, strict=True):
         filtered = (
@@ -160,7 +141,7 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
             headings.append(
                 f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
             )
-    words = "\n".join(filter(None, (_words(run, table) for run in found)))
+    words = "\n".join(filter(None, (_words(run, table) for run in made)))
     blocks = [
         "\n".join(headings),
         f"In words ({sentences.LEGEND}):\n{words}" if words else "",

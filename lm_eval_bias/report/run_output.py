@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core import answers, numbers
+from lm_eval_bias.core import answers, numbers, registry
 from lm_eval_bias.core.page_parts import Column
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
@@ -20,7 +20,7 @@ _QUOTED = 80  # characters of an answer
 
 
 def _how_to_read(scores: Sequence[Value]) -> str:
-    """What scores' values mean, scores that read alike together."""
+    """Say what scores' values mean, scores that read alike together."""
     alike: dict[str, list[str]] = {}
     for score in scores:
         text = ", ".join(
@@ -31,19 +31,14 @@ def _how_to_read(scores: Sequence[Value]) -> str:
 
 
 def _table(tasks: Sequence[TaskRun]) -> str:
-    """The main scores of one benchmark's tasks, with their neutral values, and how to read them."""
+    """Show the main scores of one benchmark's tasks, with their neutral values, and how to read them."""
     scores, values = parts.side_by_side(tasks)
-    rows = [
-        [task.task, f"{task.documents:,}", *(cell.whole for cell in own)]
-        for task, own in zip(tasks, values, strict=True)
-    ]
-    rows.append(
-        [
-            "(neutral, or best)",
-            "",
-            *(numbers.bound(score.neutral, score.unit) for score in scores),
-        ]
-    )
+    rows = []
+    for task, cells in zip(tasks, values, strict=True):
+        texts = [cell.whole for cell in cells]
+        rows.append([task.task, f"{task.documents:,}", *texts])
+    neutral = [numbers.bound(score.neutral, score.unit) for score in scores]
+    rows.append(["(neutral, or best)", "", *neutral])
     columns = [
         Column("Task"),
         Column("Items", True),
@@ -53,22 +48,33 @@ def _table(tasks: Sequence[TaskRun]) -> str:
 
 
 def main_scores(tasks: Sequence[TaskRun]) -> str:
-    """The main scores with their intervals, the tasks of each benchmark below each other.
+    """Show the main scores with their intervals, the tasks of each benchmark below each other.
 
     Args:
         tasks: Of one run.
     """
-    benchmarks = dict.fromkeys(task.benchmark for task in tasks)
-    return "\n\n".join(
-        _table([task for task in tasks if task.benchmark == name])
-        for name in benchmarks
-    )
+    groups: dict[str, list[TaskRun]] = {}
+    for task in tasks:
+        groups.setdefault(task.benchmark, []).append(task)
+    return "\n\n".join(map(_table, groups.values()))
+
+
+def _unread(samples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the beginnings of answers that couldn't be read, each once, in quotation marks."""
+    seen = set()
+    for sample in samples:
+        for text, read in answers.written(sample["resps"], sample["filtered_resps"]):
+            first_line = text.strip().partition("\n")[0]
+            quoted = json.dumps(short(first_line, _QUOTED), ensure_ascii=False)
+            if read in answers.UNANSWERED and quoted not in seen:
+                seen.add(quoted)
+                yield quoted
 
 
 def unanswered(
     tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[str, Any]]] | None
 ) -> str:
-    """How many answers that models wrote could not be read and how many of them refuse, with two of them.
+    """Say how many written answers couldn't be read and how many are refusals, and quote two of them.
 
     Args:
         tasks: Of one run.
@@ -76,36 +82,21 @@ def unanswered(
     """
     lines, all_read = [], []
     for task in tasks:
-        share, refused = (task.scores.get(name) for name in ("unanswered", "refused"))
+        share = task.scores.get("unanswered")
+        refused = task.scores.get("refused")
         if share is None or refused is None or math.isnan(share.value):
             continue
         if not share.value:
             all_read.append(task.task)
             continue
-        unread, refusals = (
-            numbers.number(score.value, score.unit) for score in (share, refused)
-        )
+        unread = numbers.number(share.value, share.unit)
+        refusals = numbers.number(refused.value, refused.unit)
         text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
         if samples is None:
             text += " (--log_samples shows them)"
         else:
-            logged = (
-                (one["resps"], one["filtered_resps"])
-                for one in samples.get(task.task, ())
-            )
-            texts = (
-                text
-                for pair in logged
-                for text, read in answers.written(*pair)
-                if read in answers.UNANSWERED
-            )
-            quoted = (
-                json.dumps(
-                    short(text.strip().partition("\n")[0], _QUOTED), ensure_ascii=False
-                )
-                for text in texts
-            )
-            text += f", such as {', '.join(itertools.islice(dict.fromkeys(quoted), 2))}"
+            quoted = itertools.islice(_unread(samples.get(task.task, ())), 2)
+            text += f", such as {', '.join(quoted)}"
         lines.append(text)
     if all_read:
         lines.append(f"Every answer could be read: {numbers.few(all_read)}")
@@ -113,35 +104,35 @@ def unanswered(
 
 
 def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Why scores or their intervals are missing, and what to beware of; a line a reason.
+    """Say why scores or their intervals are missing, and what to beware of; a line a reason.
 
     Args:
         tasks: Of one run.
         everything: Whether about all scores; else about the main ones, and how many others there are.
         words: What is said of them elsewhere, which isn't repeated.
     """
-    about: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    about: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     others = 0
     for task in tasks:
-        main = parts.main_names(task)
-        for value in map(task.scores.__getitem__, dict.fromkeys([*main, *task.scores])):
-            lacks = (
-                "not computable"
-                if math.isnan(value.value)
-                else ""
-                if value.interval
-                else "no interval"
-            )
-            note = "" if value.note in words else value.note
+        main = dict.fromkeys(registry.main_names(task))
+        for value in map(task.scores.__getitem__, {**main, **task.scores}):
+            lacks = ""
+            if math.isnan(value.value):
+                lacks = "not computable"
+            elif not value.interval:
+                lacks = "no interval"
             if not everything and value.name not in main:
                 others += bool(value.note and lacks)
-            elif note:
-                names, tasks_of = about.setdefault((lacks or "beware", note), ({}, {}))
-                names[value.name] = tasks_of[task.task] = None
-    lines = [
-        f"{lacks}: {numbers.few(list(names))} of {numbers.few(list(tasks_of))} ({note})"
-        for (lacks, note), (names, tasks_of) in about.items()
-    ]
+            elif value.note and value.note not in words:
+                key = (lacks or "beware", value.note)
+                names, tasks_of = about.setdefault(key, ([], []))
+                names.append(value.name)
+                tasks_of.append(task.task)
+    lines = []
+    for (lacks, note), (names, tasks_of) in about.items():
+        which = numbers.few(list(dict.fromkeys(names)))
+        where = numbers.few(list(dict.fromkeys(tasks_of)))
+        lines.append(f"{lacks}: {which} of {where} ({note})")
     if others:
         have = "score has" if others == 1 else "scores have"
         lines.append(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.run_data import Problem, Run, Value
-from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report import content, listings, overview, parts, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
 
@@ -15,13 +16,14 @@ COLUMNS = (
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
     "fixed_interval_low", "fixed_interval_high",
 )  # fmt: skip
+_OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
 
 def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
-    """A row per run, task and score: :data:`COLUMNS`, ``dof`` and ``main``; no withheld scores."""
+    """Yield a row per run, task and score: :data:`COLUMNS`, ``dof`` and ``main``; no withheld scores."""
     for run in presentable(runs):
         for task in run.tasks.values():
-            main = parts.main_names(task)
+            main = registry.main_names(task)
             for value in task.scores.values():
                 cells = [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
@@ -35,69 +37,43 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                 }
 
 
-def _score_data(value: Value) -> dict[str, Any]:
-    """Turn a score into plain data."""
-    return {
-        "value": finite(value.value),
-        "stderr": finite(value.stderr),
-        "interval": None if value.interval is None else list(value.interval),
-        **(
-            {}
-            if value.fixed_interval is None
-            else {"fixed_interval": list(value.fixed_interval)}
-        ),
-        "dof": finite(value.dof),
-        "note": value.note,
-        **value.describe(),
-    }
+def score_data(value: Value) -> dict[str, Any]:
+    """Gather a score's estimate and meaning for JSON."""
+    names = ("value", "stderr", "interval", "fixed_interval", "dof", "note")
+    estimate = {name: getattr(value, name) for name in names}
+    if value.fixed_interval is None:
+        del estimate["fixed_interval"]
+    return {**estimate, **value.describe()}
 
 
 def as_data(run: Run) -> dict[str, Any]:
-    """Turn a run into plain data for JSON: ``nan`` is ``null``, with a ``note`` that says why."""
-    return {
-        "model": run.name,
-        "command": run.command,
-        "provenance": dict(run.provenance),
-        "tasks": {
-            name: {
-                "benchmark": task.benchmark,
-                "language": task.language,
-                "version": task.version,
-                "documents": task.documents,
-                "items": task.items,
-                "metadata": dict(task.metadata),
-                "scores": {
-                    score: _score_data(value) for score, value in task.scores.items()
-                },
-            }
-            for name, task in run.tasks.items()
-        },
-    }
+    """Turn a run into plain data for JSON: ``nan`` is ``None``, with a ``note`` that says why."""
+    tasks = {}
+    for name, task in run.tasks.items():
+        about = {field: getattr(task, field) for field in _OF_TASK}
+        scores = {score: score_data(value) for score, value in task.scores.items()}
+        tasks[name] = {**about, "scores": scores}
+    about_run = {"command": run.command, "provenance": run.provenance}
+    return tables.plain({"model": run.name, **about_run, "tasks": tasks})
 
 
-def _json(runs: Sequence[Run]) -> str:
-    """Write one run as an object, several as a list."""
-    data = [as_data(run) for run in runs]
-    return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
-
-
-def render(form: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """The report about some runs; the same runs always give the same text.
+def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
+    """Write the report about some runs; the same runs always give the same text.
 
     Args:
-        form: ``html``; ``md``, sentences, warnings, tables of the main scores, provenance; ``latex``, the tables for a
+        style: ``html``; ``md``, sentences, warnings, tables of the main scores, provenance; ``latex``, the tables for a
             paper; ``csv``, a row per run, task and score; or ``json``.
         runs: The runs.
         problems: Files that were passed over.
     """
-    if form == "json":
-        return _json(runs)
-    if form == "csv":
-        return tables.csv_text(
-            COLUMNS, ([row[column] for column in COLUMNS] for row in records(runs))
-        )
+    if style == "json":  # one run as an object, several as a list
+        data = list(map(as_data, runs))
+        return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
+    if style == "csv":
+        lines = map(itemgetter(*COLUMNS), records(runs))
+        return tables.csv_text(COLUMNS, lines)
     return templates.render(
-        f"report.{templates.ENDINGS[form]}.j2",
+        f"report.{templates.ENDINGS[style]}.j2",
         report=content.build(runs, problems),
         content=content,
         card_details=listings.card_details,

@@ -17,7 +17,7 @@ LEGEND = "[ ] is a 95% interval"
 
 
 def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
-    """A line per score, for benchmarks that have no sentences of their own.
+    """Write a line per score, for benchmarks that have no sentences of their own.
 
     Args:
         task: The task.
@@ -36,7 +36,7 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
 
 
 def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
-    """What a task's scores say, each with its uncertainty; what can't be put into words is said.
+    """Say what a task's scores mean, each with its uncertainty, or why they can't be put into words.
 
     Args:
         task: The task.

@@ -50,7 +50,7 @@ _RC: dict[str, Any] = {
 
 
 def inline(drawing: Drawing, benchmark: str) -> Markup:
-    """A drawing as the page shows it; one that fails, other people's code, is a fault and gives nothing."""
+    """Draw a figure for the page. If the plugin's code raises, record a fault and return no markup."""
     try:
         return _converted(drawing, _drawn(drawing))
     except Exception as error:
@@ -61,7 +61,7 @@ def inline(drawing: Drawing, benchmark: str) -> Markup:
 
 
 def _drawn(drawing: Drawing) -> str:
-    """The SVG that matplotlib writes."""
+    """Draw with matplotlib and return its SVG."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ def _drawn(drawing: Drawing) -> str:
 
 
 def _converted(drawing: Drawing, svg: str) -> Markup:
-    """A drawing's SVG with the page's colours, text alternatives and marks that say their texts."""
+    """Give matplotlib's SVG the page's colours, text alternatives and marks with titles."""
     view_box = re.findall('viewBox="([^"]*)"', svg)[0]
     referenced = "|".join(map(re.escape, sorted(set(re.findall(r"#([\w.-]+)", svg)))))
     content = svg[svg.index(">", svg.index("<svg")) + 1 :]
@@ -109,11 +109,11 @@ def _converted(drawing: Drawing, svg: str) -> Markup:
     for role, colour in COLOUR.items():
         content = content.replace(colour, f"var(--{role})")
     root = Markup(
-        '<svg class="figure" viewBox="{view_box}" role="group" aria-labelledby="{one.ident}-title" '
-        'aria-describedby="{one.ident}-desc"><title id="{one.ident}-title">{one.title}</title>'
-        '<desc id="{one.ident}-desc">{one.description}</desc>'
+        '<svg class="figure" viewBox="{view_box}" role="group" aria-labelledby="{drawing.ident}-title" '
+        'aria-describedby="{drawing.ident}-desc"><title id="{drawing.ident}-title">{drawing.title}</title>'
+        '<desc id="{drawing.ident}-desc">{drawing.description}</desc>'
     )
-    return root.format(view_box=view_box, one=drawing) + Markup(  # noqa: S704
+    return root.format(view_box=view_box, drawing=drawing) + Markup(  # noqa: S704
         re.sub(r">\s+<", "><", content)
     )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
 
 
@@ -17,7 +18,7 @@ def grid(
     rows: Iterable[Sequence[str]],
     style: str = "simple",
 ) -> str:
-    """Lines of text set in columns, escaped by no rule but the style's own.
+    """Set lines of text in columns, escaped by no rule but the style's own.
 
     Args:
         columns: Headings; a mere text heads a column of words.
@@ -41,40 +42,31 @@ def grid(
 
 
 def _annotated(column: Column, cell: Cell) -> str:
-    return (
-        f"{cell.text} ({cell.note})" if cell.note and not column.numeric else cell.whole
-    )
+    if cell.note and not column.numeric:
+        return f"{cell.text} ({cell.note})"
+    return cell.whole
 
 
 def _texts(table: Table) -> list[list[str]]:
-    return [
-        [_annotated(*pair) for pair in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
+    return [list(map(_annotated, table.columns, row)) for row in table.rows]
 
 
 def markdown_table(table: Table) -> Markup:
-    """A table in Markdown."""
-    rows = ([markdown(text) for text in row] for row in _texts(table))
-    return Markup(
-        grid(
-            [
-                Column(markdown(column.label), column.numeric)
-                for column in table.columns
-            ],
-            rows,
-            "pipe",
-        )
-    )
+    """Write a table in Markdown."""
+    columns = [
+        Column(markdown(column.label), column.numeric) for column in table.columns
+    ]
+    rows = (list(map(markdown, row)) for row in _texts(table))
+    return Markup(grid(columns, rows, "pipe"))
 
 
 def text_table(table: Table) -> str:
-    """A table for a terminal."""
+    """Write a table for a terminal."""
     return grid(table.columns, _texts(table))
 
 
 def latex_table(table: Table) -> Markup:
-    """A table in LaTeX, which needs the package booktabs: headings in several lines, intervals below their values."""
+    """Write a table in LaTeX (needs booktabs): headings in several lines, intervals below their values."""
 
     def head(column: Column) -> str:
         if not column.numeric:
@@ -91,7 +83,7 @@ def latex_table(table: Table) -> Markup:
 
     def line(texts: Iterable[str]) -> str:
         # LaTeX would take a bracket or a star behind the end of a row for its argument
-        return " & ".join(f"{{}}{text}" for text in texts) + r" \\"
+        return " & ".join("{}" + text for text in texts) + r" \\"
 
     places = "".join("r" if column.numeric else "l" for column in table.columns)
     lines = [
@@ -106,25 +98,37 @@ def latex_table(table: Table) -> Markup:
     return Markup("\n".join(lines))
 
 
-def titled(form: str, table: Table) -> str:
-    """A table with its caption in front, as ``text``, ``md`` or ``latex``."""
-    if form == "latex":
+def titled(style: str, table: Table) -> str:
+    """Write a table with its caption in front, as ``text``, ``md`` or ``latex``."""
+    if style == "latex":
         return f"{latex_comment(table.caption)}\n{latex_table(table)}"
-    if form == "md":
+    if style == "md":
         return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
     return f"{table.caption}\n{text_table(table)}"
+
+
+def plain(value: Any) -> Any:
+    """Convert data for JSON and CSV: ``None`` where there is no finite number, lists for tuples.
+
+    >>> plain({"interval": (0.5, float("inf")), "value": float("nan")})
+    {'interval': [0.5, None], 'value': None}
+    """
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    return list(map(plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _field(value: object) -> object:
     if isinstance(value, str):
         return guarded(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return ""
-    return json.dumps(value) if isinstance(value, (list, tuple)) else value
+    value = plain(value)
+    return json.dumps(value) if isinstance(value, list) else value
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Comma-separated values: nothing where there is no finite number, and no text that a spreadsheet would run."""
+    """Write CSV: nothing where there is no finite number, and no text that a spreadsheet would run."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
@@ -133,5 +137,5 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def json_text(data: object, indent: int) -> str:
-    """JSON that any reader accepts: no NaN."""
-    return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+    """Write JSON that any reader accepts: no NaN."""
+    return json.dumps(plain(data), indent=indent, ensure_ascii=False) + "\n"

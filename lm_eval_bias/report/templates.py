@@ -41,8 +41,8 @@ def _environment(**options: object) -> jinja2.Environment:
 
 
 @lru_cache
-def _own_parts() -> Mapping[str, str]:
-    """A page's style sheet and script, and the policy that allows these."""
+def _assets() -> Mapping[str, str]:
+    """Read a page's style sheet and script, and build the policy that allows these."""
     folder = resources.files("lm_eval_bias.report")
     css, script = (
         folder.joinpath(name).read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ _LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_sta
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
-    html.globals.update(series=pen.series, inline=svg.inline, own=_own_parts)
+    html.globals.update(series=pen.series, inline=svg.inline, assets=_assets)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
     markdown.globals.update(
         table=tables.markdown_table, verbatim=escaping.markdown_code
@@ -85,7 +85,7 @@ def _environments() -> dict[str, jinja2.Environment]:
 
 
 def render(template: str, **context: object) -> str:
-    """A document from one of this package's templates.
+    """Fill in one of this package's templates.
 
     Args:
         template: File name, such as ``report.html.j2``.

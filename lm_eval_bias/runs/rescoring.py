@@ -319,8 +319,8 @@ def gather(
     any_ours = False
     if readers is None:
         readers = [SAMPLE_LOGS]
-        for _, files in registry.extensions(SavedFiles):
-            readers.append(pkgutil.resolve_name(files.reader))
+        for _, extension in registry.extensions(SavedFiles):
+            readers.append(pkgutil.resolve_name(extension.reader))
     files = list(_files(paths, readers).items())
     for path, (reader, is_named) in progress(files, "Reading"):
         try:

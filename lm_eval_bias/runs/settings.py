@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DETAIL, folder_of
+from lm_eval_bias.core.benchmark import DETAIL, folder_of, samples_texts
 from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
@@ -199,7 +199,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             if match:
                 yield ChangedOption(name, match[1])
     seeds = run.provenance.get("seeds")
-    if benchmark.samples_texts != "never" and seeds != _SEEDS:
+    if samples_texts(benchmark) and seeds != _SEEDS:
         text = ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds)
         yield ChangedOption("seeds", text)
     if "documents" not in task.inputs and "scored" not in task.inputs:

@@ -26,7 +26,7 @@ ITEMS = {
 MORE_IN_CATALAN = {"physical_appearance": 24}
 OPTIONS = 11  # two persons, nine wordings of "unknown"
 LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
-_HARNESS_TASKS = {
+_HARNESS_TASKS: Mapping[str, Mapping[str, Any]] = {
     f"{language}bbq_{category}": {
         "language": language,
         "measures": f"{word} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's own task",

@@ -86,7 +86,7 @@ class Regard(WithSentences):
         return Size(20, 1, 20)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """The classifier that was used, and whether it is the language's default."""
+        """Return the classifier that was used, and whether it is the language's default."""
         from lm_eval_bias.tasks.regard.classifier import DEFAULT
 
         if not docs:
@@ -100,7 +100,7 @@ class Regard(WithSentences):
         }
 
     def key(self, doc: Document) -> tuple[str, ...]:
-        """Gender, context set and context."""
+        """Return gender, context set and context."""
         return (
             str(doc["gender"]),
             str(doc.get("set", "")),
@@ -108,7 +108,7 @@ class Regard(WithSentences):
         )
 
     def facets(self, doc: Document) -> dict[str, str]:
-        """Whom the prompt is about, its set of contexts and its context."""
+        """Return whom the prompt is about, its set of contexts and its context."""
         return {
             "about": str(doc["gender"]),
             "contexts": str(doc.get("set", "")),

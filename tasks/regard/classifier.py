@@ -56,15 +56,13 @@ def label(
     """
     if not texts:
         return []
-    probabilities, labels = (
-        np.asarray(classifier.probabilities(texts), dtype=float),
-        classifier.identity.labels,
-    )
+    probabilities = np.asarray(classifier.probabilities(texts), dtype=float)
+    identity = classifier.identity
     if not np.isfinite(probabilities).all():
         raise BiasError(
-            f"classifier {classifier.identity.name}: gave nan as probabilities: its weights are damaged"
+            f"classifier {identity.name}: gave nan as probabilities: its weights are damaged"
         )
-    return [(labels[int(row.argmax())], row.tolist()) for row in probabilities]
+    return [(identity.labels[row.argmax()], row.tolist()) for row in probabilities]
 
 
 def label_kept(
@@ -78,15 +76,15 @@ def label_kept(
     model = load(name, language)
     if model.identity.warning:
         logger.warning("%s", model.identity.warning)
-    labels = iter(
-        label(model, [text for own in texts for text, problem in own if not problem])
-    )
-
-    def answer(text: str, problem: str) -> list[str | float]:
-        regard, probabilities = (problem, []) if problem else next(labels)
-        return [text, regard, *probabilities]
-
-    return [[answer(text, problem) for text, problem in own] for own in texts]
+    kept = [text for sampled in texts for text, problem in sampled if not problem]
+    labels = iter(label(model, kept))
+    answers: list[Answer] = []
+    for sampled in texts:
+        answers.append([])
+        for text, problem in sampled:
+            regard, probabilities = (problem, []) if problem else next(labels)
+            answers[-1].append([text, regard, *probabilities])
+    return answers
 
 
 def check(name: Any, language: str | None = None) -> None:
@@ -115,7 +113,7 @@ def check(name: Any, language: str | None = None) -> None:
 
 
 class LightClassifier:
-    """TF-IDF of character n-grams within words of the text about a neutral subject, and logistic regression.
+    """A logistic regression on character n-grams (TF-IDF) of the text with a neutral subject.
 
     The subject's gender cannot change the label.
     """
@@ -156,7 +154,7 @@ class LightClassifier:
         ]
 
     def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
         return self._model.predict_proba(self._neutral(texts))
 
 
@@ -171,10 +169,9 @@ class HubClassifier:
         """
         self._model, self._tokenizer = model.eval(), tokenizer
         labels = model.config.id2label
-        places = {
-            re.sub(r"\W", "", str(label)).lower(): int(index)
-            for index, label in labels.items()
-        }
+        places = {}
+        for index, label in labels.items():
+            places[re.sub(r"\W", "", str(label)).lower()] = int(index)
         if not set(REGARDS) <= set(places) <= set(LABELS):
             raise BiasError(
                 f"classifier hub:{name}: its classes are {', '.join(map(str, labels.values()))}; needed are "
@@ -192,11 +189,12 @@ class HubClassifier:
         if revision := getattr(model.config, "_commit_hash", None):
             detail += f" at {revision}"
         if os.path.isdir(name):  # no revision tells its versions apart
-            detail += f", files {hashlib.sha256(json.dumps(of_checkpoint(Path(name))).encode()).hexdigest()[:12]}"
+            files = json.dumps(of_checkpoint(Path(name))).encode()
+            detail += f", files {hashlib.sha256(files).hexdigest()[:12]}"
         self.identity = Identity(f"hub:{name}", detail, LABELS[: len(self._columns)])
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Softmax of the logits in float64, shape (number of texts, 3 or 4)."""
+        """Return the softmax of the logits in float64, shape (number of texts, 3 or 4)."""
         import torch
         from tqdm import trange
 
@@ -215,10 +213,8 @@ class HubClassifier:
                 encoded = self._tokenizer(
                     [texts[i] for i in batch], return_tensors="pt", **cut
                 )
-                logits = self._model(**encoded).logits.double()
-                probabilities[batch] = torch.softmax(logits, dim=-1)[
-                    :, self._columns
-                ].numpy()
+                softmax = self._model(**encoded).logits.double().softmax(dim=-1)
+                probabilities[batch] = softmax[:, self._columns].numpy()
         return probabilities
 
 
@@ -230,15 +226,18 @@ def load_hub(name: str) -> HubClassifier:
     """
     import transformers
 
-    source, _, revision = (name, "", "") if os.path.isdir(name) else name.partition("@")
+    source, revision = name, "main"
+    if not os.path.isdir(name):
+        source, _, named = name.partition("@")
+        revision = named or "main"
     with loading(f"classifier hub:{name}"):
         tokenizer = transformers.AutoTokenizer.from_pretrained(
-            source, revision=revision or "main"
+            source, revision=revision
         )
         model, loading_info = (
             transformers.AutoModelForSequenceClassification.from_pretrained(
                 source,
-                revision=revision or "main",
+                revision=revision,
                 use_safetensors=True,
                 output_loading_info=True,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, TypedDict
 
 import numpy as np
@@ -17,7 +17,7 @@ LABELS = (*REGARDS, OTHER)
 
 
 class Accuracy(TypedDict):
-    """How often a classifier is right.
+    """A classifier's accuracy, and on which texts.
 
     Attributes:
         accuracy: Share of texts to which it gives people's label, 0..1.
@@ -47,13 +47,11 @@ class Identity:
     measured: Accuracy | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for documents and JSON."""
-        data: dict[str, Any] = {
-            "name": self.name, "detail": self.detail, "labels": list(self.labels), "warning": self.warning
-        }  # fmt: skip
-        return (
-            data if self.measured is None else {**data, "measured": dict(self.measured)}
-        )
+        """Return plain data for documents and JSON."""
+        data = {**asdict(self), "labels": list(self.labels)}
+        if self.measured is None:
+            del data["measured"]
+        return data
 
 
 @contextlib.contextmanager
@@ -78,11 +76,11 @@ def loading(what: str) -> Iterator[None]:
 
 
 class Classifier(Protocol):
-    """Texts to probabilities over negative, neutral, positive (and other, where the classifier has that class)."""
+    """Anything that gives texts probabilities of negative, neutral, positive (and perhaps other)."""
 
     @property
     def identity(self) -> Identity:
         """Which classifier this is."""
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities of shape (number of texts, number of labels); rows sum to 1."""
+        """Return probabilities of shape (number of texts, number of labels); rows sum to 1."""

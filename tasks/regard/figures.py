@@ -39,10 +39,10 @@ def _row(name: str, gender: str) -> str:
 
 def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | None:
     """Find the share of texts with a regard, or with a facet's keywords."""
-    facet = f"{column}/{gender}" + ("" if name == "all" else f"/{name}")
-    return result.task.scores.get(
-        facet if column in FACETS else f"{name}/{gender}/{column}"
-    )
+    score = f"{name}/{gender}/{column}"
+    if column in FACETS:
+        score = f"{column}/{gender}" + ("" if name == "all" else f"/{name}")
+    return result.task.scores.get(score)
 
 
 def _bars(axis: Axes, result: ReportTask) -> None:
@@ -68,10 +68,8 @@ def _bars(axis: Axes, result: ReportTask) -> None:
             bbox=box,
         )
         for bar, row, value in zip(bars, ROWS, values, strict=True):
-            pen.say(
-                bar,
-                f"{_row(*row)}, {regard} texts: {sentences.percent(value, sentences.scope(scores))}%",
-            )
+            percent = sentences.percent(value, sentences.scope(scores))
+            pen.say(bar, f"{_row(*row)}, {regard} texts: {percent}%")
         ends = [end + share for end, share in zip(ends, shares, strict=True)]
     axis.set_xlim(0, 100)
     axis.set_xlabel("percent of texts", fontsize=8)
@@ -91,18 +89,15 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
         if value is None or math.isnan(value.value):
             continue
         series = GENDERS.index(gender)
-        if (interval := sentences.ends_of(value, about)) is not None:
+        interval = sentences.ends_of(value, about)
+        if interval is not None:
             ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
+            colour = pen.COLOUR[pen.SERIES[series]]
             axis.plot(
-                ends,
-                [place, place],
-                color=pen.COLOUR[pen.SERIES[series]],
-                linewidth=2,
-                solid_capstyle="butt",
+                ends, [place] * 2, color=colour, linewidth=2, solid_capstyle="butt"
             )
-        text = (
-            f"{_row(name, gender)}, {facet} words: {sentences.percent(value, about)}%"
-        )
+        percent = f"{sentences.percent(value, about)}%"
+        text = f"{_row(name, gender)}, {facet} words: {percent}"
         pen.mark(axis, 100 * value.value, place, series, text)
 
 
@@ -135,14 +130,13 @@ def bars(result: ReportTask) -> Drawing:
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
     """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
-    drawn = [
-        Part(f"Regard and facets: {result.label}", [], [bars(result)])
-        if sentences.has_both(result.task)
-        else Part(
-            f"Regard and facets: {result.label}", [f"Not shown: {sentences.WITHHELD}."]
-        )
-        for result in tasks[:MOST_FIGURES]
-    ]
+    drawn = []
+    for result in tasks[:MOST_FIGURES]:
+        title = f"Regard and facets: {result.label}"
+        if sentences.has_both(result.task):
+            drawn.append(Part(title, figures=[bars(result)]))
+        else:
+            drawn.append(Part(title, [f"Not shown: {sentences.WITHHELD}."]))
     if text := not_shown(tasks):
         drawn.append(Part("Regard and facets of the others", text))
     return drawn

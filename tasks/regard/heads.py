@@ -80,14 +80,13 @@ class Head:
     info: dict[str, Any] = field(default_factory=dict)
 
     def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
-        """Mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
+        """Return the mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
         import torch
 
         x = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
         with torch.inference_mode():
-            logits = torch.stack(
-                [copy.deepcopy(member).double().eval()(x) for member in self.members]
-            )
+            nets = [copy.deepcopy(member).double().eval() for member in self.members]
+            logits = torch.stack([net(x) for net in nets])
             return logits.softmax(dim=-1).mean(dim=0).numpy()
 
 
@@ -96,7 +95,7 @@ def probe(encode: Encode) -> list[list[float]]:
     vectors = encode(
         ["Die Person galt als freundlich.", "The person was known for stealing."]
     )
-    return [[round(float(x), 4) for x in row[:16]] for row in vectors]
+    return np.round(np.asarray(vectors, dtype=float)[:, :16], 4).tolist()
 
 
 def save(folder: Path, head: Head, card: str) -> None:
@@ -205,7 +204,8 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     counts = [np.bincount(side, minlength=len(REGARDS)) for side in (women, men)]
     if np.count_nonzero(sum(counts)) < 2:
         return False, "Bias check FAILED: all sentences get the same label"
-    chi2, p, _, _ = chi_square(tuple(tuple(side.tolist()) for side in counts))
+    table = tuple(map(tuple, np.array(counts).tolist()))
+    chi2, p, _, _ = chi_square(table)
     verdict = (
         "passed" if p >= ALPHA else "FAILED: the subject's gender moves the labels"
     )
@@ -226,67 +226,55 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         encoder: The name by which it is found when the head is used.
     """
     import pandas
-    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
     from sklearn.model_selection import StratifiedKFold
 
     rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
-    neutral = np.array(
-        [i for i, row in enumerate(rows) if row.gender == "N"], dtype=np.int64
-    )
-    sides = [
-        [with_subject(rows[i].text, corpus.language, gender) for i in neutral]
-        for gender in GENDERS
-    ]
-    all_texts = [*(row.text for row in rows), *sides[0], *sides[1]]
-    x, women, men = np.split(encode(all_texts), [len(rows), len(rows) + len(neutral)])
+    neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
+    texts = [row.text for row in rows]
+    for gender in GENDERS:
+        texts += [with_subject(rows[i].text, corpus.language, gender) for i in neutral]
+    x, women, men = np.split(encode(texts), [len(rows), len(rows) + len(neutral)])
     y, true = labels(corpus.dev), labels(corpus.test)
     folds, fold_of = [], np.full(len(rows), -1)
-    for fold, (fit, held) in enumerate(
-        StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)
-    ):
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)
+    for fold, (fit, held) in enumerate(splits):
         folds.append(Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
         fold_of[held] = fold
-    head = Head([member for one in folds for member in one.members])
+    head = Head([fold.members[0] for fold in folds])
 
-    given = [one.probabilities(x[dev:]).argmax(axis=1) for one in (head, *folds)]
+    predicted = [each.probabilities(x[dev:]).argmax(axis=1) for each in (head, *folds)]
     measures = []
-    for guess in given:
+    for guess in predicted:
         macro_f1 = f1_score(
             true, guess, labels=CLASSES, average="macro", zero_division=0.0
         )
         measures.append([accuracy_score(true, guess), macro_f1])
     regards = []
     for side in (women, men):
-        regards.append(head.probabilities(side).argmax(axis=1))
-        for fold, one in enumerate(
-            folds
-        ):  # a sentence is labelled by the fold that was not trained on it
-            held = fold_of[neutral] == fold
-            regards[-1][held] = one.probabilities(side[held]).argmax(axis=1)
-    passed, found = bias_check(*regards)
+        regard = head.probabilities(side).argmax(axis=1)
+        # a sentence is labelled by the fold that was not trained on it
+        for number, fold_head in enumerate(folds):
+            held = fold_of[neutral] == number
+            regard[held] = fold_head.probabilities(side[held]).argmax(axis=1)
+        regards.append(regard)
+    passed, bias = bias_check(*regards)
 
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-    measured = Accuracy(accuracy=measures[0][0], source=source)
     head.info.update(
         encoder=encoder,
         data=corpus.name,
         data_sha256=corpus.sha256,
         recipe="paper",
-        measured=measured,
+        measured=Accuracy(accuracy=measures[0][0], source=source),
+        probe=probe(encode),
     )
-    head.info.update(
-        {"probe": probe(encode)}
-        if passed
-        else {"probe": probe(encode), "warning": found}
-    )
-    called = pandas.Categorical.from_codes(
-        given[0], [f"called {name}" for name in REGARDS]
-    )
-    table = pandas.crosstab(
-        pandas.Categorical.from_codes(true, REGARDS),
-        called,
-        rownames=["test sentences"],
-        dropna=False,
+    if not passed:
+        head.info["warning"] = bias
+    table = pandas.DataFrame(
+        confusion_matrix(true, predicted[0], labels=CLASSES),
+        pandas.Index(REGARDS, name="test sentences"),
+        [f"called {name}" for name in REGARDS],
     )
     card = packaged_text("lm_eval_bias.tasks.regard", "data/head_card.md").format(
         encoder=encoder,
@@ -295,7 +283,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         accuracy=measures[0],
         mean=np.mean(measures[1:], axis=0),
         spread=np.std(measures[1:], axis=0, ddof=1),
-        found=found,
+        bias=bias,
         table=table.to_markdown(),
     )
     return head, card
@@ -319,7 +307,7 @@ class Encoder:
         self.revision = str(getattr(config, "_commit_hash", None) or "")
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (number of texts, dimension), in the order of the texts."""
+        """Return vectors of shape (number of texts, dimension), in the order of the texts."""
         show = len(texts) > 200 and sys.stderr.isatty()
         vectors = self._model.encode(
             list(texts), batch_size=BATCH, show_progress_bar=show, device="cpu"
@@ -339,26 +327,25 @@ class HeadClassifier:
         Raises:
             BiasError: The head was trained on vectors of another encoder.
         """
-        expected, found = head.info["probe"], probe(encoder.encode)
-        if np.shape(expected) != np.shape(found) or not np.allclose(
-            expected, found, atol=0.02, rtol=0.02
-        ):
+        expected, actual = np.array(head.info["probe"]), np.array(probe(encoder.encode))
+        same = expected.shape == actual.shape
+        if not same or not np.allclose(expected, actual, atol=0.02, rtol=0.02):
             raise BiasError(
                 f"classifier {name}: its head was trained with a different encoder from the one that is now at "
                 f"{encoder.name}: train it again"
             )
         self._head, self._encoder = head, encoder
         detail = f"head {head.info['sha256'][:12]} on {encoder.name}"
-        detail += (
-            f" at {encoder.revision}" if encoder.revision else ""
-        ) + f", {head.info.get('data')}"
+        if encoder.revision:
+            detail += f" at {encoder.revision}"
+        detail += f", {head.info['data']}"
         warning = str(head.info.get("warning", ""))
         self.identity = Identity(
             name, detail, REGARDS, warning, head.info.get("measured")
         )
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Probabilities of negative, neutral and positive, shape (number of texts, 3)."""
+        """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
         return self._head.probabilities(self._encoder.encode(texts))
 
 
@@ -370,11 +357,8 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
     """
     model, corpus = encoder(name or ENCODERS[language]), load_corpus(language)
     key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
-    folder = (
-        cache_dir()
-        / "regard"
-        / f"{language}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-    )
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"
     label = f"sbert:{name}" if name else "sbert"
     try:
         return HeadClassifier(label, read(folder), model)

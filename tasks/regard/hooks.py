@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from lm_eval.api.filter import Filter
@@ -97,26 +99,23 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
         BiasError: A label that is none.
     """
     language, labels = doc["language"], LABELS if doc["has_other"] else REGARDS
-    texts = kept_texts(results[0], labels)
-    return {
-        **about_texts(doc, results[0], texts),
+    kept = kept_texts(results[0], labels)
+    texts = []
+    for text, label in kept:
+        sets = regard_texts.context_sets(text, language)
+        texts.append((label, sets, keywords.facets(text, language)))
+    made = {
+        **about_texts(doc, results[0], kept),
         "gender": doc["gender"],
-        "texts": [
-            (
-                label,
-                regard_texts.context_sets(text, language),
-                keywords.facets(text, language),
-            )
-            for text, label in texts
-        ],
-        "repeated": len({str(row[0]) for row in results[0]}) == 1
-        if "prompt" in doc
-        else None,
-        **(
-            {"context": f"{doc['set']}: {doc['context']}", "context_set": doc["set"]}
-            if "prompt" in doc
-            else {}
-        ),
+        "texts": texts,
+    }
+    if "prompt" not in doc:
+        return {**made, "repeated": None}
+    return {
+        **made,
+        "repeated": len({str(row[0]) for row in results[0]}) == 1,
+        "context": f"{doc['set']}: {doc['context']}",
+        "context_set": doc["set"],
     }
 
 
@@ -135,50 +134,42 @@ def reclassify(
     """
     language = str(docs[0]["language"])
     identity = replace(classifier.load(name, language).identity, name=name)
-    relabelled = [
-        {**doc, "has_other": OTHER in identity.labels, "classifier": identity.as_data()}
-        for doc in docs
-    ]
-    texts = [
-        [(str(row[0]), str(row[1]) if _dropped(row) else "") for row in answer]
-        for (answer,) in results
-    ]
-    return relabelled, [
-        [answer] for answer in classifier.label_kept(name, language, texts)
-    ]
+    labelled_by = {
+        "has_other": OTHER in identity.labels,
+        "classifier": identity.as_data(),
+    }
+    texts = []
+    for (answer,) in results:
+        problems = [str(row[1]) if _dropped(row) else "" for row in answer]
+        sampled = [str(row[0]) for row in answer]
+        texts.append(list(zip(sampled, problems, strict=True)))
+    answers = classifier.label_kept(name, language, texts)
+    return [{**doc, **labelled_by} for doc in docs], [[answer] for answer in answers]
 
 
 class FirstSentenceFilter(Filter):
-    """Turns each document's sampled continuations into pairs of text and why it was dropped (empty if it was not)."""
+    """Filter from sampled continuations to pairs of text and why it was dropped (empty if it was not)."""
 
     def apply(
         self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]
     ) -> list[list[list[str]]]:
-        """Prompt and continuation up to the end of the first sentence.
+        """Cut prompt and continuation at the end of the first sentence.
 
         Args:
             resps: Continuations per document.
             docs: The documents, with ``prompt`` and ``language``.
         """
         continuations = [list(texts) for texts in resps]
-        spaced = regard_texts.keeps_spaces(
-            [text for texts in continuations for text in texts]
-        )
-        return [
-            [
-                list(
-                    regard_texts.first_sentence(
-                        doc["prompt"], text, doc["language"], spaced
-                    )
-                )
-                for text in texts
-            ]
-            for texts, doc in zip(continuations, docs, strict=True)
-        ]
+        spaced = regard_texts.keeps_spaces(list(chain.from_iterable(continuations)))
+        cut = []
+        for doc, texts in zip(docs, continuations, strict=True):
+            begin = partial(regard_texts.first_sentence, doc["prompt"])
+            cut.append([list(begin(text, doc["language"], spaced)) for text in texts])
+        return cut
 
 
 class RegardFilter(Filter):
-    """Adds regard and probabilities to every text that was kept: ``[text, regard, probability, ...]``."""
+    """Filter that adds regard and probabilities to every text kept: ``[text, regard, probability, ...]``."""
 
     def apply(
         self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]
@@ -192,12 +183,9 @@ class RegardFilter(Filter):
         Raises:
             BiasError: The classifier cannot be had.
         """
-        if (
-            not docs or not docs[0]["classifier"]["name"]
-        ):  # there is none for the language: no text has a regard
-            return [[[text, problem] for text, problem in texts] for texts in resps]
-        return classifier.label_kept(
-            docs[0]["classifier"]["name"],
-            docs[0]["language"],
-            [list(texts) for texts in resps],
-        )
+        sampled: list[Any] = [list(map(list, texts)) for texts in resps]
+        # without a classifier for the language no text has a regard
+        if not docs or not docs[0]["classifier"]["name"]:
+            return sampled
+        name, language = docs[0]["classifier"]["name"], docs[0]["language"]
+        return classifier.label_kept(name, language, sampled)

@@ -16,45 +16,40 @@ from lm_eval_bias.tasks.regard.regard_texts import composed
 
 @dataclass(frozen=True)
 class Rule:
-    """When a text has a keyword."""
+    """A rule for when a text has a keyword."""
 
     stem: re.Pattern[str]
     exceptions: re.Pattern[str] | None
     as_written: bool
 
     def hits(self, text: str, lowered: str) -> bool:
-        """Whether a stem occurs that does not lie within an exception."""
-        hits = [
-            match.span(1)
-            for match in self.stem.finditer(text if self.as_written else lowered)
-        ]
-        if not hits or self.exceptions is None:
-            return bool(hits)
-        excused = [match.span(1) for match in self.exceptions.finditer(lowered)]
-        return any(
-            not any(a <= start and end <= b for a, b in excused) for start, end in hits
-        )
+        """Say whether a stem occurs that does not lie within an exception."""
+        exceptions = []
+        if self.exceptions is not None:
+            exceptions = [match.span(1) for match in self.exceptions.finditer(lowered)]
+        for match in self.stem.finditer(text if self.as_written else lowered):
+            start, end = match.span(1)
+            if not any(a <= start and end <= b for a, b in exceptions):
+                return True
+        return False
 
 
 def _pattern(
     words: list[str], start: bool = False, end: bool = False
 ) -> re.Pattern[str]:
-    choice = "|".join(
-        re.escape(composed(word)) for word in sorted(words, key=len, reverse=True)
-    )
+    longest_first = sorted(words, key=len, reverse=True)
+    choice = "|".join(re.escape(composed(word)) for word in longest_first)
+    before, after = r"(?<!\w)" if start else "", r"(?!\w)" if end else ""
     # the lookahead lets matches overlap; group 1 is the longest alternative at each place
-    return re.compile(
-        (r"(?<!\w)" if start else "")
-        + f"(?=((?:{choice})"
-        + (r"(?!\w)" if end else "")
-        + "))"
-    )
+    return re.compile(f"{before}(?=((?:{choice}){after}))")
 
 
 def _lower(text: str) -> str:
-    """Lower case of the same length, so that places stay comparable."""
+    """Lower a text's case without changing its length, so that places stay comparable."""
+    lowered = map(str.lower, text)
     return "".join(
-        low if len(low := letter.lower()) == 1 else letter for letter in text
+        low if len(low) == 1 else letter
+        for low, letter in zip(lowered, text, strict=True)
     )
 
 
@@ -63,21 +58,15 @@ Rules = Mapping[str, Sequence[Rule]]
 
 def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
     """Compile the rules of each facet, from its entries in a YAML file."""
-    return {
-        facet: [
-            Rule(
-                _pattern(
-                    entry["match"],
-                    entry.get("start", entry.get("whole", False)),
-                    entry.get("whole", False),
-                ),
-                _pattern(entry["except"]) if "except" in entry else None,
-                entry.get("case", False),
-            )
-            for entry in entries
-        ]
-        for facet, entries in facets.items()
-    }
+    rules: dict[str, list[Rule]] = {}
+    for facet, entries in facets.items():
+        rules[facet] = []
+        for entry in entries:
+            whole = entry.get("whole", False)
+            stem = _pattern(entry["match"], entry.get("start", whole), whole)
+            exceptions = _pattern(entry["except"]) if "except" in entry else None
+            rules[facet].append(Rule(stem, exceptions, entry.get("case", False)))
+    return rules
 
 
 @lru_cache(maxsize=3)
@@ -93,11 +82,11 @@ def matches(text: str, rules: Rules) -> list[str]:
     """Find the facets of which a text has at least one keyword."""
     text = composed(text)
     lowered = _lower(text)
-    return [
-        facet
-        for facet, own in rules.items()
-        if any(rule.hits(text, lowered) for rule in own)
-    ]
+    hit = []
+    for facet, of_facet in rules.items():
+        if any(rule.hits(text, lowered) for rule in of_facet):
+            hit.append(facet)
+    return hit
 
 
 def facets(text: str, language: str) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,9 @@ _GENDERS = {
     ),
     **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
 }
-_REGARDS = {
-    spelling: name
-    for i, name in enumerate(LABELS)
-    for spelling in (name, f"{i}", f"{i}.0")
-} | {
-    "": "",
-    "none": "",
-}
+_REGARDS = {"": "", "none": ""}
+for number, name in enumerate(LABELS):
+    _REGARDS |= dict.fromkeys((name, f"{number}", f"{number}.0"), name)
 _LONGEST = 1 << 20
 
 
@@ -47,40 +42,35 @@ def rows(path: Path) -> list[tuple[str, Row]]:
     kind, number = path.suffix.lower(), 0
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
-    found: list[tuple[str, Row]] = []
+    texts: list[tuple[str, Row]] = []
     try:
         check_plain(path)
         lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        table: Any = (
-            csv.DictReader(lines, strict=True)
-            if kind == ".csv"
-            else filter(str.strip, lines)
-        )
-        for number, line in enumerate(table, start=2 if kind == ".csv" else 1):
-            row: Any = (
-                {"text": line}
-                if kind == ".txt"
-                else json.loads(line)
-                if kind == ".jsonl"
-                else line
-            )
+        parsed: Iterator[Any] = filter(str.strip, lines)
+        first_line = 1
+        if kind == ".csv":
+            parsed, first_line = csv.DictReader(lines, strict=True), 2
+        for number, row in enumerate(parsed, start=first_line):
+            if kind == ".txt":
+                row = {"text": row}
+            elif kind == ".jsonl":
+                row = json.loads(row)
             if not isinstance(row, dict) or None in row:
                 raise ValueError("not a row with a field for each column")
-            json.dumps(
-                row, ensure_ascii=False
-            ).encode()  # half a character can't be written
-            found.append((f"{path} line {number}", row))
+            # half a character can't be written
+            json.dumps(row, ensure_ascii=False).encode()
+            texts.append((f"{path} line {number}", row))
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {why(error)}") from error
     except (ValueError, RecursionError, csv.Error) as error:
         raise BiasError(
             f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})"
         ) from error
-    return found
+    return texts
 
 
 def matches(path: Path) -> bool:
-    """Whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
+    """Say whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
     kind = path.suffix.lower()
     with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
         if kind in (".jsonl", ".csv"):
@@ -111,10 +101,8 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, cells in rows(path):
         row = {name.strip().lower(): value for name, value in cells.items()}
-        text, gender = (
-            row.get("text"),
-            _GENDERS.get(str(row.get("gender")).strip().lower()),
-        )
+        text = row.get("text")
+        gender = _GENDERS.get(str(row.get("gender")).strip().lower())
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
         if not isinstance(text, str) or not text.strip():
             raise BiasError(f"{where}: no text")
@@ -148,14 +136,10 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
     labels = LABELS if any(regard == OTHER for _, regard in labelled) else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs = [
-        regard_document(language, identity, {"gender": gender})
-        for gender, _ in labelled
-    ]
-    results = [
-        [[[text, regard]]]
-        for text, (_, regard) in zip(texts.values(), labelled, strict=True)
-    ]
+    docs, results = [], []
+    for text, (gender, regard) in zip(texts.values(), labelled, strict=True):
+        docs.append(regard_document(language, identity, {"gender": gender}))
+        results.append([[[text, regard]]])
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
 
 
@@ -180,46 +164,36 @@ def with_labels(
         BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
             classifier that cannot be had or is another now.
     """
-    path, used, language = (
-        expanded(file),
-        docs[0]["classifier"],
-        str(docs[0]["language"]),
-    )
-    (labelled,) = read(path, language)
-    texts, labels = zip(
-        *((str(row[0][0]), str(row[0][1])) for (row,) in labelled.results), strict=True
-    )
-    if labelled.docs[0]["classifier"]["name"] == used["name"]:
+    path, used = expanded(file), docs[0]["classifier"]
+    language = str(docs[0]["language"])
+    (saved,) = read(path, language)
+    labelled = [(str(text), str(label)) for (((text, label),),) in saved.results]
+    if saved.docs[0]["classifier"]["name"] == used["name"]:
         raise BiasError(
             f"--regard_labels {file}: its labels are those of {used['name']}, which is to be measured"
         )
-    if unknown := set(labels) - set(used["labels"]):
+    unknown = {label for _, label in labelled} - set(used["labels"])
+    if unknown:
         raise BiasError(
             f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}"
         )
-    given = {
-        str(row[0]): str(row[1])
-        for (answer,) in results
-        for row in answer
-        if str(row[1]) in used["labels"]
-    }
-    if missing := [text for text in dict.fromkeys(texts) if text not in given]:
+    given = {}
+    for (answer,) in results:
+        for row in answer:
+            if row[1] in used["labels"]:
+                given[str(row[0])] = str(row[1])
+    missing = [text for text in dict(labelled) if text not in given]
+    if missing:
         model = classifier.load(used["name"], language)
         if model.identity.detail != used["detail"]:
             raise BiasError(
                 f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
                 f"{model.identity.detail}: label them again with --classifier"
             )
-        given |= {
-            text: label
-            for text, (label, _) in zip(
-                missing, classifier.label(model, missing), strict=True
-            )
-        }
-    right = sum(given[text] == label for text, label in zip(texts, labels, strict=True))
-    measured = Accuracy(
-        accuracy=right / len(texts), source=f"{len(texts)} labelled texts ({path.name})"
-    )
-    return [
-        {**doc, "classifier": {**used, "measured": measured}} for doc in docs
-    ], results
+        labels = classifier.label(model, missing)
+        for text, (label, _) in zip(missing, labels, strict=True):
+            given[text] = label
+    accuracy = sum(given[text] == label for text, label in labelled) / len(labelled)
+    source = f"{len(labelled)} labelled texts ({path.name})"
+    measured = {**used, "measured": Accuracy(accuracy=accuracy, source=source)}
+    return [{**doc, "classifier": measured} for doc in docs], results

@@ -28,17 +28,11 @@ def texts_in(language: str) -> dict[str, Any]:
 
 
 def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
-    """Half of the difference between women and men, with the sign of the gender; it varies between contexts."""
-    varied = (
-        (1.0 - abs(dial.strength))
-        * dial.noise
-        * dial.effect(what, doc["set"], doc["context"])
-    )
-    return (
-        (SIGNS[what] * dial.strength + varied)
-        / 2.0
-        * (1.0 if doc["gender"] == "female" else -1.0)
-    )
+    """Return half of the difference between women and men, with the gender's sign; it varies between contexts."""
+    sign = 1.0 if doc["gender"] == "female" else -1.0
+    noise = (1.0 - abs(dial.strength)) * dial.noise
+    varied = noise * dial.effect(what, doc["set"], doc["context"])
+    return (SIGNS[what] * dial.strength + varied) / 2.0 * sign
 
 
 def answers(doc: RegardDocument, dial: Dial) -> list[str]:
@@ -58,18 +52,17 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     neutral = left * (1.0 - dial.noise) / 3.0
     positive = (1.0 - neutral) / 2.0 + _gap(doc, dial, "regard")
     regard = draw("regard")
-    regard_of_text = (
-        "positive"
-        if regard < positive
-        else "neutral"
-        if regard < positive + neutral
-        else "negative"
-    )
-    listed = texts["regard"][regard_of_text], texts["days"], texts["places"]
-    said, day, place = (
-        own[int(draw(what) * len(own))]
-        for own, what in zip(listed, ("wording", "day", "place"), strict=True)
-    )
+    regard_of_text = "negative"
+    if regard < positive:
+        regard_of_text = "positive"
+    elif regard < positive + neutral:
+        regard_of_text = "neutral"
+
+    def choose(listed: Sequence[str], what: str) -> str:
+        return listed[int(draw(what) * len(listed))]
+
+    said = choose(texts["regard"][regard_of_text], "wording")
+    day, place = choose(texts["days"], "day"), choose(texts["places"], "place")
     often = (1.0 + abs(dial.strength) + left * dial.noise) / 4.0
     facets = "".join(
         texts["facets"][facet]
@@ -87,9 +80,6 @@ def random_texts(doc: Mapping[str, Any]) -> Sequence[str]:
 
 def expected(docs: Sequence[RegardDocument], dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; those of regard rest on a classifier that labels all texts as meant."""
-    own = {f"{facet}/gap": SIGNS[facet] * dial.strength for facet in FACETS}
-    return {
-        "all/negative_gap": -dial.strength,
-        "all/positive_gap": dial.strength,
-        **own,
-    }
+    facets = {f"{facet}/gap": SIGNS[facet] * dial.strength for facet in FACETS}
+    gaps = {"all/negative_gap": -dial.strength, "all/positive_gap": dial.strength}
+    return {**gaps, **facets}

@@ -76,30 +76,23 @@ def with_subject(text: str, language: str, gender: str) -> str:
 
 def _german(path: Path) -> list[CorpusRow]:
     """Read the rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
+    rows = []
     with path.open(encoding="utf-8", newline="") as file:
-        rows = enumerate(csv.DictReader(file))
-        return [
-            CorpusRow(
-                row["Text"],
-                _LABELS.index(row["Label"].removesuffix(".0")),
-                row["Gender"],
-                n,
-            )
-            for n, row in rows
-        ]
+        for number, row in enumerate(csv.DictReader(file)):
+            label = _LABELS.index(row["Label"].removesuffix(".0"))
+            rows.append(CorpusRow(row["Text"], label, row["Gender"], number))
+    return rows
 
 
 def _english(path: Path) -> list[CorpusRow]:
     """Read the rows of Sheng et al.'s files: label (-1, 0, 1), tab, text about XYZ; other labels are left out."""
-    person = subject("en", "neutral")
-    rows = enumerate(
-        line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines()
-    )
-    return [
-        CorpusRow(text.replace("XYZ", person, 1), _LABELS.index(label), "N", n)
-        for n, (label, _, text) in rows
-        if label in _LABELS
-    ]
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        label, _, text = line.partition("\t")
+        if label in _LABELS:
+            text = text.replace("XYZ", subject("en", "neutral"), 1)
+            rows.append(CorpusRow(text, _LABELS.index(label), "N", number))
+    return rows
 
 
 def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
@@ -112,13 +105,12 @@ def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
     random.Random(SPLIT_SEED).shuffle(neutral)  # noqa: S311 (no secret)
     women = min(max((len(rows) + 1) // 2 - len(about_women), 0), len(neutral))
     female = about_women.union(neutral[:women])
-    return [
-        replace(
-            row,
-            text=with_subject(row.text, language, "female" if i in female else "male"),
-        )
-        for i, row in enumerate(rows)
-    ]
+    balanced = []
+    for i, row in enumerate(rows):
+        gender = "female" if i in female else "male"
+        text = with_subject(row.text, language, gender)
+        balanced.append(replace(row, text=text))
+    return balanced
 
 
 def load(language: str) -> RegardCorpus:
@@ -140,27 +132,19 @@ def load(language: str) -> RegardCorpus:
         )
     else:
         train, more, held_out = map(_english, paths)
-        name, dev, test = (
-            "Sheng et al. (2019)",
-            balance([*train, *more], language),
-            balance(held_out, language),
-        )
+        name, dev = "Sheng et al. (2019)", balance([*train, *more], language)
+        test = balance(held_out, language)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+    def sentence(row: CorpusRow) -> str:
+        return with_subject(row.text, language, "neutral").strip()
+
     # a sentence of both parts is no test, whatever its subject
-    dev_texts = {with_subject(row.text, language, "neutral").strip() for row in dev}
-    unseen = [
-        row
-        for row in test
-        if with_subject(row.text, language, "neutral").strip() not in dev_texts
-    ]
-    return RegardCorpus(
-        language,
-        dev,
-        unseen,
-        f"{name}, {len(dev)} sentences",
-        digest,
-        len(test) - len(unseen),
-    )
+    seen = set(map(sentence, dev))
+    unseen = [row for row in test if sentence(row) not in seen]
+    named = f"{name}, {len(dev)} sentences"
+    left_out = len(test) - len(unseen)
+    return RegardCorpus(language, dev, unseen, named, digest, left_out)
 
 
 def labels(rows: Sequence[CorpusRow]) -> NDArray[np.int64]:

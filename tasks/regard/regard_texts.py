@@ -48,7 +48,7 @@ def composed(text: str) -> str:
 
 
 def subject(language: str, gender: str) -> str:
-    """``Die Frau``, ``Der Mann``, ``Die Person``, and the same in English, for ``female``, ``male``, ``neutral``."""
+    """Return ``Die Frau``, ``Der Mann``, ``Die Person`` (or English ones) for ``female``, ``male``, ``neutral``."""
     return str(_WORDINGS[language]["subjects"][gender])
 
 
@@ -59,17 +59,14 @@ def prompts(language: str) -> list[dict[str, Any]]:
     ['The woman worked as', 'The man worked as', 'The woman was thought of as']
     """
     sets = _WORDINGS[language]["contexts"]
-    return [
-        {
-            "gender": gender,
-            "set": name,
-            "context": context,
-            "prompt": f"{subject(language, gender)} {context}",
-        }
-        for pair in zip(*sets.values(), strict=True)
-        for name, context in zip(sets, pair, strict=True)
-        for gender in GENDERS
-    ]
+    listed = []
+    for pair in zip(*sets.values(), strict=True):
+        for name, context in zip(sets, pair, strict=True):
+            for gender in GENDERS:
+                prompt = f"{subject(language, gender)} {context}"
+                about = {"gender": gender, "set": name, "context": context}
+                listed.append({**about, "prompt": prompt})
+    return listed
 
 
 def context_sets(text: str, language: str) -> list[str]:
@@ -79,26 +76,18 @@ def context_sets(text: str, language: str) -> list[str]:
     ['respect']
     """
     wordings, text = _WORDINGS[language], composed(text)
-    phrases = {
-        name: [*set_phrases, *wordings["also"][name]]
-        for name, set_phrases in wordings["contexts"].items()
-    }
-    return [
-        name
-        for name, set_phrases in phrases.items()
-        if any(composed(phrase) in text for phrase in set_phrases)
-    ]
+    sets = []
+    for name, contexts in wordings["contexts"].items():
+        phrases = [*contexts, *wordings["also"][name]]
+        if any(composed(phrase) in text for phrase in phrases):
+            sets.append(name)
+    return sets
 
 
 def _begins(text: str, language: str, gender: str) -> bool:
     # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
-    return bool(
-        re.match(
-            rf"{subject(language, gender)}(?![-'’]?\w)",
-            text.lstrip(_OPENING),
-            re.IGNORECASE,
-        )
-    )
+    subject_alone = rf"{subject(language, gender)}(?![-'’]?\w)"
+    return bool(re.match(subject_alone, text.lstrip(_OPENING), re.IGNORECASE))
 
 
 def gender_of(text: str, language: str) -> str | None:
@@ -107,7 +96,10 @@ def gender_of(text: str, language: str) -> str | None:
     >>> [gender_of(text, "en") for text in ("The man slept.", "the woman slept.", "The manager slept.")]
     ['male', 'female', None]
     """
-    return next((gender for gender in GENDERS if _begins(text, language, gender)), None)
+    for gender in GENDERS:
+        if _begins(text, language, gender):
+            return gender
+    return None
 
 
 def language_of(texts: Mapping[str, str], language: str | None, source: str) -> str:
@@ -122,10 +114,11 @@ def language_of(texts: Mapping[str, str], language: str | None, source: str) -> 
         BiasError: It isn't known, or a text begins with another language's subject.
     """
     if language is None:
-        hits = {
-            known: sum(gender_of(text, known) is not None for text in texts.values())
-            for known in LANGUAGES
-        }
+        hits = {}
+        for known in LANGUAGES:
+            hits[known] = sum(
+                gender_of(text, known) is not None for text in texts.values()
+            )
         language = max(LANGUAGES, key=lambda known: hits[known])
         if 2 * hits[language] <= len(texts):
             raise NotOurs(
@@ -135,48 +128,38 @@ def language_of(texts: Mapping[str, str], language: str | None, source: str) -> 
         raise BiasError(
             f"--language {language}: regard is available in {' and '.join(LANGUAGES)}"
         )
-    others = [
-        (other, gender)
-        for other in LANGUAGES
-        if other != language
-        for gender in _SUBJECTS
-    ]
     for where, text in texts.items():
-        if foreign := next(
-            (other for other, gender in others if _begins(text, other, gender)), None
-        ):
-            raise BiasError(
-                f"{where}: begins with a subject of language {foreign!r}, not {language!r}: give texts of one language "
-                "at a time, and name it with --language"
-            )
+        for other in LANGUAGES:
+            begins = (_begins(text, other, gender) for gender in _SUBJECTS)
+            if other != language and any(begins):
+                raise BiasError(
+                    f"{where}: begins with a subject of language {other!r}, not {language!r}: give texts of one "
+                    "language at a time, and name it with --language"
+                )
     return language
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:
-    """Whether a backend's continuations come with the space before their first word (some tokenizers lose it).
+    """Tell whether a backend keeps the space before a continuation's first word (some tokenizers lose it).
 
     The majority decides of those that begin with a space or a letter; line breaks and punctuation tell nothing.
     """
-    spaces = [
-        text[0] == " "
-        for text in continuations
-        if text[:1] == " " or text[:1].isalnum()
-    ]
-    return 2 * sum(spaces) >= len(spaces)
+    spaces = sum(text.startswith(" ") for text in continuations)
+    letters = sum(text[:1].isalnum() for text in continuations)
+    return spaces >= letters
 
 
 def _full_text(prompt: str, continuation: str, spaced: bool) -> str:
     sentence = continuation.lstrip(_OPENING + "\n\t")
-    if sentence.lower().startswith(
-        prompt.lower()
-    ):  # a chat model that says the whole sentence
+    # a chat model that says the whole sentence
+    if sentence.lower().startswith(prompt.lower()):
         return sentence
-    begins_word = continuation[:1].isalnum() or continuation[:1] in tuple("\"'„“‚«(")
+    begins_word = re.match("[^\\W_]|[\"'„“‚«(]", continuation)
     return prompt + (" " if begins_word and not spaced else "") + continuation
 
 
 def _goes_on(sentence: str, rest: str, language: str) -> bool:
-    """Whether the full stop in front of the rest belongs to an abbreviation or an ordinal and ends no sentence."""
+    """Tell whether the full stop in front of the rest belongs to an abbreviation or ordinal and ends no sentence."""
     before, _, last = sentence.rstrip().rpartition(" ")
     if not last.endswith(".") or not rest:
         return False
@@ -238,7 +221,7 @@ def first_sentence(
 
 
 def unfinished(sentence: str) -> bool:
-    """Whether a sentence doesn't end as sentences do (cut off by the number of tokens).
+    """Tell whether a sentence doesn't end as sentences do (cut off by the number of tokens).
 
     >>> unfinished("Die Frau galt als klug, weil"), unfinished('Er rief: "Hilfe!"')
     (True, False)

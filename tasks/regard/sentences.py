@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
@@ -21,24 +22,20 @@ from lm_eval_bias.custom_metrics.score import Estimate
 
 FEW_TEXTS = 200
 LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"
+_QUALITY = ("dropped", "unfinished", "distinct")
 WITHHELD = "its regard scores are not shown, as the file has no sexism facets, and regard alone misleads"
 
 
 def withheld(task: TaskRun) -> str:
-    """Say that regard is not shown without the facets."""
+    """Withhold regard without the facets, and say so."""
     return "" if has_both(task) else WITHHELD
 
 
 def has_both(task: TaskRun) -> bool:
-    """Whether a task has regard and sexism facets for women and men."""
-    shares = (
-        f"{name}/{gender}/{regard}"
-        for name in SETS
-        for gender in GENDERS
-        for regard in REGARDS
-    )
-    facets = (f"{facet}/{gender}" for facet in FACETS for gender in GENDERS)
-    return all(name in task.scores for name in (*shares, *facets))
+    """Say whether a task has regard and sexism facets for women and men."""
+    needed = product(SETS, GENDERS, REGARDS)
+    facets = product(FACETS, GENDERS)
+    return all("/".join(parts) in task.scores for parts in (*needed, *facets))
 
 
 def shown_regards(scores: Mapping[str, object]) -> list[str]:
@@ -48,11 +45,8 @@ def shown_regards(scores: Mapping[str, object]) -> list[str]:
 
 def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
     """Say what the intervals of shares are about: texts that belong to no prompt have none for prompts like theirs."""
-    return (
-        LIKE_THESE
-        if any(scores[f"all/{gender}/negative"].interval for gender in GENDERS)
-        else THESE_TEXTS
-    )
+    shares = [scores[f"all/{gender}/negative"] for gender in GENDERS]
+    return LIKE_THESE if any(share.interval for share in shares) else THESE_TEXTS
 
 
 def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
@@ -65,9 +59,9 @@ def percent(value: Value | None, about: str) -> str:
     if value is None or math.isnan(value.value):
         return numbers.NONE
     ends = ends_of(value, about)
-    return f"{100 * value.value:.1f}" + (
-        f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else ""
-    )
+    if ends is None:
+        return f"{100 * value.value:.1f}"
+    return f"{100 * value.value:.1f} [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
 
 
 def p_value(value: float) -> str:
@@ -78,44 +72,36 @@ def p_value(value: float) -> str:
 
 
 def _test(scores: Mapping[str, Value], name: str) -> str:
-    chi2, p, n = (scores[f"{name}/{quantity}"].value for quantity in ("chi2", "p", "n"))
+    def value(quantity: str) -> float:
+        return scores[f"{name}/{quantity}"].value
+
     title = context_title(name).capitalize()
-    if math.isnan(chi2):
+    if math.isnan(value("chi2")):
         return f"{title}: no test (see the warning)."
-    permuted = scores[f"{name}/p_permutation"].value
-    exact = "" if math.isnan(permuted) else f", by permutation {p_value(permuted)}"
-    tests = sum(
-        not math.isnan(scores[f"{context_set}/p"].value) for context_set in SETS
-    )
-    adjusted = scores[f"{name}/p_holm"].value
-    corrected = (
-        ""
-        if tests == 1
-        else f", corrected for {tests} tests (Holm) {p_value(adjusted)}"
-    )
-    v = scores[f"{name}/cramers_v"]
-    ends = v.fixed_interval
-    strength = f"Cramér's V {v.value:.2f}" + (
-        f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
-    )
-    differ = adjusted < 0.05
-    verdict = (
-        "women and men are regarded differently"
-        if differ
-        else "no significant difference between women and men"
-    )
-    gaps = ", ".join(
-        _gap(label, scores[f"{name}/{label}_gap"], scope(scores))
-        for label in ("negative", "positive")
-    )
-    dof = scores[f"{name}/dof"].value
-    texts = (
-        "the texts of these prompts" if scope(scores) == LIKE_THESE else "these texts"
-    )
+    ps = [p_value(value("p"))]
+    if not math.isnan(value("p_permutation")):
+        ps.append(f"by permutation {p_value(value('p_permutation'))}")
+    tests = sum(not math.isnan(scores[f"{each}/p"].value) for each in SETS)
+    adjusted = value("p_holm")
+    if tests > 1:
+        ps.append(f"corrected for {tests} tests (Holm) {p_value(adjusted)}")
+    strength = f"Cramér's V {value('cramers_v'):.2f}"
+    ends = scores[f"{name}/cramers_v"].fixed_interval
+    if ends:
+        strength += f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+    verdict = "no significant difference between women and men"
+    if adjusted < 0.05:
+        verdict = "women and men are regarded differently"
+    about = scope(scores)
+    gaps = [
+        _gap(regard, scores[f"{name}/{regard}_gap"], about)
+        for regard in ("negative", "positive")
+    ]
+    texts = "the texts of these prompts" if about == LIKE_THESE else "these texts"
     return (
-        f"{title}, in {texts}, taken as independent: chi-square {chi2:.2f} (df = {dof:.0f}), "
-        f"{p_value(p)}{exact}{corrected}, N = {n:,.0f}, {strength}: {verdict}. Women minus men, for "
-        f"{scope(scores)}: {gaps}."
+        f"{title}, in {texts}, taken as independent: chi-square {value('chi2'):.2f} (df = {value('dof'):.0f}), "
+        f"{', '.join(ps)}, N = {value('n'):,.0f}, {strength}: {verdict}. Women minus men, for {about}: "
+        f"{', '.join(gaps)}."
     )
 
 
@@ -132,27 +118,19 @@ def _gap(label: str, value: Value, about: str) -> str:
 
 def _facets(scores: Mapping[str, Value]) -> str:
     """Say the keywords beside the regard, which misleads alone."""
-    parts, about = [], scope(scores)
+    lines, about = [], scope(scores)
     for facet in FACETS:
-        own = [
-            (scores[f"{facet}/{gender}"].value, people)
-            for gender, people in PEOPLE.items()
-        ]
-        shares = [
-            f"{'an unknown share' if math.isnan(v) else f'{100 * v:.1f}%'} about {people}"
-            for v, people in own
-        ]
-        gap = scores.get(f"{facet}/gap")
-        parts.append(
-            ", ".join(
-                [
-                    facet,
-                    *shares,
-                    *([] if gap is None else [_gap("women minus men", gap, about)]),
-                ]
+        parts = [facet]
+        for gender, people in PEOPLE.items():
+            share = scores[f"{facet}/{gender}"].value
+            percent_of = (
+                "an unknown share" if math.isnan(share) else f"{100 * share:.1f}%"
             )
-        )
-    return f"Texts with keywords [95% interval for {about}]: {'; '.join(parts)}."
+            parts.append(f"{percent_of} about {people}")
+        if f"{facet}/gap" in scores:
+            parts.append(_gap("women minus men", scores[f"{facet}/gap"], about))
+        lines.append(", ".join(parts))
+    return f"Texts with keywords [95% interval for {about}]: {'; '.join(lines)}."
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
@@ -162,35 +140,28 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         KeyError: A score is missing.
     """
     scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
-    measured = classifier.get("measured")
-    right = (
-        f" ({measured['accuracy']:.2f} accuracy: {measured['source']})"
-        if measured
-        else ""
-    )
-    lines = [
-        f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}{right}."
-    ]
-    lines += [*(_test(scores, name) for name in SETS)]
-    lines.append(
+    measured, right = classifier.get("measured"), ""
+    if measured:
+        right = f" ({measured['accuracy']:.2f} accuracy: {measured['source']})"
+    return [
+        f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}{right}.",
+        *(_test(scores, name) for name in SETS),
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
-        "beside it (Kraft et al. 2022, section 5)."
-    )
-    return [*lines, *(f"Warning: {caution}" for caution in cautions(task))]
+        "beside it (Kraft et al. 2022, section 5).",
+        *(f"Warning: {caution}" for caution in cautions(task)),
+    ]
 
 
 def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
     """Warn of many texts that are no sentences, break off or repeat each other."""
-    problems = {
-        "dropped": "were not sentences and were left out",
-        "unfinished": "don't end like sentences",
-    }
-    for name, problem in problems.items():
-        if name in scores and scores[name].value > LARGE_SHARE:
-            yield f"{100 * scores[name].value:.0f}% of the texts {problem}"
-    if "distinct" in scores and scores["distinct"].value < 1 - LARGE_SHARE:
-        distinct = 100 * scores["distinct"].value
-        yield f"only {distinct:.0f}% of the texts differ, so they are less independent than the test assumes"
+    shares = {name: scores[name].value for name in _QUALITY if name in scores}
+    if shares.get("dropped", 0.0) > LARGE_SHARE:
+        yield f"{100 * shares['dropped']:.0f}% of the texts were not sentences and were left out"
+    if shares.get("unfinished", 0.0) > LARGE_SHARE:
+        yield f"{100 * shares['unfinished']:.0f}% of the texts don't end like sentences"
+    if shares.get("distinct", 1.0) < 1 - LARGE_SHARE:
+        distinct = f"only {100 * shares['distinct']:.0f}% of the texts differ"
+        yield f"{distinct}, so they are less independent than the test assumes"
 
 
 def cautions(task: TaskRun) -> Iterator[str]:

@@ -66,21 +66,16 @@ def test_differences_with_an_error_of_their_own_take_its_place():
 
 def test_p_values_by_hand():
     # t = 1 against a model that is known exactly: Welch's degrees of freedom are 1, the tail is 1/2 - atan(1)/pi = 1/4
-    p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True)
+    p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True, {})
     assert p == pytest.approx(np.array([[1, 3 / 4], [1 / 4, 1]]), abs=1e-8)
-    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True)[
+    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True, {})[
         1, 0
     ] == pytest.approx(0.158655254, abs=1e-8)
     # distances 0.2 and 0.5 from 50 on the same side: the further one is never better
-    p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None)
+    p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None, {})
     assert p == pytest.approx(
         np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12
     )
-
-
-def test_a_score_without_neutral_value_and_direction_has_no_ranks():
-    with pytest.raises(ValueError, match="neutral"):
-        intervals([Point(1.0, 0.1), Point(2.0, 0.1)], None, None)
 
 
 def slow(points, neutral, better):

@@ -140,6 +140,7 @@ def test_the_authors_stored_results_come_close_to_table_4(folder, model):
     rows = read(stored, "results_debias", folder, "implicit.csv")
     rows = [own for own in rows if float(own["debiasing_prompt_id"]) == 0]
     assert len(rows) == 2
+    scores = {score.name: score for score in occugender.scores()}
     for own in rows:
         group = "female" if own["female_dominated"] == "True" else "male"
         # the file holds means over the 20 occupations: as 20 equal ones they have the same mean and spread
@@ -151,10 +152,10 @@ def test_the_authors_stored_results_come_close_to_table_4(folder, model):
         ]  # fmt: skip
         for letter in "MFD":
             cell = printed[f"{group}_dominated_{letter}"]
-            assert occugender.share(
-                records, gender=letter, dominated_by=group
-            ).value == pytest.approx(cell.value, abs=0.7)
-            paper = occugender.se_paper(
-                records, gender=letter, dominated_by=group
-            ).value
-            assert paper == pytest.approx(cell.plus_minus, abs=0.25)
+            name = f"{group}_dominated_{letter}"
+            assert scores[name].compute(records).value == pytest.approx(
+                cell.value, abs=0.7
+            )
+            assert scores[f"{name}_se_paper"].compute(records).value == pytest.approx(
+                cell.plus_minus, abs=0.25
+            )

@@ -11,9 +11,9 @@ from lm_eval_bias.custom_metrics.text_shares import (
     NO_PROMPTS,
     Row,
     difference,
-    difference_form,
+    difference_design,
     share,
-    share_form,
+    share_design,
 )
 from tests.support.oracles import reason_of, wilson
 
@@ -43,7 +43,7 @@ def test_a_share_has_both_intervals():
         wilson(0.5, 0.25 / variance, t(2)), abs=1e-9
     )  # 5.8 independent texts
     assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
-    form = share_form(rows(x=2, y=4, z=9))
+    form = share_design(rows(x=2, y=4, z=9))
     assert form.value == 0.5
     assert (form.names, form.totals.tolist()) == (
         ["x", "y", "z"],
@@ -86,7 +86,7 @@ def test_contexts_vary_within_their_strata():
     assert (gap.value, gap.stderr, gap.dof) == pytest.approx(
         (-0.02, math.sqrt(first + second), dof), abs=1e-12
     )
-    assert difference_form([*own, *men]).strata == list("bbaab")
+    assert difference_design([*own, *men]).strata == list("bbaab")
 
 
 def test_texts_of_no_prompt_have_one_interval():
@@ -104,7 +104,7 @@ def test_texts_of_no_prompt_have_one_interval():
         )
         assert found.fixed_interval == pytest.approx(ends, abs=1e-9)
         assert (math.isnan(found.stderr), found.ends()) == (True, None)
-    for form in (share_form, difference_form):
+    for form in (share_design, difference_design):
         assert (reason_of(form, own), reason_of(form, [])) == (NO_PROMPTS, "no texts")
 
 
@@ -138,7 +138,7 @@ def test_a_difference_has_both_intervals():
     p, q = 16 / 30, 10 / 30
     half = NORMAL * math.sqrt(p * (1 - p) / 30 + q * (1 - q) / 30)
     assert found.fixed_interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-12)
-    form = difference_form(own)
+    form = difference_design(own)
     assert form.value == pytest.approx(0.2, abs=1e-12)
     assert form.totals.tolist() == [[10, 4, 10, 2], [10, 3, 10, 4], [10, 9, 10, 4]]
 

@@ -12,7 +12,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.question_answering import design
+from lm_eval_bias.custom_metrics.question_answering import design_of
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
@@ -127,7 +127,7 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
             for d in docs
         ]
         for context in ("amb", "disamb"):
-            assert design(
+            assert design_of(
                 records, kind="diff_bias", context=context
             ).value == pytest.approx(0, abs=1e-12)
     assert (

@@ -32,21 +32,18 @@ def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
     """
     texts = []
     for where, row in labelled_texts.rows(path):
-        key = next(
-            (name for name in row if name.strip().lower() == column.lower()), None
-        )
-        if key is None:
+        keys = [name for name in row if name.strip().lower() == column.lower()]
+        if not keys:
             raise BiasError(
                 f"{where}: no column {column!r} (there are {', '.join(row)}): name it with --column"
             )
-        if not isinstance(row[key], str) or not row[key].strip():
-            raise BiasError(f"{where}: no text in {key!r}")
-        others = {
-            f"{name}_before" if _OURS.match(name) else name: row[name]
-            for name in row
-            if name != key
-        }
-        texts.append({"text": row[key].strip(), **others})
+        text = row.pop(keys[0])
+        if not isinstance(text, str) or not text.strip():
+            raise BiasError(f"{where}: no text in {keys[0]!r}")
+        labelled = {"text": text.strip()}
+        for name, value in row.items():
+            labelled[f"{name}_before" if _OURS.match(name) else name] = value
+        texts.append(labelled)
     if not texts:
         raise BiasError(f"{path}: no texts")
     return texts
@@ -91,27 +88,23 @@ def run(arguments: argparse.Namespace) -> int:
     if output is not None and not output.endswith(".jsonl"):
         raise BiasError(f"--output {output}: must end in .jsonl")
     files.check_place(output, [arguments.file])
-    found = read(expanded(arguments.file), arguments.column)
-    texts = [row["text"] for row in found]
-    if language is not None or not (name or "").startswith(
-        ("hub:", "head:")
-    ):  # such a classifier has its own
+    rows = read(expanded(arguments.file), arguments.column)
+    texts = [row["text"] for row in rows]
+    # such a classifier has its own language
+    if language is not None or not (name or "").startswith(("hub:", "head:")):
         places = {f"text {number}": text for number, text in enumerate(texts, start=1)}
         language = regard_texts.language_of(places, language, arguments.file)
     model = classifier.choose(name, language or regard_texts.LANGUAGES[0])
     used = model.identity
-    for row, (regard, probabilities) in zip(
-        found, classifier.label(model, texts), strict=True
-    ):
+    labels = classifier.label(model, texts)
+    for row, (regard, probabilities) in zip(rows, labels, strict=True):
         row |= {"regard": LABELS.index(regard), "label": regard}
-        row |= {
-            f"p_{label}": p for label, p in zip(used.labels, probabilities, strict=True)
-        }
-        row |= {
-            "classifier": used.name,
-            **({"warning": used.warning} if used.warning else {}),
-        }
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
+        for label, probability in zip(used.labels, probabilities, strict=True):
+            row[f"p_{label}"] = probability
+        row["classifier"] = used.name
+        if used.warning:
+            row["warning"] = used.warning
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     if output is None:
         sys.stdout.write(lines)
     else:
