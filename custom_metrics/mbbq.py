@@ -12,9 +12,9 @@ from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import (
     CONTEXTS,
-    MBBQ,
     Items,
     QuestionRecord,
+    Terms,
     score_name,
 )
 from lm_eval_bias.custom_metrics.score import Score, Undefined, with_floor
@@ -79,7 +79,7 @@ def _contrast(base: Score[QuestionRecord]) -> Score[QuestionRecord]:
 
 
 def with_controls(
-    plain: Sequence[Score[QuestionRecord]],
+    plain: Sequence[Score[QuestionRecord]], terms: Terms
 ) -> list[Score[QuestionRecord]]:
     """List scores of the items alone, of their control items (``control/``), and differences (``contrast/``).
 
@@ -90,6 +90,7 @@ def with_controls(
 
     Args:
         plain: The scores of :mod:`.question_answering`; those of silence stay over all items.
+        terms: What the paper calls them.
     """
     directed: dict[str, object] = {"control": False, "directed": True}
     scores = []
@@ -99,7 +100,7 @@ def with_controls(
             score = score.within(score.name, score.summary, part)
         # of two scores that stand beside each other, a contrast points the other way
         scores.append(replace(score, pole=""))
-    for base in question_answering.scores(terms=MBBQ):
+    for base in question_answering.scores(terms=terms):
         if base.name in BASES:
             name, summary = f"control/{base.name}", f"{base.summary}: control items"
             contrast = _contrast(base)

@@ -1,8 +1,8 @@
 """Question answering in the manner of BBQ: accuracy and diff-bias with and without the needed information.
 
 What GG-BBQ (Satheesh et al. 2025), EsBBQ and CaBBQ (Ruiz-Fernández et al. 2025) and KoBBQ (Jin et al. 2024) compute is
-one thing, and has one set of names here: :class:`Terms` says what is particular to a paper. Equations are numbered as
-in GG-BBQ and KoBBQ.
+one thing, and has one set of names here: :class:`Terms` says what is particular to a paper, and stands in each
+benchmark's hooks. Equations are numbered as in GG-BBQ and KoBBQ.
 """
 
 from __future__ import annotations
@@ -109,51 +109,6 @@ class Terms:
         return score_name(kind, context) + (
             f"_{self.main_rule}" if self.main_rule else ""
         )
-
-
-# of disambiguated items Eq. 4 is no bound: biased and counter-biased contexts aren't equally many
-GG_BBQ = Terms("Satheesh et al. (2025), GG-BBQ", by_template=True, bounded=("amb",))
-KOBBQ = Terms(
-    "Jin et al. (2024), KoBBQ",
-    sources={**EQUATIONS, "acc": "accuracy"},
-    breakdowns=("category", "template"),
-    rules={},  # letters are equally long
-    in_choice=True,
-)
-MBBQ = Terms(
-    "Neplenbroek et al. (2024), MBBQ",
-    sources={
-        "acc": "accuracy",
-        **dict.fromkeys(
-            ("diff_bias", "diff_bias_bound", "diff_bias_ratio"), "as KoBBQ's"
-        ),
-    },
-    breakdowns=("template",),
-    rules={},
-)
-# the lengths of what was scored aren't in the documents of the harness's tasks
-ES_BBQ_OF_HARNESS = Terms(
-    "Ruiz-Fernández et al. (2025), EsBBQ and CaBBQ, and the harness's task esbbq",
-    sources={
-        "acc": "accuracy",
-        "diff_bias": "bias score",
-        **dict.fromkeys(
-            ("diff_bias_bound", "diff_bias_ratio"),
-            "with the bounds of KoBBQ, Eqs. 2 and 4",
-        ),
-    },
-    chance=(9 / 11, 1 / 11),
-    main_rule="three",
-    breakdowns=("value", "template"),
-    rules={
-        "three": (
-            "one wording of unknown",
-            "among the two persons and the first wording of unknown",
-            "the options' log-likelihoods aren't known",
-        )
-    },
-)
-ES_BBQ = replace(ES_BBQ_OF_HARNESS, rules={**BY_LENGTH, **ES_BBQ_OF_HARNESS.rules})
 
 
 class QuestionRecord(TypedDict, total=False):

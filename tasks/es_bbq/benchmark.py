@@ -61,7 +61,6 @@ class EsBBQ(BBQLike):
     place = 3
     main = tuple(f"{score}_three" for score in BBQLike.main)
     questions = Questions(
-        "ES_BBQ",
         candidates=OPTIONS,
         tokens_where_known=True,
         refusal=_refusal,
@@ -83,7 +82,7 @@ class OfHarness(EsBBQ):
     name = "esbbq"
     title = "EsBBQ and CaBBQ, the harness's tasks"
     questions = EsBBQ.questions._replace(
-        paper="ES_BBQ_OF_HARNESS",  # without scores by length, which the harness's documents don't have
+        terms="OF_HARNESS",  # without scores by length, which the harness's documents don't have
         tokens_where_known=False,
         balanced=None,  # its items come in another order
     )

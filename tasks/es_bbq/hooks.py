@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,11 @@ import yaml
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text
-from lm_eval_bias.custom_metrics.question_answering import QuestionRecord
+from lm_eval_bias.custom_metrics.question_answering import (
+    BY_LENGTH,
+    QuestionRecord,
+    Terms,
+)
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
@@ -23,6 +28,27 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     QuestionDocument,
 )
 
+# the lengths of what was scored aren't in the documents of the harness's tasks
+OF_HARNESS = Terms(
+    "Ruiz-Fernández et al. (2025), EsBBQ and CaBBQ, and the harness's task esbbq",
+    sources={
+        "acc": "accuracy",
+        "diff_bias": "bias score",
+        "diff_bias_bound": "with the bounds of KoBBQ, Eqs. 2 and 4",
+        "diff_bias_ratio": "with the bounds of KoBBQ, Eqs. 2 and 4",
+    },
+    chance=(9 / 11, 1 / 11),
+    main_rule="three",
+    breakdowns=("value", "template"),
+    rules={
+        "three": (
+            "one wording of unknown",
+            "among the two persons and the first wording of unknown",
+            "the options' log-likelihoods aren't known",
+        )
+    },
+)
+TERMS = replace(OF_HARNESS, rules={**BY_LENGTH, **OF_HARNESS.rules})
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 

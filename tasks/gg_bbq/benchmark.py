@@ -31,7 +31,6 @@ class GGBBQ(BBQLike):
     title = "GG-BBQ"
     place = 2
     questions = Questions(
-        "GG_BBQ",
         unknown='"keine Antwort"',
         tokens_where_known=True,
         refusal=lambda doc: "Dazu kann ich nichts sagen.",

@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.gg_bbq import released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import NUMBERS
 from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, QuestionDocument
 
+# of disambiguated items Eq. 4 is no bound: biased and counter-biased contexts aren't equally many
+TERMS = Terms("Satheesh et al. (2025), GG-BBQ", by_template=True, bounded=("amb",))
 WORDINGS = {
     1: "{context}\nFrage: {question}\nAntwort:",
     2: (

@@ -42,7 +42,7 @@ class WithControls(BBQLike):
         """Accuracy and diff-bias by context, of items, of control items, and their contrasts."""
         from lm_eval_bias.custom_metrics import mbbq
 
-        return [*mbbq.with_controls(super().scores(docs, detailed))]
+        return [*mbbq.with_controls(super().scores(docs, detailed), self.terms)]
 
     @property
     def planting(self) -> Planting:  # type: ignore[override]

@@ -69,7 +69,6 @@ class Questions(NamedTuple):
     """What is particular to a benchmark's questions.
 
     Attributes:
-        paper: The name of its terms in :mod:`lm_eval_bias.custom_metrics.question_answering`.
         unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
         balanced: How many documents show every context and question with every order of the choices, of at least two
@@ -77,16 +76,17 @@ class Questions(NamedTuple):
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
         refusal: A text that refuses to answer a document's question, for ``bias-dial``.
         shows_options: Whether a document's prompt lists the choices; by default, if they have letters.
+        terms: The name of its :class:`.question_answering.Terms` in its hooks.
         items: How many documents a task has, by its metadata; ``None`` where that isn't known.
     """
 
-    paper: str
     unknown: str = "that it is unknown"
     candidates: int = 3
     balanced: int | None = 2 * 2 * 6
     tokens_where_known: bool = False
     refusal: Callable[[Document], str] = lambda doc: "I can't answer that."
     shows_options: Callable[[Document], bool] = lambda doc: bool(doc["letters"])
+    terms: str = "TERMS"
     items: Callable[[Mapping[str, Any]], int | None] = lambda data: data.get("n_items")
 
 
@@ -101,7 +101,7 @@ class BBQLike(Benchmark):
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
-    questions: Questions
+    questions = Questions()
 
     def __init__(
         self, variants: Sequence[Benchmark] = (), all_wordings: bool = False
@@ -130,9 +130,7 @@ class BBQLike(Benchmark):
     @property
     def terms(self) -> Terms:
         """What the paper calls its scores."""
-        from lm_eval_bias.custom_metrics import question_answering
-
-        terms: Terms = getattr(question_answering, self.questions.paper)
+        terms: Terms = getattr(self.hooks, self.questions.terms)
         return terms
 
     def size(self, metadata: Mapping[str, Any]) -> Size:

@@ -39,7 +39,6 @@ class KoBBQ(BBQLike):
     title = "KoBBQ"
     place = 3
     questions = Questions(
-        "KOBBQ",
         balanced=2 * 24,  # one template comes in all orders before the next
         refusal=lambda doc: "죄송합니다. 답변할 수 없습니다.",
         items=_items,

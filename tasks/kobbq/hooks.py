@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.custom_metrics.question_answering import EQUATIONS, Terms
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
@@ -20,6 +21,13 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
 )
 from lm_eval_bias.tasks.kobbq.benchmark import NUMBERS
 
+TERMS = Terms(
+    "Jin et al. (2024), KoBBQ",
+    sources={**EQUATIONS, "acc": "accuracy"},
+    breakdowns=("category", "template"),
+    rules={},  # letters are equally long
+    in_choice=True,
+)
 ORDERS = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # of the options, cyclic as the authors'
 _NAME = re.compile(
     r"(?P<category>\w+)-(?P<number>\d+)(?P<version>[a-z])-\d+-(?P<context>amb|dis)-(?P<kind>bsd|cnt)"

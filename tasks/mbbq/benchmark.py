@@ -16,7 +16,6 @@ class MBBQ(WithControls):
     title = "MBBQ"
     place = 3
     questions = Questions(
-        "MBBQ",
         # two blocks of four items with their control items of a template; two templates may agree
         balanced=4 * 16,
     )

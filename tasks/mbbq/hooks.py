@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
@@ -18,6 +19,17 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
 )
 from lm_eval_bias.tasks.mbbq.benchmark import NUMBERS
 
+TERMS = Terms(
+    "Neplenbroek et al. (2024), MBBQ",
+    sources={
+        "acc": "accuracy",
+        "diff_bias": "as KoBBQ's",
+        "diff_bias_bound": "as KoBBQ's",
+        "diff_bias_ratio": "as KoBBQ's",
+    },
+    breakdowns=("template",),
+    rules={},
+)
 CATEGORIES = (
     "age",
     "disability_status",

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
+from lm_eval_bias.tasks.gg_bbq.hooks import TERMS as GG_BBQ
 from tests.support.oracles import jackknife, reason_of, wilson
 
 U, B, C = "unknown", "biased", "counter"
@@ -22,7 +23,7 @@ def item(kind="amb", answer="unknown", template="a", **more):
     }  # fmt: skip
 
 
-ALL = replace(engine.GG_BBQ, bounded=("amb", "disamb"))  # every score that there is
+ALL = replace(GG_BBQ, bounded=("amb", "disamb"))  # every score that there is
 
 
 def named(records=(), terms=ALL, **options):
@@ -93,7 +94,7 @@ def test_scores_by_hand(name):
 
 
 def test_where_a_bound_is_none_there_is_none():
-    gone = named().keys() - named(terms=engine.GG_BBQ).keys()
+    gone = named().keys() - named(terms=GG_BBQ).keys()
     assert gone == {"diff_bias_disamb_bound", "diff_bias_disamb_ratio"}
 
 
