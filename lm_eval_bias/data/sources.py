@@ -1,4 +1,4 @@
-"""Pinned upstream files: their manifest, and where each is read from: a mirror, the cache, or its download."""
+"""Pinned upstream files: their manifest, and where each is read from: a mirror, the cache, or a download."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source:
 
     @property
     def pin(self) -> str:
-        """What result files call it."""
+        """The file's name in result files."""
         return f"{self.repository}@{self.commit}/{self.path}"
 
     def check(self, path: Path) -> str:
@@ -64,8 +64,8 @@ class Source:
         digest = hashlib.sha256(content).hexdigest()
         if digest == self.sha256:
             return ""
-        found = f"{len(content):,} bytes with SHA-256 {digest[:12]}…"
-        return f"{found}, expected {self.size:,} bytes with {self.sha256[:12]}…"
+        actual = f"{len(content):,} bytes with SHA-256 {digest[:12]}…"
+        return f"{actual}, expected {self.size:,} bytes with {self.sha256[:12]}…"
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,9 @@ def hashes(name: str | None) -> dict[str, str]:
     Raises:
         BiasError: An unknown name.
     """
-    return (
-        {source.pin: source.sha256 for source in manifest().resolve([name])}
-        if name
-        else {}
-    )
+    if not name:
+        return {}
+    return {source.pin: source.sha256 for source in manifest().resolve([name])}
 
 
 def mirror() -> Path | None:
@@ -144,8 +142,10 @@ def mirror() -> Path | None:
 
 def mirrored_path(source: Source, folder: Path) -> Path:
     """Find where a file lies in a mirror: ``<owner>/<repo>@<commit>/<path>``, else ``<owner>/<repo>/<path>``."""
-    own = folder / f"{source.repository}@{source.commit}" / source.path
-    return own if os.path.lexists(own) else folder / source.repository / source.path
+    pinned = folder / f"{source.repository}@{source.commit}" / source.path
+    if os.path.lexists(pinned):
+        return pinned
+    return folder / source.repository / source.path
 
 
 def cache_dir() -> Path:
@@ -237,11 +237,9 @@ def _download(source: Source) -> Path:
     try:
         return Path(cache.fetch(path.name, downloader=_write_readable))
     except requests.RequestException as error:
-        reason = (
-            type(error).__name__
-            if error.response is None
-            else f"HTTP {error.response.status_code}"
-        )
+        reason = type(error).__name__
+        if error.response is not None:
+            reason = f"HTTP {error.response.status_code}"
         raise BiasError(
             f"{source.name}: {source.url} can't be downloaded ({reason}): try again later, check the network and, if "
             f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
