@@ -163,11 +163,6 @@ def cached_path(source: Source) -> Path:
     return cache_dir() / source.repository / source.commit / source.path
 
 
-def offline() -> bool:
-    """Tell whether ``HF_HUB_OFFLINE`` forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-
-
 def is_cached(source: Source) -> bool:
     """Tell whether the cache holds a file, and it is the pinned one."""
     try:
@@ -195,7 +190,7 @@ def locate(name: str) -> Path:
     path = cached_path(source)
     if is_cached(source):
         return path
-    if offline():
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         raise BiasError(
             f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: run 'lm-eval-bias fetch {name}' "
             f"while online, or {_LOCAL}"
