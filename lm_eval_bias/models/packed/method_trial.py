@@ -130,8 +130,7 @@ def choose(
     """
     try:
         probe = Trial(network, limit, stem, usable)
-        # nothing but rounding
-        tolerance = math.inf if exact else ROUGHLY * (_size(probe.noise()) + 1e-3)
+        tolerance = 0.0 if exact else ROUGHLY * (_size(probe.noise()) + 1e-3)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return MethodVerdict(
             None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
@@ -146,9 +145,11 @@ def choose(
             failures.append(one_line(error)[:150])
             continue
         differs = f"differs from plain forward passes by {_size(deviations):.0e} of the logits' spread"
-        agrees = _size(deviations) <= tolerance
+        # whether they are nothing but rounding
         if exact:
             agrees = float(deviations.max()) <= EXACT
+        else:
+            agrees = _size(deviations) <= tolerance
         if agrees:
             why = "; ".join([f"every shared token runs once; {differs}", *failures])
             return MethodVerdict(walk, why, probe.longest)
