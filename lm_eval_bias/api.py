@@ -467,7 +467,7 @@ def write_report(
 
     several, place = _several(runs), os.fspath(path)
     _one_of("format", format, output.FORMATS)
-    form = output.format_of(format, place, without="", flag="path")
+    form = output.format_of(format, place, "", flag="path")
     files.check_place(place, _inputs(several), "path")
     files.write(run_reports.render(form, several, several.problems), place)
 

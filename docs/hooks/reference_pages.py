@@ -31,7 +31,7 @@ def _cell(text: str) -> str:
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Every command's parser by its name, ``run`` first."""
-    every = commands.verbs() | commands.own_commands()
+    every = commands.verbs() | commands.special_commands()
     names = sorted(every, key=lambda name: (name != "run", name))
     return {name: commands.parser(name, every[name]) for name in names}
 

@@ -20,7 +20,7 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """Add the command's arguments."""
     parser.description = (
         "Check the scores of runs against the bounds of a policy, and list those that are violated. A run with other "
         "options, data or prompts than the task's own, or on only part of its items, is a violation unless the policy "
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check runs; returns the exit status.
+    """Check runs; return the exit status.
 
     Raises:
         BiasError: Bad usage or input.
@@ -80,41 +80,36 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(
             f"--junit and --markdown name the same file, {arguments.junit}: name two different files"
         )
-    files.check_place(arguments.junit, [*arguments.runs, arguments.policy], "--junit")
-    files.check_place(
-        arguments.markdown, [*arguments.runs, arguments.policy], "--markdown"
-    )
+    inputs = [*arguments.runs, arguments.policy]
+    files.check_place(arguments.junit, inputs, "--junit")
+    files.check_place(arguments.markdown, inputs, "--markdown")
     policy = policy_file.read(expanded(arguments.policy))
     runs, problems = read_runs(arguments.runs)
     checked = [(run, verdict.check(run, policy)) for run in runs]
     if arguments.strict:
         for run, findings in checked:
             findings += verdict.recomputed(run, arguments.as_logged)
-    # a run that can't be read is one that nothing is known about: it must not make the others' pass look like its own
-    holds = (
-        all(finding.holds for _, findings in checked for finding in findings)
-        and not problems
-    )
+    # nothing is known about a run that can't be read: it must not seem to pass with the others
+    holds = not problems
+    for _, findings in checked:
+        holds &= all(finding.holds for finding in findings)
     if arguments.json:
-        print(
-            policy_outputs.as_json(checked, problems, arguments.policy, holds), end=""
-        )
+        text = policy_outputs.as_json(checked, problems, arguments.policy, holds)
     else:
-        print(policy_outputs.as_text(checked), end="")
+        text = policy_outputs.as_text(checked)
+    print(text, end="")
     if arguments.junit:
         _write(arguments.junit, policy_outputs.junit(checked, problems))
     if arguments.markdown:
-        _write(
-            arguments.markdown,
-            policy_outputs.comment(checked, problems, arguments.policy),
-        )
+        text = policy_outputs.comment(checked, problems, arguments.policy)
+        _write(arguments.markdown, text)
     for problem in problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if holds else 1
 
 
 def _write(file: str, text: str) -> None:
-    """Write a file whole; the summary of a step of GitHub Actions keeps what earlier commands of the step wrote.
+    """Write a file whole; append to the summary of a step of GitHub Actions, which earlier commands may have begun.
 
     Raises:
         BiasError: It can't be written.

@@ -19,7 +19,7 @@ _EPILOG = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """Add the command's arguments."""
     from lm_eval_bias.comparing.findings import ways
     from lm_eval_bias.comparing.pairing import conditions
     from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
@@ -77,31 +77,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare; returns the exit status.
+    """Compare; return the exit status.
 
     Raises:
-        BiasError: Bad usage, runs that can't be read or can't be compared.
+        BiasError: Usage is bad, or runs can't be read or compared.
     """
     from lm_eval_bias.comparing.findings import Choice, compare
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
-    form = arguments.format or output.ENDINGS.get(
-        Path(arguments.output or "").suffix.lower(), "text"
-    )
+    ending = Path(arguments.output or "").suffix.lower()
+    output_format = arguments.format or output.ENDINGS.get(ending, "text")
+    names = map(str.strip, (arguments.scores or "").split(","))
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
-        scores=list(
-            dict.fromkeys(
-                name.strip()
-                for name in (arguments.scores or "").split(",")
-                if name.strip()
-            )
-        ),
+        scores=list(dict.fromkeys(filter(None, names))),
         unpaired=arguments.unpaired,
         correction=arguments.correction,
-        leave_out=form == "html",
+        leave_out=output_format == "html",
     )
     if arguments.scores and not choice.scores:
         raise BiasError(
@@ -112,13 +106,12 @@ def run(arguments: argparse.Namespace) -> int:
     output.name_problems(problems)
     findings, refused = compare(runs, choice)
     output.name_problems(
-        [Problem(one.pair.other.run.path, str(one)) for one in refused]
+        [Problem(error.pair.other.run.path, str(error)) for error in refused]
     )
-    if form == "html":
+    if output_format == "html":
         text = comparison_reports.page(findings, runs, arguments.correction, refused)
     else:
-        text = comparison_reports.render(findings, arguments.correction, form)
-    output.deliver(
-        text, arguments.output, f"{arguments.output}: {len(findings)} comparisons"
-    )
+        text = comparison_reports.render(findings, arguments.correction, output_format)
+    summary = f"{arguments.output}: {len(findings)} comparisons"
+    output.deliver(text, arguments.output, summary)
     return 0

@@ -13,7 +13,7 @@ from lm_eval_bias.runs import run_discovery
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """Add the command's arguments."""
     parser.description = (
         "List all runs beside the models in the published papers, with 95% intervals "
         "of their ranks: a table per task."
@@ -38,13 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read the runs, name what can't be read, print or write the boards.
+    """Read the runs, name files that can't be read, print or write the boards.
 
     Raises:
-        BiasError: No run at all, or a file that can't be written.
+        BiasError: There is no run, or a file can't be written.
     """
-    form = output.format_of(arguments.format, arguments.output, without=output.TEXT)
-    if form == "latex":
+    output_format = output.format_of(arguments.format, arguments.output, output.TEXT)
+    if output_format == "latex":
         raise BiasError(
             f"-o {arguments.output}: boards aren't written as LaTeX: lm-eval-bias report writes tables"
         )
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     boards = building.boards(runs)
     problems += building.foreign(runs)
     output.name_problems(problems)
-    text = board_reports.render(form, boards, runs, problems)
+    text = board_reports.render(output_format, boards, runs, problems)
     tasks = f"{len(boards)} task{'s' * (len(boards) != 1)}"
     summary = f"{arguments.output}: {tasks}, {len(runs)} run{'s' * (len(runs) != 1)}"
     output.deliver(text, arguments.output, summary)

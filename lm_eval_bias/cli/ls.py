@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """Add the command's arguments."""
     parser.add_argument(
         "name",
         nargs="?",
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the list.
 
     Raises:
-        BiasError: No such benchmark or card, or what can't be listed together.
+        BiasError: There is no such benchmark or card, or the flags can't be combined.
     """
     from lm_eval_bias.core import catalog, registry
     from lm_eval_bias.report import listings
@@ -56,30 +57,33 @@ def run(arguments: argparse.Namespace) -> int:
         raise BiasError(f"{' and '.join(given)} can't be combined: give one of them")
     if arguments.card is not None:
         benchmark = listings.with_card(arguments.card)
-        data = (
-            json.dumps(listings.card_data(benchmark), indent=2, ensure_ascii=False)
-            + "\n"
-        )
-        print(data if arguments.json else listings.card_text(benchmark), end="")
+        if arguments.json:
+            _print_json(listings.card_data(benchmark))
+        else:
+            print(listings.card_text(benchmark), end="")
     elif arguments.suites:
         from lm_eval_bias.evaluation import suites
 
-        listing = suites.listing()
-        print(
-            listings.suites(listing)
-            if not arguments.json
-            else json.dumps(listing, indent=2)
-        )
+        if arguments.json:
+            _print_json(suites.listing())
+        else:
+            print(listings.suites(suites.listing()))
     elif arguments.json:
         entries = catalog.listing()
         if arguments.name is not None:
             family = listings.family_of(arguments.name)
             entries = [
-                one for one in entries if registry.family(one["benchmark"]) is family
+                entry
+                for entry in entries
+                if registry.family(entry["benchmark"]) is family
             ]
-        print(json.dumps(entries, indent=2, ensure_ascii=False))
+        _print_json(entries)
     elif given:
         print(listings.tasks(arguments.name or ""))
     else:
         print(listings.benchmarks())
     return 0
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""``lm-eval-bias``: finds a command's module, parses its arguments, runs it, and reports errors in one line."""
+"""``lm-eval-bias``: the entry point, which finds a command's module, runs it, and reports errors in one line."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ examples:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Wraps descriptions, and keeps the lines of examples."""
+    """A formatter that wraps descriptions and keeps the lines of examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 def verbs() -> dict[str, Command]:
-    """List the commands that serve every benchmark: each in its module of this folder, those to set up in one."""
+    """List the commands for all benchmarks; each has a module in this folder, except that those to set up share one."""
     return {
         name: Command(name, purpose, f"lm_eval_bias.cli.{_SET_UP.get(name, name)}")
         for group in _VERBS.values()
@@ -80,15 +80,15 @@ def verbs() -> dict[str, Command]:
     }
 
 
-def own_commands() -> dict[str, Command]:
+def special_commands() -> dict[str, Command]:
     """List the commands of one benchmark or model family, under its name: ``stereoset translate``."""
     from lm_eval_bias.core import registry
 
-    own = {
-        f"{benchmark.name} {one.name}": one
-        for benchmark, one in registry.extensions(Command)
+    commands = {
+        f"{benchmark.name} {command.name}": command
+        for benchmark, command in registry.extensions(Command)
     }
-    return own | _MODEL_COMMANDS
+    return commands | _MODEL_COMMANDS
 
 
 def parser(name: str, command: Command) -> argparse.ArgumentParser:
@@ -115,7 +115,7 @@ def parser(name: str, command: Command) -> argparse.ArgumentParser:
 def _help() -> str:
     groups = {title: list(verbs.items()) for title, verbs in _VERBS.items()}
     groups["for one benchmark or model family"] = [
-        (name, one.help) for name, one in own_commands().items()
+        (name, command.help) for name, command in special_commands().items()
     ]
     lines = [
         "usage: lm-eval-bias COMMAND ...",
@@ -123,11 +123,8 @@ def _help() -> str:
         "Published bias benchmarks for EleutherAI's lm-evaluation-harness.",
     ]
     for title, commands in groups.items():
-        lines += [
-            "",
-            f"{title}:",
-            *(f"  {name:22} {purpose}" for name, purpose in commands),
-        ]
+        lines += ["", f"{title}:"]
+        lines += [f"  {name:22} {purpose}" for name, purpose in commands]
     return "\n".join([*lines, "", _EXAMPLES])
 
 
@@ -141,25 +138,25 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     name, command = first, verbs().get(first)
     if command is None:
-        own = own_commands()
-        name, command = " ".join(argv[:2]), own.get(" ".join(argv[:2]))
-        inner = [one for one in own if one.startswith(f"{first} ")]
-        if command is None and inner and argv[1:] in ([], ["-h"], ["--help"]):
-            print("\n".join(f"lm-eval-bias {one:22} {own[one].help}" for one in inner))
+        special = special_commands()
+        of_family = [other for other in special if other.startswith(f"{first} ")]
+        if of_family and argv[1:] in ([], ["-h"], ["--help"]):
+            for other in of_family:
+                print(f"lm-eval-bias {other:22} {special[other].help}")
             return 0 if argv[1:] else 2
+        name = " ".join(argv[:2])
+        command = special.get(name)
         if command is None:
-            hint = did_you_mean(name if inner else first, [*verbs(), *own])
+            given = name if of_family else first
+            hint = did_you_mean(given, [*verbs(), *special])
             wrong = (
-                f"there is no command {(name if inner else first)!r}."
-                if first
-                else "no command is given."
+                f"there is no command {given!r}." if first else "no command is given."
             )
             raise BiasError(f"{wrong}{hint} 'lm-eval-bias --help' lists all")
     rest = argv[len(name.split()) :]
     if name in ("run", "doctor"):
-        os.environ.setdefault(
-            "TQDM_DELAY", "1"
-        )  # read at tqdm's import: no bars for what takes less than a second
+        # read when tqdm is imported: no bars for what takes less than a second
+        os.environ.setdefault("TQDM_DELAY", "1")
     module = pkgutil.resolve_name(command.module)
     if name == "run":
         return int(module.main(rest))  # the harness's parser parses
@@ -167,16 +164,15 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status (2 for bad usage, input or data, with one line on standard error).
+    """Run a command; return the exit status (2 for bad usage, input or data, with one line on standard error).
 
-    Benchmarks that failed, and so are left out, are listed on standard error; the status is 2 then, too.
+    Benchmarks that failed and so are left out are listed on standard error; then the status is 2, too.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.simplefilter("ignore", BenchmarkFault)  # they are listed at the end
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # names of files can be any bytes, as in error messages
+        # names of files can be any bytes, as in error messages
+        sys.stdout.reconfigure(errors="backslashreplace")
     status = _guarded(arguments)
     for text in FAULTS:
         _report(f"warning: {printable(text)}")
@@ -184,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(arguments: Sequence[str]) -> int:
-    """Run a command; whatever goes wrong is one line on standard error."""
+    """Run a command; report any error in one line on standard error."""
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -205,17 +201,16 @@ def _guarded(arguments: Sequence[str]) -> int:
     except Exception as error:
         if not is_full(error):
             raise
-        place = (
-            "standard output"
-            if _drop_output()
-            else getattr(error, "filename", None) or "standard output or a file"
-        )
-        _report(f"error: {printable(f'{place} cannot be written: {why(error)}')}")
+        place = getattr(error, "filename", None) or "standard output or a file"
+        if _drop_output():
+            place = "standard output"
+        text = f"{place} cannot be written: {why(error)}"
+        _report(f"error: {printable(text)}")
         return 2
 
 
 def _drop_output() -> bool:
-    """Close standard output if it can't be written, so that Python doesn't try again at the end; whether it can't."""
+    """Close standard output if it can't be written, so that Python doesn't try again at exit; tell whether it can't."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -226,7 +221,7 @@ def _drop_output() -> bool:
 
 
 def _report(message: str) -> None:
-    """Print a line of its own: progress bars that were under way end theirs first."""
+    """Print a line of its own, after the ends of progress bars that were under way."""
     if "tqdm" in sys.modules:
         bars = getattr(sys.modules["tqdm"].tqdm, "_instances", ())
         for bar in list(bars):

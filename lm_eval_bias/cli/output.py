@@ -1,4 +1,4 @@
-"""What commands have in common: the parser, formats, what was passed over, delivering text."""
+"""Common parts of commands: the parser, formats, notes on skipped files, delivery of text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDINGS = {
 }
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 TEXT = "text"  # for a terminal; no file's ending stands for it
-# what argparse calls a value of a wrong type by: the name, or the address, of the function that reads it
+# argparse's words for a value of a wrong type: they name the function that reads it, or its address
 _WRONG_TYPE = re.compile(
     r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL
 )
@@ -38,35 +38,32 @@ class Parser(argparse.ArgumentParser):
         """Parse as usual, but refuse an empty value, as an unset variable gives: it would count as no option."""
         args = sys.argv[1:] if args is None else list(args)
         for flag, value in zip(args, [*args[1:], "-"], strict=False):
-            if flag.startswith("--") and (
-                flag.endswith("=") or ("=" not in flag and not value.strip())
-            ):
+            is_empty = "=" not in flag and not value.strip()
+            if flag.startswith("--") and (is_empty or flag.endswith("=")):
                 self.error(
                     f"argument {flag.rstrip('=')}: is empty: give a value, or leave the option out"
                 )
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Print the message and where the usage is, and exit with status 2."""
-        text = _WRONG_TYPE.sub("not a valid value: ", message)
-        self.exit(
-            2, f"{self.prog}: error: {printable(text)} (see '{self.prog} --help')\n"
-        )
+        """Print the message and how to get help, and exit with status 2."""
+        text = printable(_WRONG_TYPE.sub("not a valid value: ", message))
+        self.exit(2, f"{self.prog}: error: {text} (see '{self.prog} --help')\n")
 
 
 def format_of(
-    form: str | None, output: str | None, without: str, flag: str = "-o"
+    named: str | None, output: str | None, default: str, flag: str = "-o"
 ) -> str:
-    """The format that was named, else the one of the output's ending, else (``without`` any output) another.
+    """Return the named format, else that of the output's ending, else, without an output, the default.
 
     Raises:
-        BiasError: An ending that stands for no format.
+        BiasError: The ending stands for no format.
 
     >>> format_of(None, "board.TEX", "md"), format_of("csv", "board.tex", "md"), format_of(None, None, "md")
     ('latex', 'csv', 'md')
     """
-    if form is not None or output is None:
-        return form or without
+    if named is not None or output is None:
+        return named or default
     ending = Path(output).suffix.lower()
     if ending not in ENDINGS:
         raise BiasError(
@@ -76,7 +73,7 @@ def format_of(
 
 
 def name_problems(problems: Sequence[Problem]) -> None:
-    """Say on standard error what had to be passed over."""
+    """Name the skipped files on standard error."""
     for problem in problems:
         print(f"lm-eval-bias: skipped: {printable(problem)}", file=sys.stderr)
 
@@ -87,7 +84,7 @@ def deliver(text: str, output: str | None, summary: str) -> None:
     Args:
         text: The text.
         output: The file; ``None`` is standard output.
-        summary: What is printed where a file was written.
+        summary: Text to print when a file was written.
 
     Raises:
         BiasError: The file cannot be written.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 
 from lm_eval_bias.cli import output
@@ -12,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """Add the command's arguments."""
     parser.description = (
         "Write a report on runs: an HTML page that needs no network, or tables for papers and programs. Where the runs "
         "have sample logs, the page lists the items that move each task's main score most."
@@ -42,20 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the report; returns the exit status.
+    """Write the report; return the exit status.
 
     Raises:
-        BiasError: Bad usage, no run at all, or a file that cannot be written.
+        BiasError: Usage is bad, there is no run, or a file can't be written.
     """
     from lm_eval_bias.report import run_reports
     from lm_eval_bias.runs import run_discovery
 
-    form = output.format_of(arguments.format, arguments.output, without="html")
-    if form == "html" and arguments.output is None:
+    output_format = output.format_of(arguments.format, arguments.output, "html")
+    if output_format == "html" and arguments.output is None:
         raise BiasError(
             "an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one"
         )
-    files.check_place(arguments.output, arguments.paths, "-o")
+    files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
     if arguments.name is not None:
         if len(runs) != 1:
@@ -64,10 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
             )
         runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
-    text = run_reports.render(form, runs, problems)
-    if arguments.output is None:
-        sys.stdout.write(text)
-    else:
-        files.write(text, arguments.output)
-        print(arguments.output)
+    text = run_reports.render(output_format, runs, problems)
+    output.deliver(text, arguments.output, arguments.output)
     return 0

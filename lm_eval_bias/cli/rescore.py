@@ -10,7 +10,7 @@ from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """Add the command's arguments."""
     from lm_eval_bias.report.run_output import TABLES
     from lm_eval_bias.runs.rescoring import known_rewritings
 
@@ -56,24 +56,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the scores; returns the exit status.
+    """Print the scores; return the exit status.
 
     Raises:
-        BiasError: Bad usage or input, or a file that can't be written.
+        BiasError: Usage or input is bad, or a file can't be written.
     """
     from lm_eval_bias.report import rescored_tables
     from lm_eval_bias.runs import rescoring
 
-    values = [
-        (rewriting, getattr(arguments, rewriting.flag))
-        for rewriting in rescoring.known_rewritings()
-    ]
-    rewritings = [
-        (rewriting, value) for rewriting, value in values if value is not None
-    ]
+    rewritings = []
+    for rewriting in rescoring.known_rewritings():
+        value = getattr(arguments, rewriting.flag)
+        if value is not None:
+            rewritings.append((rewriting, value))
+    ending = Path(arguments.items or "").suffix
     if arguments.items is not None:
         files.check_place(arguments.items, arguments.paths, "--items")
-        if Path(arguments.items).suffix not in (".csv", ".jsonl"):
+        if ending not in (".csv", ".jsonl"):
             raise BiasError(
                 f"--items {arguments.items}: name a file that ends in .csv or .jsonl"
             )
@@ -85,14 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
         as_logged=arguments.as_logged,
     )
     if arguments.items is not None:
-        files.write(
-            rescored_tables.items(results, Path(arguments.items).suffix),
-            arguments.items,
-        )
-    text = (
-        rescored_tables.as_json(results)
-        if arguments.json
-        else rescored_tables.as_text(results, arguments.table)
-    )
-    print(text, end="")
+        files.write(rescored_tables.items(results, ending), arguments.items)
+    if arguments.json:
+        print(rescored_tables.as_json(results), end="")
+    else:
+        print(rescored_tables.as_text(results, arguments.table), end="")
     return 0

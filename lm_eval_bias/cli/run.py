@@ -23,7 +23,7 @@ logger = logging.getLogger("lm_eval.bias")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The harness's parser of ``run`` with all its flags, under our name."""
+    """Make the harness's parser of ``run`` with all its flags, under our name."""
     run = internals.run_parser(Parser(prog="lm-eval-bias"))
     run.usage = "lm-eval-bias run --model <model> --tasks <task>,<task> --model_args <arg=value> [options]"
     run.description = (
@@ -38,12 +38,12 @@ def parser() -> argparse.ArgumentParser:
     group = run.add_argument_group(
         "suites", "in place of --tasks, --limit and --samples"
     )
+    names = [f"{name} ({purpose})" for name, purpose in suites.PURPOSES.items()]
     group.add_argument(
         "--suite",
         metavar="<name>",
-        help="Suite to run: "
-        + "; ".join(f"{name} ({purpose})" for name, purpose in suites.PURPOSES.items())
-        + " ('lm-eval-bias ls --suites' lists their tasks; quick+NAME adds a benchmark of another package)",
+        help=f"Suite to run: {'; '.join(names)} ('lm-eval-bias ls --suites' lists their tasks; quick+NAME adds a "
+        "benchmark of another package)",
     )
     results = run.add_argument_group("results", "how scores are printed")
     results.add_argument(
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
-    """Let through the harness's warnings and the little that this package has to say, unless more is asked for."""
+    """Show the harness's warnings and this package's few messages, unless more is asked for."""
     level = logging.getLevelName((verbosity or "WARNING").upper())
     if not isinstance(level, int):
         raise BiasError(
@@ -65,9 +65,8 @@ def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
         )
     internals.set_up_logging(level)
     is_default = not verbosity and not os.environ.get("LMEVAL_LOG_LEVEL")
-    logger.setLevel(
-        logging.INFO if is_default and distributed.first() else logging.NOTSET
-    )
+    shows_ours = is_default and distributed.first()
+    logger.setLevel(logging.INFO if shows_ours else logging.NOTSET)
     if write_out:
         logging.getLogger(internals.WRITE_OUT).setLevel(logging.INFO)
 
@@ -79,18 +78,15 @@ def _tell(
     samples: dict[str, Any] | None,
     saved: bool,
 ) -> None:
-    """What was run, the scores in words, the tables that are wanted, and what can be done next."""
+    """Print what was run, the scores in words, the wanted tables, and possible next steps."""
     flags = {
         name: getattr(config, name)
         for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")
     }
     flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
-    given = [f"{name}: {value}" for name, value in flags.items() if value]
-    print(
-        ", ".join(
-            [f"{config.model} ({redaction.arguments(config.model_args)})", *given]
-        )
-    )
+    given = [f"{config.model} ({redaction.arguments(config.model_args)})"]
+    given += [f"{name}: {value}" for name, value in flags.items() if value]
+    print(", ".join(given))
     run = None if config.predict_only else harness_results.in_memory(results)
     tasks = list(run.tasks.values()) if run else []
     words = sentences.describe(run, tasks, beside_tables=table != "all") if run else ""
@@ -100,11 +96,8 @@ def _tell(
     if tasks and table == "main":
         blocks.append(run_output.main_scores(tasks))
     if not tasks or table != "none":
-        blocks.append(
-            running.tables(
-                results, () if table == "all" else {task.task for task in tasks}
-            )
-        )
+        without = set() if table == "all" else {task.task for task in tasks}
+        blocks.append(running.tables(results, without))
     if tasks and table == "all":
         legend = listings.legend(results["configs"].values())
         blocks.append(
@@ -123,7 +116,7 @@ def _tell(
 
 
 def main(argv: list[str]) -> int:
-    """Run with these arguments; returns the exit status.
+    """Run with these arguments; return the exit status.
 
     Raises:
         BiasError: Bad usage or input.

@@ -13,11 +13,11 @@ from lm_eval_bias.core.files import tasks_path
 
 
 class Fetch:
-    """Downloads and verifies the pinned data."""
+    """The command that downloads and verifies the pinned data."""
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add what the command understands."""
+        """Add the command's arguments."""
         parser.add_argument(
             "names",
             nargs="*",
@@ -38,11 +38,11 @@ class Fetch:
 
 
 class Link:
-    """Lets plain ``lm_eval --tasks occugender`` find the tasks."""
+    """The command that lets plain ``lm_eval --tasks occugender`` find the tasks."""
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add what the command understands."""
+        """Add the command's arguments."""
         parser.add_argument(
             "--remove",
             action="store_true",
@@ -71,31 +71,30 @@ class Link:
 
 
 class TaskPath:
-    """Prints the task folder, for ``lm_eval --include_path``."""
+    """The command that prints the task folder, for ``lm_eval --include_path``."""
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add what the command understands."""
+        """Add the command's arguments."""
         text = "print the folder of this benchmark alone, which may come from another distribution"
         parser.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help=text)
 
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
         """Print the folder."""
-        print(
-            tasks_path()
-            if arguments.benchmark is None
-            else folder_of(registry.get(arguments.benchmark))
-        )
+        if arguments.benchmark is None:
+            print(tasks_path())
+        else:
+            print(folder_of(registry.get(arguments.benchmark)))
         return 0
 
 
 class Doctor:
-    """Checks versions, link and data, or one benchmark."""
+    """The command that checks versions, link and data, or one benchmark."""
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add what the command understands."""
+        """Add the command's arguments."""
         parser.add_argument(
             "--benchmark",
             metavar="NAME",
@@ -105,18 +104,20 @@ class Doctor:
 
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
-        """Print what was found; status 1 where something is a problem."""
-        name = arguments.benchmark
-        findings = list(
-            examine_installation() if name is None else examine_benchmark(name)
-        )
+        """Print the findings; status 1 where one is a problem."""
+        if arguments.benchmark is None:
+            findings = examine_installation()
+        else:
+            findings = examine_benchmark(arguments.benchmark)
+        is_sound = True
         for status, text in findings:
             print(f"{status:8} {text}")
-        return 1 if any(status == "problem" for status, _ in findings) else 0
+            is_sound &= status != "problem"
+        return 0 if is_sound else 1
 
 
 def examine_installation() -> Iterator[tuple[str, str]]:
-    """Find out about versions, link and data: ``ok``, ``note`` (worth knowing) or ``problem``, and what was found."""
+    """Check versions, link and data; yield ``ok``, ``note`` (worth knowing) or ``problem``, each with a line."""
     from lm_eval_bias.harness import registration
 
     entries = catalog.packaged()
@@ -127,7 +128,8 @@ def examine_installation() -> Iterator[tuple[str, str]]:
     )
     yield "ok", f"python {platform.python_version()}"
     yield from map(registration.examine, registration.SUPPORTED)
-    if names := registration.model_types():
+    names = registration.model_types()
+    if names:
         yield "ok", f"model types added: {', '.join(names)}"
     else:
         text = "no model types added, because the package is not installed: run 'pip install -e .' in its folder"
@@ -142,59 +144,52 @@ def examine_installation() -> Iterator[tuple[str, str]]:
 def _examine_link() -> tuple[str, str]:
     from lm_eval_bias.harness import linking
 
-    stubs = linking.stubs()
-    if not linking.missing_folders():
-        leftover = (
-            "; 'lm-eval-bias link --remove' removes what an earlier link wrote"
-            if stubs
-            else ""
-        )
-        works = "plain 'lm_eval --tasks occugender' works, because this version of the harness reads entry points"
-        return "ok", f"link not needed: {works}{leftover}"
-    if problem := linking.problem():
+    stubs, problem = linking.stubs(), linking.problem()
+    if problem:
         return "problem", f"link: {problem}"
+    works = "plain 'lm_eval --tasks occugender' works"
+    text = "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
     if stubs:
-        return (
-            "ok",
-            f"linked: plain 'lm_eval --tasks occugender' works ({len(stubs)} stubs in {linking.folder()})",
-        )
-    return (
-        "ok",
-        "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once",
-    )
+        text = f"linked: {works} ({len(stubs)} stubs in {linking.folder()})"
+    if not linking.missing_folders():
+        text = f"link not needed: {works}, because this version of the harness reads entry points"
+        if stubs:
+            text += "; 'lm-eval-bias link --remove' removes what an earlier link wrote"
+    return "ok", text
 
 
 def _examine_data() -> tuple[str, str]:
     from lm_eval_bias.data import sources
 
     files = list(sources.manifest().files.values())
-    if (local := sources.mirror()) is not None:
+    local = sources.mirror()
+    if local is not None:
         for source in files:
             sources.locate(source.name)
-        return (
-            "ok",
-            f"data: local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)",
+        text = (
+            f"local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)"
         )
+        return "ok", f"data: {text}"
     cached = sum(map(sources.is_cached, files))
+    text = f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}"
     rest = "the rest is downloaded on first use ('lm-eval-bias fetch' does it now)"
-    return (
-        "ok",
-        f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}; {rest}",
-    )
+    return "ok", f"{text}; {rest}"
 
 
-def examine_benchmark(name: str) -> list[tuple[str, str]]:
-    """Find out what is wrong with a benchmark, a finding each, and what was checked.
+def examine_benchmark(name: str) -> Iterator[tuple[str, str]]:
+    """Check a benchmark; yield findings as :func:`examine_installation` does.
 
     Raises:
         BiasError: There is none of that name.
     """
     from lm_eval_bias.evaluation.benchmark_checks import Examination
 
-    found = Examination(name)
-    checked = (
-        "ok",
-        f"{found.family.name}: no mistake found; tasks that were run: {len(found.scores)}",
-    )
-    problems = [("problem", text) for text in found.mistakes]
-    return [*(("note", text) for text in found.notes), *(problems or [checked])]
+    examination = Examination(name)
+    for text in examination.notes:
+        yield "note", text
+    for text in examination.mistakes:
+        yield "problem", text
+    if not examination.mistakes:
+        number = len(examination.scores)
+        text = f"no mistake found; tasks that were run: {number}"
+        yield "ok", f"{examination.family.name}: {text}"

@@ -30,7 +30,7 @@ _TRAINER = "further transformers.TrainingArguments: max_steps=500, eval_steps=50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command understands."""
+    """Add the command's arguments."""
     parser.epilog = _EPILOG
     add = parser.add_argument
     add(
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Train, and print how well the model does.
 
     Raises:
-        BiasError: Bad usage, or a model or corpus that can't be had.
+        BiasError: Usage is bad, or the model or a corpus can't be had.
     """
     from lm_eval_bias.harness import distributed, internals
 
@@ -105,23 +105,17 @@ def run(arguments: argparse.Namespace) -> int:
     output, sources, column, revision = (
         given.pop(name) for name in ("output", "corpus", "column", "corpus_revision")
     )
-    each = []
     for flag in ("language", "config"):
-        values = given.pop(flag) or [None]
+        values = given[flag] or [None]
         if len(values) not in (1, len(sources)):
             raise BiasError(
                 f"--{flag} {values[-1]}: give one value for all, or one for each --corpus"
             )
-        each.append(values * len(sources))
-    corpora = [
-        Corpus(source, code, name, column, revision)
-        for source, code, name in zip(sources, *each, strict=False)
-    ]
-    given |= {
-        "corpora": tuple(corpora),
-        "trainer": internals.key_values(arguments.trainer),
-    }
-    settings = TrainingSettings(**given)
+        given[flag] = values * len(sources)
+    each = zip(sources, given.pop("language"), given.pop("config"), strict=False)
+    corpora = [Corpus(*of_one, column, revision) for of_one in each]
+    given["trainer"] = internals.key_values(arguments.trainer)
+    settings = TrainingSettings(corpora=tuple(corpora), **given)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.models.next_sentence import nsp_training

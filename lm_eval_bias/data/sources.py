@@ -1,4 +1,4 @@
-"""Pinned upstream files: their manifest, and where each is read from: a mirror, the cache, or its download."""
+"""Pinned upstream files: their manifest, and where each is read from: a mirror, the cache, or a download."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Source:
 
     @property
     def pin(self) -> str:
-        """What result files call it."""
+        """The file's name in result files."""
         return f"{self.repository}@{self.commit}/{self.path}"
 
     def check(self, path: Path) -> str:
@@ -65,8 +65,8 @@ class Source:
         digest = hashlib.sha256(content).hexdigest()
         if digest == self.sha256:
             return ""
-        found = f"{len(content):,} bytes with SHA-256 {digest[:12]}…"
-        return f"{found}, expected {self.size:,} bytes with {self.sha256[:12]}…"
+        actual = f"{len(content):,} bytes with SHA-256 {digest[:12]}…"
+        return f"{actual}, expected {self.size:,} bytes with {self.sha256[:12]}…"
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,9 @@ def hashes(name: str | None) -> dict[str, str]:
     Raises:
         BiasError: An unknown name.
     """
-    return (
-        {source.pin: source.sha256 for source in manifest().resolve([name])}
-        if name
-        else {}
-    )
+    if not name:
+        return {}
+    return {source.pin: source.sha256 for source in manifest().resolve([name])}
 
 
 def mirror() -> Path | None:
@@ -145,8 +143,10 @@ def mirror() -> Path | None:
 
 def mirrored_path(source: Source, folder: Path) -> Path:
     """Find where a file lies in a mirror: ``<owner>/<repo>@<commit>/<path>``, else ``<owner>/<repo>/<path>``."""
-    own = folder / f"{source.repository}@{source.commit}" / source.path
-    return own if os.path.lexists(own) else folder / source.repository / source.path
+    pinned = folder / f"{source.repository}@{source.commit}" / source.path
+    if os.path.lexists(pinned):
+        return pinned
+    return folder / source.repository / source.path
 
 
 def cache_dir() -> Path:
@@ -162,11 +162,6 @@ def cache_dir() -> Path:
 def cached_path(source: Source) -> Path:
     """Return where a file lies in the cache, by repository and commit."""
     return cache_dir() / source.repository / source.commit / source.path
-
-
-def offline() -> bool:
-    """Tell whether ``HF_HUB_OFFLINE`` forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 
 def is_cached(source: Source) -> bool:
@@ -196,7 +191,7 @@ def locate(name: str) -> Path:
     path = cached_path(source)
     if is_cached(source):
         return path
-    if offline():
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         raise BiasError(
             f"{name} is not in the cache ({cache_dir()}) and HF_HUB_OFFLINE is set: run 'lm-eval-bias fetch {name}' "
             f"while online, or {_LOCAL}"
@@ -238,11 +233,9 @@ def _download(source: Source) -> Path:
     try:
         return Path(cache.fetch(path.name, downloader=_write_readable))
     except requests.RequestException as error:
-        reason = (
-            type(error).__name__
-            if error.response is None
-            else f"HTTP {error.response.status_code}"
-        )
+        reason = type(error).__name__
+        if error.response is not None:
+            reason = f"HTTP {error.response.status_code}"
         raise BiasError(
             f"{source.name}: {source.url} can't be downloaded ({reason}): try again later, check the network and, if "
             f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"

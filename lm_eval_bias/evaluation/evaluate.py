@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import catalog, redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
-from lm_eval_bias.core.files import UNFINISHED, why
+from lm_eval_bias.core.files import UNFINISHED, why, writing
 from lm_eval_bias.evaluation import preflight, suites
 from lm_eval_bias.harness import (
     border,
@@ -23,6 +23,7 @@ from lm_eval_bias.harness import (
     running,
     servers,
 )
+from lm_eval_bias.harness.running import Results, Samples
 from lm_eval_bias.runs import provenance, sample_logs
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
@@ -34,17 +35,15 @@ logger = logging.getLogger("lm_eval.bias")
 
 
 def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
-    """A task manager for the named tasks, which are put into the configuration (ours built, the harness's by name)."""
+    """Put the named tasks into the configuration, ours built, the harness's by name; return their manager."""
     names = preflight.split_tasks(config.tasks)
-    included = [config.include_path] if config.include_path else []
-    folders = [
-        *linking.missing_folders(),
-        *included,
-    ]  # of two tasks of one name the later is taken
-    if not preflight.only_ours(
-        names, entries
-    ):  # else the harness's thousands of YAMLs aren't read
-        if problem := linking.problem():
+    folders = linking.missing_folders()
+    if config.include_path:  # of two tasks of one name the later is taken
+        folders.append(config.include_path)
+    # the harness's thousands of YAMLs are only read for its own tasks
+    if not preflight.only_ours(names, entries):
+        problem = linking.problem()
+        if problem:
             logger.warning("link: %s", problem)
         if problem or not linking.stubs():
             config.include_path = folders
@@ -63,14 +62,11 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
                 f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}"
             )
         matched.update(dict.fromkeys(matches))
-    members = {
-        member
-        for name in matched
-        if name in entries
-        for member in entries[name].members
-    }
+    for name in list(matched):
+        for member in entries[name].members if name in entries else ():
+            matched.pop(member, None)  # it comes with its group
     config.tasks = []
-    for name in (name for name in matched if name not in members):
+    for name in matched:
         try:  # built here, so that bad metadata or a bad YAML shows before a model is loaded
             loaded = manager.load([name])
         except Exception as error:
@@ -91,27 +87,31 @@ def evaluate(
     entries: Mapping[str, catalog.Entry],
     suite: suites.Suite | None,
     ready: Callable[[], None],
-    tell: Callable[[dict[str, Any], dict[str, Any] | None, bool], None],
+    tell: Callable[[Results, Samples | None, bool], None],
 ) -> None:
     """Run the evaluation, and save what the flags ask for.
 
-    ``ready`` is called when the model is loaded, ``tell`` with the results, the samples if they are logged, and
-    whether both could be saved. A BiasError says what kept the run from its end, or its files from being written or
-    pushed.
+    Args:
+        config: The configuration, with checked flags.
+        entries: All known tasks, by name.
+        suite: The suite that the run is of, if any.
+        ready: Called when the model is loaded.
+        tell: Called with the results, the samples if they are logged, and whether both could be saved.
+
+    Raises:
+        BiasError: The run couldn't be finished, or its files couldn't be written or pushed.
     """
     named = preflight.named_entries(config, entries)
     manager = load_tasks(config, entries)
     preflight.check_requests(config, named)
     if suite is not None:
-        tasks = preflight.tasks_of(config.tasks)
-        for name, task in tasks.items():
+        samples = {}
+        for name, task in preflight.tasks_of(config.tasks).items():
             task.config.metadata["suite"] = suite.label(name, task.eval_docs)
-        chosen = {
-            name: suite.choose(name, task.eval_docs) for name, task in tasks.items()
-        }
-        config.samples = {
-            name: indices for name, indices in chosen.items() if indices is not None
-        } or None
+            indices = suite.choose(name, task.eval_docs)
+            if indices is not None:
+                samples[name] = indices
+        config.samples = samples or None
         if distributed.first():
             print(suites.describe(suite), flush=True)
     if distributed.first():
@@ -133,11 +133,8 @@ def evaluate(
         results = running.evaluate(config, model, manager, tracker)
     if results is None:
         return
-    samples = (
-        running.samples_in_order(results.pop("samples", None))
-        if config.log_samples
-        else None
-    )
+    logged = results.pop("samples", None)
+    answers = running.samples_in_order(logged) if config.log_samples else None
     flags = (
         "num_fewshot",
         "apply_chat_template",
@@ -145,29 +142,22 @@ def evaluate(
         "system_instruction",
         "samples",
     )
-    results["provenance"] = provenance.block(
-        results, {name: getattr(config, name, None) for name in flags}
-    )
-    results["provenance"]["model"]["border"] = [
-        *border_facts,
-        *servers.served_as(model),
-    ]
+    settings = {name: getattr(config, name, None) for name in flags}
+    block = provenance.block(results, settings)
+    block["model"]["border"] = border_facts + servers.served_as(model)
+    results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
-    results.update(
-        {
-            key: redaction.arguments(results[key])
-            for key in ("config", "configs", "provenance")
-        }
-    )
+    for key in ("config", "configs", "provenance"):
+        results[key] = redaction.arguments(results[key])
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
-    running.send(dashboards, results, samples)
+    running.send(dashboards, results, answers)
     saved = False
     try:
-        failures = save(tracker, results, samples)
+        failures = save(tracker, results, answers)
         saved = bool(config.output_path)
     finally:  # the scores in any case: they may be all that is left of the run
-        tell(results, samples, saved)
+        tell(results, answers, saved)
     if failures:
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
@@ -175,10 +165,10 @@ def evaluate(
 
 
 def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
-    """Look at a model's tokenizer and template; returns what was found, in sentences.
+    """Look at a model's tokenizer and template; return sentences about what was found.
 
     Raises:
-        BiasError: What is sent would be another text, or options would be scored within a thought.
+        BiasError: The model would be sent another text, or options would be scored within a thought.
     """
     prompt = ""
     if config.apply_chat_template and hasattr(model, "apply_chat_template"):
@@ -194,62 +184,55 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
     """Return the output types of all tasks of a run; the harness's tasks, still names, are loaded for it."""
-    names = [task for task in config.tasks if isinstance(task, str)]
-    loaded = manager.load(names)["tasks"].values() if names else []
-    built = [task for task in config.tasks if not isinstance(task, str)]
-    tasks = preflight.tasks_of([*built, *loaded])
-    return {str(task.OUTPUT_TYPE) for task in tasks.values()}
+    tasks: list[Any] = []
+    for task in config.tasks:
+        if isinstance(task, str):
+            tasks.extend(manager.load([task])["tasks"].values())
+        else:
+            tasks.append(task)
+    return {str(task.OUTPUT_TYPE) for task in preflight.tasks_of(tasks).values()}
 
 
-def save(
-    tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None
-) -> list[Exception]:
-    """Let the harness save a run in a folder of its own, and give what is whole its place, the results last.
+def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:
+    """Let the harness save a run in a folder of its own, and move the whole files to their place, the results last.
 
-    Returns what else went wrong, on the Hub. A BiasError says what couldn't be written; what is whole is kept.
+    Returns:
+        Errors from the Hub.
+
+    Raises:
+        BiasError: Some files couldn't be written; the whole ones are kept.
     """
-    if not (output_path := tracker.output_path):
+    place = tracker.output_path
+    if not place:
         return []
-    root, name = (
-        os.path.split(output_path)
-        if output_path.endswith(".json")
-        else (output_path, "")
-    )
+    root, name = os.path.split(place) if place.endswith(".json") else (place, "")
     missing = number = 1 + (0 if samples is None else len(results["configs"]))
-    try:
+    with writing(f"--output_path {place}"):
         os.makedirs(root or ".", exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True
-        ) as made:
-            tracker.output_path = os.path.join(made, name)
+        ) as folder:
+            tracker.output_path = os.path.join(folder, name)
             failures = running.save(tracker, results, samples)
-            for file in sorted(
-                Path(made).rglob("*.json*"), key=lambda file: file.suffix == ".json"
-            ):
+            files = list(Path(folder).rglob("*.json*"))
+            for file in sorted(files, key=lambda file: file.suffix == ".json"):
                 if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
-                    target = Path(root, file.relative_to(made))
+                    target = Path(root, file.relative_to(folder))
                     target.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(file, target)
                     missing -= 1
-    except OSError as error:
-        raise BiasError(
-            f"--output_path {output_path} cannot be written: {why(error)}"
-        ) from error
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
         text = f"could not be written{reason}; with --use_cache FILE the same command resumes it"
-        raise BiasError(
-            f"--output_path {output_path}: {missing} of {number} files {text}"
-        )
+        raise BiasError(f"--output_path {place}: {missing} of {number} files {text}")
     return failures
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:
-    """Whether a log has a line for each sample; without samples, whether the file is whole JSON."""
+    """Tell whether a log has a line for each sample; without samples, whether the file is whole JSON."""
     with file.open("rb+") as written:
-        os.fsync(
-            written.fileno()
-        )  # where blocks are allocated late, a full disk shows only now
+        # where blocks are allocated late, a full disk shows only now
+        os.fsync(written.fileno())
         if samples is not None:
             return sum(line.endswith(b"\n") for line in written) == len(samples)
         try:

@@ -1,4 +1,4 @@
-"""What is refused before a model is loaded: flags, tasks, metadata keys, model types, devices, missing data."""
+"""Refusals before a model is loaded: flags, tasks, metadata keys, model types, devices, missing data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import (
     DATA,
     REQUIRED,
@@ -23,6 +23,7 @@ from lm_eval_bias.core.benchmark import (
     repeats,
     samples_texts,
 )
+from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import (
     BiasError,
     did_you_mean,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
+Entries = Mapping[str, Entry]
 _ANY_GPU = "cuda:0"  # the harness's default for --device, with which it takes the CPU where there is no GPU
 # servers of the user's own, and the ends of their addresses
 _ROUTES = {
@@ -46,83 +48,68 @@ _ROUTES = {
 
 
 def split_tasks(tasks: str | list[str] | None) -> list[str]:
-    """Names from ``--tasks a,b c``."""
+    """Split names from ``--tasks a,b c``."""
     if not isinstance(tasks, str | list | None):
         raise BiasError(f"--tasks {tasks!r}: must be names of tasks")
     texts = [tasks] if isinstance(tasks, str) else tasks or []
-    return [
-        name for text in texts for entry in text.split(",") if (name := entry.strip())
-    ]
+    names = map(str.strip, ",".join(texts).split(","))
+    return list(filter(None, names))
 
 
-def only_ours(names: list[str], entries: Mapping[str, catalog.Entry]) -> bool:
-    """Whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
-    families, stems = (
-        tuple(registry.by_name()),
-        {name: re.split(r"[*?\[]", name)[0] for name in names},
-    )
-    patterns = {
-        name
-        for name, stem in stems.items()
-        if stem != name and stem.startswith(families)
-    }
-    return bool(names) and all(
-        entries[n].path is not None if n in entries else n in patterns for n in names
-    )
+def only_ours(names: list[str], entries: Entries) -> bool:
+    """Tell whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
+    families = tuple(registry.by_name())
+    for name in names:
+        stem = re.split(r"[*?\[]", name)[0]
+        entry = entries.get(name)
+        if entry is None:
+            is_ours = stem != name and stem.startswith(families)
+        else:
+            is_ours = entry.path is not None
+        if not is_ours:
+            return False
+    return bool(names)
 
 
-def named_entries(
-    config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]
-) -> list[catalog.Entry]:
-    """Our tasks among those that ``--tasks`` names, groups resolved."""
-    names = [
-        match
-        for name in split_tasks(config.tasks)
-        for match in fnmatch.filter(entries, name)
-    ]
-    return [
-        entries[task]
-        for task in dict.fromkeys(
-            t for n in names for t in (entries[n].members or (n,))
-        )
-    ]
+def named_entries(config: EvaluatorConfig, entries: Entries) -> list[Entry]:
+    """Return our tasks among those that ``--tasks`` names, with groups resolved."""
+    named: dict[str, Entry] = {}
+    for name in split_tasks(config.tasks):
+        for match in fnmatch.filter(entries, name):
+            for task in entries[match].members or (match,):
+                named[task] = entries[task]
+    return list(named.values())
 
 
-def request_kinds(entries: list[catalog.Entry]) -> list[str]:
-    """The kinds of requests of some tasks."""
+def request_kinds(entries: list[Entry]) -> list[str]:
+    """Return the kinds of requests of some tasks."""
     return sorted({kind for entry in entries for kind in entry.asks})
 
 
 def tasks_of(tasks_and_groups: Iterable[Any]) -> dict[str, Any]:
-    """Tasks and those of groups by name."""
-    lists = (
-        list(top.get_all_tasks()) if hasattr(top, "get_all_tasks") else [top]
-        for top in tasks_and_groups
-    )
-    return {task.task_name: task for tasks in lists for task in tasks}
+    """Return tasks and those of groups by name."""
+    tasks: dict[str, Any] = {}
+    for top in tasks_and_groups:
+        members = top.get_all_tasks() if hasattr(top, "get_all_tasks") else [top]
+        tasks.update((task.task_name, task) for task in members)
+    return tasks
 
 
 def check_flags(config: EvaluatorConfig) -> None:
-    """Refuse flags that would fail only after the model was loaded, lose a finished run, or be passed over."""
-    limit = config.limit
-    if limit is not None and not (
-        0 < limit < math.inf and (limit < 1 or limit == int(limit))
-    ):
+    """Refuse flags that would fail only after the model was loaded, lose a finished run, or be ignored."""
+    limit = 1 if config.limit is None else config.limit
+    if not 0 < limit < math.inf or (limit > 1 and limit != int(limit)):
         raise BiasError(
             f"--limit {limit:g}: must be a whole number of documents above 0, or a share between 0 and 1"
         )
-    if config.samples is not None and not (
-        isinstance(config.samples, dict) and config.samples
-    ):
+    samples = config.samples
+    if samples is not None and (not samples or not isinstance(samples, dict)):
         raise BiasError(
-            f'--samples {config.samples}: neither a file nor JSON such as {{"task": [0, 1]}}'
+            f'--samples {samples}: neither a file nor JSON such as {{"task": [0, 1]}}'
         )
-    for name, indices in (config.samples or {}).items():
-        if (
-            not isinstance(indices, list)
-            or not indices
-            or any(type(i) is not int or i < 0 for i in indices)
-        ):
+    for name, indices in (samples or {}).items():
+        is_list = isinstance(indices, list) and indices
+        if not is_list or any(type(i) is not int or i < 0 for i in indices):
             raise BiasError(
                 f"--samples {name}: must be a list of document numbers, as in [0, 1]"
             )
@@ -144,14 +131,14 @@ def check_flags(config: EvaluatorConfig) -> None:
 
 
 def before_loading(
-    config: EvaluatorConfig, entries: Mapping[str, catalog.Entry], device: str | None
+    config: EvaluatorConfig, entries: Entries, device: str | None
 ) -> None:
-    """Refuse what can be without tasks and model class; fetch missing data. ``device`` is no default, but the flag."""
-    names, ours, metadata = (
-        split_tasks(config.tasks),
-        named_entries(config, entries),
-        config.metadata or {},
-    )
+    """Make the first checks, before tasks are loaded, and fetch missing data.
+
+    ``device`` is the flag as given, ``None`` without one.
+    """
+    names, ours = split_tasks(config.tasks), named_entries(config, entries)
+    metadata = config.metadata or {}
     if not names:
         raise BiasError(
             "no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')"
@@ -172,14 +159,13 @@ def before_loading(
             raise BiasError(f"--device {config.device}: {one_line(error)}") from error
     sets: dict[str, None] = {}
     for entry in ours:
-        benchmark, own = registry.get(entry.benchmark), {**entry.metadata, **metadata}
-        if entry.path is not None and (
-            options_for(benchmark, REQUIRED)
-            or set(benchmark.options.roles) & set(metadata)
-        ):
-            repeats(benchmark, own)
-            detailed(benchmark, own)
-            benchmark.options.check(own)
+        benchmark = registry.get(entry.benchmark)
+        given = set(benchmark.options.roles) & set(metadata)
+        if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
+            options = {**entry.metadata, **metadata}
+            repeats(benchmark, options)
+            detailed(benchmark, options)
+            benchmark.options.check(options)
         # data of the user's own are looked for when the task is built
         if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
             sets[entry.data] = None
@@ -189,22 +175,22 @@ def before_loading(
         fetch(sets)
 
 
-def _check_prompts(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
-    """Refuse flags that the harness would pass over, or that would glue two sentences together."""
-    own = next((entry.name for entry in entries if entry.path is not None), "")
-    if own and config.num_fewshot:
+def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
+    """Refuse flags that the harness would ignore, or that would glue two sentences together."""
+    ours = [entry.name for entry in entries if entry.path is not None]
+    if ours and config.num_fewshot:
         raise BiasError(
-            f"--num_fewshot {config.num_fewshot}: {own} has no examples in its prompts, and the harness would pass the "
-            "flag over: leave it out, or run other tasks separately"
+            f"--num_fewshot {config.num_fewshot}: {ours[0]} has no examples in its prompts, and the harness would pass "
+            "the flag over: leave it out, or run other tasks separately"
         )
-    if own and config.system_instruction and not config.apply_chat_template:
+    if ours and config.system_instruction and not config.apply_chat_template:
         raise BiasError(
             "--system_instruction: without a chat template the harness glues it to the prompt: add "
             "--apply_chat_template"
         )
 
 
-def _warn_of_limit(limit: float, entries: list[catalog.Entry]) -> None:
+def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
     """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
     tasks: dict[int, list[str]] = {}
     for entry in entries:
@@ -224,7 +210,8 @@ def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
             raise BiasError(
                 f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}"
             )
-        if max(indices) >= (number := len(tasks[name].eval_docs)):
+        number = len(tasks[name].eval_docs)
+        if max(indices) >= number:
             raise BiasError(
                 f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}"
             )
@@ -232,37 +219,32 @@ def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
         config.samples[name] = sorted(set(indices))
 
 
-def _check_metadata(
-    config: EvaluatorConfig, entries: list[catalog.Entry], alone: bool
-) -> None:
-    """Refuse a key that no named task knows, beside tasks of the harness only one that looks like a misspelling."""
-    given = config.model_args or {}
-    own = {
-        entry.name: set(registry.get(entry.benchmark).options.roles)
-        for entry in entries
-    }
-    options = sorted(set().union(*own.values()))
+def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) -> None:
+    """Refuse a key that no named task knows; beside tasks of the harness, only one that looks like a misspelling."""
+    known: set[str] = set()
     for entry in entries:
-        if taken := next(
-            (key for key in given if key in entry.metadata or key in own[entry.name]),
-            None,
-        ):
-            text = f"the harness passes it to tasks, too, and {entry.name} has its own (give options with --metadata)"
-            raise BiasError(f"--model_args {taken}=: {text}")
-    for key in (key for key in config.metadata or {} if key not in given):
-        hint = did_you_mean(key, options)
-        if key not in options and entries and (alone or hint):
+        options = registry.get(entry.benchmark).options.roles
+        known.update(options)
+        for key in config.model_args or {}:
+            if key in entry.metadata or key in options:
+                raise BiasError(
+                    f"--model_args {key}=: the harness passes it to tasks, too, and {entry.name} has its own (give "
+                    "options with --metadata)"
+                )
+    for key in config.metadata or {}:
+        if key in (config.model_args or {}):
+            continue
+        hint = did_you_mean(key, sorted(known))
+        if key not in known and entries and (alone or hint):
             raise BiasError(
-                f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(options)}"
+                f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
             )
-        if fixed := [
-            e.name
-            for e in entries
-            if key in options and key in e.metadata and key not in own[e.name]
-        ]:
-            raise BiasError(
-                f"--metadata {key}: {fixed[0]} has its own {key!r}: run tasks with this option separately"
-            )
+        for entry in entries if key in known else ():
+            is_option = key in registry.get(entry.benchmark).options.roles
+            if key in entry.metadata and not is_option:
+                raise BiasError(
+                    f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
+                )
 
 
 def check_model(config: EvaluatorConfig) -> None:
@@ -304,20 +286,18 @@ def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> Non
             )
 
 
-def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> None:
+def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
     from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
     kind = _model_class(config)
-    if problem := misfit(config, entries):
+    asks = request_kinds(entries)
+    problem = misfit(config, entries)
+    if problem:
         raise problem
-    _check_tokenizer(config, kind, request_kinds(entries))
-    if (
-        request_kinds(entries)
-        and "Chat" in _asker(kind)
-        and not config.apply_chat_template
-    ):
+    _check_tokenizer(config, kind, asks)
+    if asks and "Chat" in _asker(kind) and not config.apply_chat_template:
         raise BiasError(
             f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template"
         )
@@ -333,12 +313,8 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
         raise BiasError(
             f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0"
         )
-    if (
-        sampled
-        and internals.is_client(kind)
-        and not sampled_texts.seeded(kind)
-        and "seed" not in config.gen_kwargs
-    ):
+    has_seeds = "seed" in config.gen_kwargs or sampled_texts.seeded(kind)
+    if sampled and internals.is_client(kind) and not has_seeds:
         text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
         raise BiasError(
             f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}"
@@ -346,31 +322,34 @@ def check_requests(config: EvaluatorConfig, entries: list[catalog.Entry]) -> Non
 
 
 def _warn_of_base_models(
-    config: EvaluatorConfig, entries: list[catalog.Entry], kind: Any
+    config: EvaluatorConfig, entries: list[Entry], kind: Any
 ) -> None:
     """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
     from lm_eval_bias.harness import internals
 
+    is_plain = internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI")
+    if config.apply_chat_template or not is_plain:
+        return
     read = [
         entry.name
         for entry in entries
         if "generate_until" in entry.asks
         and samples_texts(registry.get(entry.benchmark)) != SAMPLES
     ]
-    if (
-        read
-        and not config.apply_chat_template
-        and internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI")
-    ):
-        text = "%s: without --apply_chat_template a model may write on behind its answer, up to max_gen_toks= tokens"
+    if read:
         logger.warning(
-            f"{text}, or give none; base models are better asked by the tasks without _gen",
+            "%s: without --apply_chat_template a model may write on behind its answer, up to max_gen_toks= tokens, or "
+            "give none; base models are better asked by the tasks without _gen",
             few(read),
         )
 
 
 def _model_class(config: EvaluatorConfig) -> Any:
-    """The class of the model type, whose packages are there."""
+    """Import the class of the model type.
+
+    Raises:
+        BiasError: One of its packages isn't installed.
+    """
     from lm_eval_bias.harness.internals import model_class
 
     try:
@@ -380,19 +359,15 @@ def _model_class(config: EvaluatorConfig) -> Any:
 
 
 def _asker(kind: Any) -> str:
-    """The name of the class that asks a model type's requests; chat models have their own."""
-    return next(
-        (
-            c.__name__
-            for c in getattr(kind, "__mro__", ())
-            if "loglikelihood" in vars(c)
-        ),
-        "",
-    )
+    """Return the name of the class that asks a model type's requests; chat models have their own."""
+    for base in getattr(kind, "__mro__", ()):
+        if "loglikelihood" in vars(base):
+            return str(base.__name__)
+    return ""
 
 
-def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError | None:
-    """Why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
+def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
+    """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
     from lm_eval_bias.core.questions import KINDS
     from lm_eval_bias.harness.internals import derives_from
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
@@ -412,28 +387,23 @@ def misfit(config: EvaluatorConfig, entries: list[catalog.Entry]) -> BiasError |
         return problem
     if derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args or {}, asks)
-    return (
-        no_loglikelihoods(config.model)
-        if set(asks) != {"generate_until"} and "Chat" in _asker(kind)
-        else None
-    )
+    if set(asks) != {"generate_until"} and "Chat" in _asker(kind):
+        return no_loglikelihoods(config.model)
+    return None
 
 
 def _unfit_architecture(
     model_args: Mapping[str, Any], asks: list[str]
 ) -> BiasError | None:
-    """What a checkpoint of ``hf``, or a model type derived from it, can't answer, where its configuration is read."""
+    """Say what a checkpoint of ``hf``, or a model type derived from it, can't answer, as its configuration tells."""
     import transformers
     from transformers.models.auto import modeling_auto
 
     from lm_eval_bias.core.questions import SENTENCE_LIKELIHOODS
     from lm_eval_bias.scoring import seq2seq
 
-    if (
-        "gguf_file" in model_args
-        or "pretrained" not in model_args
-        or set(asks) == {"generate_until"}
-    ):
+    has_configuration = "pretrained" in model_args and "gguf_file" not in model_args
+    if not has_configuration or set(asks) == {"generate_until"}:
         return None
     try:
         architecture = transformers.AutoConfig.from_pretrained(

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 FILE = "_suites_yaml"  # of other packages, beside their tasks: the harness takes every *.yaml there for a task
-OWN: dict[str, Any] = yaml.safe_load(packaged_text("lm_eval_bias", "suites.yaml"))
+Facts = dict[str, Any]
+OWN: Facts = yaml.safe_load(packaged_text("lm_eval_bias", "suites.yaml"))
 NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
 Documents = Sequence[Mapping[str, Any]]
@@ -93,9 +94,9 @@ class Suite:
             )
         return indices
 
-    def label(self, task: str, docs: Documents) -> dict[str, Any]:
+    def label(self, task: str, docs: Documents) -> Facts:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""
-        facts: dict[str, Any] = {
+        facts: Facts = {
             "name": self.name,
             "version": VERSION,
             "tasks_left_out": sorted(self.left_out),
@@ -180,7 +181,7 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
     return SuitePart(sampling, documents, requests)
 
 
-def definitions(benchmark: Benchmark) -> dict[str, Any]:
+def definitions(benchmark: Benchmark) -> Facts:
     """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
     path = folder_of(benchmark) / FILE
     if not path.exists():
@@ -188,7 +189,7 @@ def definitions(benchmark: Benchmark) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
 
 
-def listing() -> list[dict[str, Any]]:
+def listing() -> list[Facts]:
     """Return all suites as plain data."""
     suites = []
     for name, purpose in PURPOSES.items():
@@ -207,8 +208,12 @@ def listing() -> list[dict[str, Any]]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
-                "documents": catalog.total(part.documents for part in parts),
-                "requests": catalog.total(part.requests for part in parts),
+                "documents": catalog.total(
+                    part.documents for part in suite.parts.values()
+                ),
+                "requests": catalog.total(
+                    part.requests for part in suite.parts.values()
+                ),
                 "tasks": tasks,
             }
         )

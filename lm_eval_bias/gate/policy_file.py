@@ -82,14 +82,6 @@ class Policy:
     allow: tuple[str, ...] = ()
 
 
-def _violation(error: Any) -> str:
-    """Describe a violation of the schema."""
-    is_bound = error.parent is None and isinstance(error.instance, dict)
-    if is_bound and error.validator == "anyOf":
-        return "a bound needs min, max or max_distance_from_neutral"
-    return str(error.message)[:200]
-
-
 def _parsed(path: Path) -> Any:
     try:
         text = read_text(path, largest=LARGEST_YAML)
@@ -118,8 +110,12 @@ def read(path: Path) -> Policy:
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     errors.sort(key=lambda error: list(map(str, error.absolute_path)))
     if errors:
-        place = "/".join(map(str, (path, *errors[0].absolute_path)))
-        raise BiasError(f"{place}: {_violation(errors[0])}")
+        error, text = errors[0], str(errors[0].message)[:200]
+        place = "/".join(map(str, (path, *error.absolute_path)))
+        is_bound = error.parent is None and isinstance(error.instance, dict)
+        if is_bound and error.validator == "anyOf":
+            text = "a bound needs min, max or max_distance_from_neutral"
+        raise BiasError(f"{place}: {text}")
     bounds = []
     for number, bound in enumerate(content["bounds"]):
         place = f"{path}/bounds/{number}"

@@ -18,10 +18,6 @@ from lm_eval_bias.runs import remarks, rescoring, settings, soundness
 from lm_eval_bias.runs.settings import ChangedOption
 
 
-def _fits(task: TaskRun, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(task.task, pattern)
-
-
 def patterns(bound: Bound) -> tuple[str, ...]:
     """List the patterns of tasks each of which a run must have: of a group, all its tasks."""
     entry = catalog.entries().get(bound.task)
@@ -30,8 +26,8 @@ def patterns(bound: Bound) -> tuple[str, ...]:
 
 def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
     """Yield the tasks of a run that a bound is about."""
-    for task in run.tasks.values():
-        if any(_fits(task, pattern) for pattern in patterns(bound)):
+    for name, task in run.tasks.items():
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns(bound)):
             yield task
 
 
@@ -46,10 +42,9 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
     """List what a bound names and a run doesn't have."""
     missing = []
     for pattern in patterns(bound):
-        fitting = [task for task in run.tasks.values() if _fits(task, pattern)]
-        if not any(list(scores(task, bound)) for task in fitting):
-            names = ", ".join(task.task for task in fitting)
-            missing.append(names or pattern)
+        names = [name for name in run.tasks if fnmatch.fnmatchcase(name, pattern)]
+        if not any(list(scores(run.tasks[name], bound)) for name in names):
+            missing.append(", ".join(names) or pattern)
     return missing
 
 

@@ -49,6 +49,7 @@ def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[st
 
 
 def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
+    """Look at the tokenizer of a causal model; refuse one that has nothing for a text to begin with."""
     tokenizer = getattr(model, "tokenizer", None)
     is_causal = (
         internals.derives_from(type(model), "TemplateLM")
@@ -56,17 +57,8 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
     )
     if not is_causal or not callable(tokenizer) or not hasattr(tokenizer, "get_vocab"):
         return []
-    _refuse_without_start(model)
-    return [
-        *_start(model, tokenizer, given, prompt),
-        *_end(model, tokenizer),
-        *_round_trip(tokenizer),
-    ]
-
-
-def _refuse_without_start(model: Any) -> None:
-    """Refuse a tokenizer that has nothing for a text to begin with: the harness would fail on it after hours."""
     if getattr(model, "prefix_token_id", None) is None:
+        # the harness would fail on it after hours
         option = "prefix_token_id"
         if internals.is_client(model):
             option = "custom_prefix_token_id"
@@ -74,6 +66,11 @@ def _refuse_without_start(model: Any) -> None:
             f"the tokenizer has neither a start nor an end token, so that no text can begin: --model_args {option}=0 "
             "names one to begin with (0 is mostly right)"
         )
+    return [
+        *_start(model, tokenizer, given, prompt),
+        *_end(model, tokenizer),
+        *_round_trip(tokenizer),
+    ]
 
 
 def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -21,6 +21,7 @@ _ASKING = (
     "target_delimiter", "gen_prefix", "generation_kwargs", "filter_list", "repeats", "num_fewshot", "fewshot_config",
     "process_docs",
 )  # fmt: skip
+Facts = Mapping[str, Any]
 
 
 class Inputs(TypedDict, total=False):
@@ -51,8 +52,8 @@ class Inputs(TypedDict, total=False):
 
 def of_task(
     benchmark: Benchmark,
-    yaml: Mapping[str, Any],
-    metadata: Mapping[str, Any],
+    yaml: Facts,
+    metadata: Facts,
     read: Mapping[str, str],
 ) -> Inputs:
     """Collect the facts about a task's inputs that are known once it is built.
@@ -91,9 +92,7 @@ def code_hash(benchmark: Benchmark) -> str:
     return content_hashes.of_code(*folders)
 
 
-def _changed(
-    benchmark: Benchmark, yaml: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> list[str]:
+def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
     """List the keys in which a task differs from the packaged one of its name; none where there is no such task."""
     entry = catalog.packaged().get(str(yaml.get("task")))
     if entry is None or entry.path is None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
+Results = dict[str, Any]  # as simple_evaluate returns them
+Samples = dict[str, list[dict[str, Any]]]  # by task
 # methods of a backend in which it may fail
 _BACKEND = {
     "loglikelihood",
@@ -64,9 +66,7 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
     return tracker, services
 
 
-def send(
-    services: list[Any], results: dict[str, Any], samples: dict[str, Any] | None
-) -> None:
+def send(services: list[Any], results: Results, samples: Samples | None) -> None:
     """Send results to dashboards; a failure must not lose the run."""
     for service in services:
         try:
@@ -207,7 +207,7 @@ def arguments(
 
 def evaluate(
     config: EvaluatorConfig, model: Any, manager: Any, tracker: Any
-) -> dict[str, Any] | None:
+) -> Results | None:
     """Evaluate, and return the results; ``None`` on all ranks but the first.
 
     Raises:
@@ -216,7 +216,7 @@ def evaluate(
     from lm_eval import simple_evaluate
 
     with _answering(model, config), servers.asking(model):
-        results: dict[str, Any] | None = simple_evaluate(
+        results: Results | None = simple_evaluate(
             **arguments(config, simple_evaluate, model, manager, tracker)
         )
     if results is not None:
@@ -225,8 +225,8 @@ def evaluate(
 
 
 def samples_in_order(
-    samples: dict[str, list[dict[str, Any]]],
-) -> dict[str, list[dict[str, Any]]]:
+    samples: Samples,
+) -> Samples:
     """Sort samples by document (the harness orders them by rank).
 
     Standard errors have no value for a document, and ``nan`` becomes ``None``: the document contributes nothing.
@@ -248,9 +248,7 @@ def samples_in_order(
     return by_task
 
 
-def save(
-    tracker: Any, results: dict[str, Any], samples: dict[str, Any] | None
-) -> list[Exception]:
+def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:
     """Write and push results, and samples if there are any; return the errors, none of which stops it."""
     from lm_eval.loggers import evaluation_tracker
 
@@ -274,7 +272,7 @@ def save(
     return failures
 
 
-def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
+def tables(results: Results, without: Container[str] = ()) -> str:
     """Make the harness's own tables of tasks (``without`` some) and groups; empty if no scores are left."""
     from lm_eval.utils import make_table
 
@@ -288,7 +286,7 @@ def tables(results: dict[str, Any], without: Container[str] = ()) -> str:
     return "\n".join(filter(None, [make_table({**results, "results": shown}), groups]))
 
 
-def keep(results: dict[str, Any], folder: str) -> None:
+def keep(results: Results, folder: str) -> None:
     """Write the results of ``simple_evaluate`` into a folder, as the harness's command would have."""
     from lm_eval.loggers import EvaluationTracker
 

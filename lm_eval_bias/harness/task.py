@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lm_eval.api.instance import Instance
@@ -41,10 +41,11 @@ UNITS = (
 # A text ends where the model ends it: a stop string can stand within thoughts, and would cut off the answer. GG-BBQ's
 # authors allow 1,024 new tokens.
 WRITTEN = {"until": [], "max_gen_toks": 1024}
+Doc = dict[str, Any]
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
 
-class Documents(list[dict[str, Any]]):
+class Documents(list[Doc]):
     """The documents of a split: a list with the one attribute that the harness reads of a ``datasets.Dataset``.
 
     The harness goes through a task's documents several times, and a ``Dataset`` would decode each anew every time.
@@ -81,7 +82,7 @@ def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
 
 
 def _faults_of_documents(
-    family: benchmark.Benchmark, docs: Sequence[Mapping[str, Any]]
+    family: benchmark.Benchmark, docs: Sequence[Doc]
 ) -> Iterator[str]:
     """Yield what documents lack, one line each."""
     for place, doc in enumerate(docs):
@@ -226,7 +227,7 @@ class BiasTask(ConfigurableTask):
                 text = f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
                 raise BiasError(f"{self.config.task}: {text}")
 
-    def doc_to_target(self, doc: Mapping[str, Any], doc_to_target: Any = None) -> Any:
+    def doc_to_target(self, doc: Doc, doc_to_target: Any = None) -> Any:
         """Override: return an empty template as it is; the harness would compile it for every document."""
         template = self.config.doc_to_target if doc_to_target is None else doc_to_target
         if template == "" and self.prompt is None:
@@ -300,7 +301,7 @@ class BiasTask(ConfigurableTask):
                 place = "by instruction"
         self.config.metadata[BEGINNING] = place
 
-    def fewshot_context(self, doc: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def fewshot_context(self, doc: Doc, *args: Any, **kwargs: Any) -> Any:
         """Override: where an answer can't be begun, let its document ask for the beginning."""
         if self.config.metadata.get(BEGINNING) == "by instruction":
             doc = dict(self.benchmark.asking(doc).begins_by_instruction or doc)
@@ -321,7 +322,7 @@ class BiasTask(ConfigurableTask):
         if chat_template:
             inputs["chat_template"] = True
 
-    def _asked(self, doc: dict[str, Any]) -> list[Any]:
+    def _asked(self, doc: Doc) -> list[Any]:
         """Return the request texts of a document, without generation arguments (these are in the result file)."""
         requests = self.construct_requests(doc, self.doc_to_text(doc))
         if not isinstance(requests, list):
@@ -370,7 +371,7 @@ class BiasTask(ConfigurableTask):
 
     def dump_config(self) -> dict[str, Any]:
         """Override: dump functions by name."""
-        dumped: dict[str, Any] = super().dump_config()
+        dumped = super().dump_config()
         values = {key: getattr(self.config, key, None) for key in dumped}
         functions = {
             key: value for key, value in values.items() if inspect.isfunction(value)
@@ -378,7 +379,7 @@ class BiasTask(ConfigurableTask):
         content: dict[str, Any] = _by_name({**dumped, **functions})
         return content
 
-    def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> Any:
+    def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
         """Override: make requests of the document's questions, if its benchmark asks any."""
         asking = self.benchmark.asking(doc)
         if asking.questions:
@@ -398,9 +399,7 @@ class BiasTask(ConfigurableTask):
             requests.request_type = GENERATED
         return requests
 
-    def process_results(
-        self, doc: Mapping[str, Any], results: Sequence[Any]
-    ) -> dict[str, Any]:
+    def process_results(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
         """Return each score's contribution for the log; one of them carries the record that aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
@@ -420,9 +419,7 @@ class BiasTask(ConfigurableTask):
         metrics[carrier] = CarriedRecord(metrics[carrier], record, place)
         return metrics
 
-    def _contribution(
-        self, score: Score, record: Record, doc: Mapping[str, Any]
-    ) -> float | None:
+    def _contribution(self, score: Score, record: Record, doc: Doc) -> float | None:
         """Compute a document's part in a score, for the log."""
         try:
             return score.contribution(record)
@@ -430,7 +427,7 @@ class BiasTask(ConfigurableTask):
             self._failed(doc, score.name, error)
             return None
 
-    def _failed(self, doc: Mapping[str, Any], what: str, error: Exception) -> str:
+    def _failed(self, doc: Doc, what: str, error: Exception) -> str:
         """Note that something failed on a document, once for each thing that fails; return the note."""
         text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
         if what not in self._failures:

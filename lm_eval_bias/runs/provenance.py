@@ -32,12 +32,13 @@ _SPEED = {
     "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens", "block_size",
     "enable_prefix_caching",
 }  # fmt: skip
+Facts = dict[str, Any]
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 
 
-def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
+def _task(name: str, results: Facts) -> Facts:
     metadata = results["configs"][name].get("metadata") or {}
-    facts: dict[str, Any] = {"version": results["versions"].get(name)}
+    facts: Facts = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
         options = registry.get(str(metadata["benchmark"])).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
@@ -50,7 +51,7 @@ def _task(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def block(results: Facts, settings: Facts) -> Facts:
     """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
     import torch
 
@@ -58,7 +59,7 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             packages[name] = importlib.metadata.version(name)
-    machine: dict[str, Any] = {
+    machine: Facts = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": torch.backends.cpu.get_cpu_capability(),
@@ -67,7 +68,7 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     if torch.cuda.is_initialized():
         machine |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
     arguments = config.get("model_args")
-    model: dict[str, Any] = {
+    model: Facts = {
         "type": config.get("model"),
         "arguments": arguments,
         "dtype": config.get("model_dtype"),
@@ -92,7 +93,7 @@ def block(results: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def identity(model: str, arguments: Mapping[str, Any]) -> str:
+def identity(model: str, arguments: Facts) -> str:
     """Describe a model by what decides its answers, as text; a local one with its files' sizes and times."""
     relevant = {
         key: str(value)
@@ -115,7 +116,7 @@ def identity(model: str, arguments: Mapping[str, Any]) -> str:
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
-def claim_cache(path: str, model: str, arguments: Mapping[str, Any]) -> None:
+def claim_cache(path: str, model: str, arguments: Facts) -> None:
     """Write into this process's file of ``--use_cache`` whose answers it holds.
 
     Raises:

@@ -242,7 +242,7 @@ def _rewritten_all(
             used.add(rewriting.flag)
             samples = _rewritten(samples, rewriting, value)
     if not is_concerned:
-        flags = [f"--{way.flag} is for {_owner(way)}" for way, _ in rewritings]
+        flags = [f"--{other.flag} is for {_owner(other)}" for other, _ in rewritings]
         raise NotConcerned(
             f"{first.part.path}: {' and '.join(flags)}, and this is {first.part.benchmark}"
         )

@@ -25,7 +25,7 @@ _FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpo
 def _fact(run: Run, key: str) -> Any:
     value = run.provenance.get(key) or None
     # builds of one release for one kind of device or another: 2.13.0+cpu
-    return str(value).partition("+")[0] if key == "torch" else value
+    return str(value or "").partition("+")[0] if key == "torch" else value
 
 
 def _is_same(run: Run, other: Run) -> bool:
@@ -39,8 +39,9 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
     result: list[Run] = []
     for run in runs:
         for i, earlier in enumerate(result):
-            has_other_tasks = run.tasks.keys().isdisjoint(earlier.tasks)
-            if run.name == earlier.name and has_other_tasks and _is_same(earlier, run):
+            if run.name != earlier.name or run.tasks.keys() & earlier.tasks.keys():
+                continue
+            if _is_same(earlier, run):
                 provenance = {
                     key: _joined(earlier.provenance.get(key), run.provenance.get(key))
                     for key in {**earlier.provenance, **run.provenance}

@@ -112,13 +112,6 @@ class Trial:
         return _deviations(padded, self.reference).nan_to_num(nan=math.inf)
 
 
-def _agrees(deviations: torch.Tensor, noise: torch.Tensor | None) -> bool:
-    """Tell whether deviations are nothing but rounding."""
-    if noise is None:
-        return float(deviations.max()) <= EXACT
-    return _size(deviations) <= ROUGHLY * (_size(noise) + 1e-3)
-
-
 def _size(deviations: torch.Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
@@ -137,7 +130,7 @@ def choose(
     """
     try:
         probe = Trial(network, limit, stem, usable)
-        noise = None if exact else probe.noise()
+        tolerance = 0.0 if exact else ROUGHLY * (_size(probe.noise()) + 1e-3)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return MethodVerdict(
             None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
@@ -152,7 +145,12 @@ def choose(
             failures.append(one_line(error)[:150])
             continue
         differs = f"differs from plain forward passes by {_size(deviations):.0e} of the logits' spread"
-        if _agrees(deviations, noise):
+        # whether they are nothing but rounding
+        if exact:
+            agrees = float(deviations.max()) <= EXACT
+        else:
+            agrees = _size(deviations) <= tolerance
+        if agrees:
             why = "; ".join([f"every shared token runs once; {differs}", *failures])
             return MethodVerdict(walk, why, probe.longest)
         failures.append(f"a walk {differs}")

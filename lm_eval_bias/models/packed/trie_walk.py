@@ -150,7 +150,11 @@ class _Layer(DynamicLayer):
         **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
-            self.keys, self.values = map(self._buffer, (key_states, value_states))
+            rows, columns = self.paths.size
+            self.keys, self.values = (
+                states.new_zeros((rows, states.shape[1], columns, states.shape[3]))
+                for states in (key_states, value_states)
+            )
             self.is_initialized = True
         rows, start = key_states.shape[0], self.paths.columns
         end = start + key_states.shape[2]
@@ -159,10 +163,6 @@ class _Layer(DynamicLayer):
         self.keys[written, :, start:end] = key_states
         self.values[written, :, start:end] = value_states
         return self.keys[:rows, :, :end], self.values[:rows, :, :end]
-
-    def _buffer(self, states: torch.Tensor) -> torch.Tensor:
-        rows, columns = self.paths.size
-        return states.new_zeros((rows, states.shape[1], columns, states.shape[3]))
 
     def get_seq_length(self) -> int:
         return self.paths.columns
