@@ -223,15 +223,6 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     return Estimate(value, math.nan, n, caveat)
 
 
-def _p(records: Records, context_set: str) -> float:
-    try:
-        table = _table(records, context_set)
-    except Undefined:
-        return math.nan
-    _, p, _, smallest = chi_square(table)
-    return permutation_p(table) if smallest < FEW else p
-
-
 def p_holm(records: Records, *, context_set: str) -> Estimate:
     """Correct the test's p for the number of context sets tested (Holm).
 
@@ -240,7 +231,16 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
     Source: Holm (1979); not in the paper.
     """
     uncorrected = statistic(records, context_set=context_set, quantity="p")
-    value = holm([_p(records, name) for name in SETS])[SETS.index(context_set)]
+    ps = []
+    for name in SETS:
+        try:
+            table = _table(records, name)
+        except Undefined:
+            ps.append(math.nan)
+        else:
+            _, p, _, smallest = chi_square(table)
+            ps.append(permutation_p(table) if smallest < FEW else p)
+    value = holm(ps)[SETS.index(context_set)]
     return replace(uncorrected, value=value, reason=_cautions(records))
 
 
