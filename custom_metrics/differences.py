@@ -69,11 +69,8 @@ class Difference:
         """
         if math.isnan(self.p):
             return math.nan
-        of_level, of_power = (
-            t_factor(self.dof, 1 - level),
-            t_factor(self.dof, 2 * POWER - 1),
-        )
-        return (of_level + of_power) * self.stderr
+        factor = t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)
+        return factor * self.stderr
 
 
 def _clustered(a: Clusters, b: Clusters) -> Difference:

@@ -367,10 +367,8 @@ def scores(
         for compared in [groups, *([group] for group in groups if several)]:
             name, whom, note = f"gap/{compared[0]}", compared[0], ""
             if len(compared) > 1:
-                whom, note = (
-                    "the other groups together",
-                    "; opposite gaps cancel each other",
-                )
+                whom = "the other groups together"
+                note = "; opposite gaps cancel each other"
             if compared is groups:
                 name = "gap"
             listed.append(

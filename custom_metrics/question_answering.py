@@ -503,11 +503,9 @@ def _silence_by_context() -> list[Score[QuestionRecord]]:
     scores = []
     for short, context in CONTEXTS.items():
         for share in (_UNANSWERED, _REFUSED, _SEVERAL):
-            name, summary = (
-                f"{share.name}_{short}",
-                f"{share.summary}, {context} contexts",
-            )
-            scores.append(share.within(name, summary, {"context": context}))
+            summary = f"{share.summary}, {context} contexts"
+            where = {"context": context}
+            scores.append(share.within(f"{share.name}_{short}", summary, where))
     return scores
 
 
@@ -647,10 +645,8 @@ def prompt_scores(
     in_choice = [_in_choice(score, terms) for score in whole if terms.in_choice]
     for base in (*whole, *in_choice):
         for wording in wordings:
-            name, summary = (
-                f"{base.name}/prompt_{wording}",
-                f"{base.summary}; wording {wording}",
-            )
+            name = f"{base.name}/prompt_{wording}"
+            summary = f"{base.summary}; wording {wording}"
             listed.append(base.within(name, summary, {"wording": wording}))
         mean = replace(
             base,
