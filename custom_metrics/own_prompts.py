@@ -93,9 +93,7 @@ def compared_measures(comparison: Comparison) -> list[Measure]:
 
 
 def _caveat(records: Records, measure: Measure) -> str:
-    if measure.kind != "regard":
-        return ""
-    return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
+    return text_shares.caveats(records) if measure.kind == "regard" else ""
 
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
