@@ -28,7 +28,7 @@ DATA = [
     ("names", "paper"),
 ]
 every_release = pytest.mark.parametrize(("subset", "release"), DATA)
-diff_bias = partial(engine.design, kind="diff_bias")
+diff_bias = partial(engine.design_of, kind="diff_bias")
 
 
 @cache
