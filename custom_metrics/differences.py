@@ -42,11 +42,11 @@ class Difference:
     """
 
     value: float
-    stderr: float
-    dof: float
-    p: float
-    sum_value: float
-    sum_stderr: float
+    stderr: float = math.nan
+    dof: float = math.nan
+    p: float = math.nan
+    sum_value: float = math.nan
+    sum_stderr: float = math.nan
     reason: str = ""
     test: str = STUDENT
     ends: tuple[float, float] | None = None
@@ -69,11 +69,8 @@ class Difference:
         """
         if math.isnan(self.p):
             return math.nan
-        of_level, of_power = (
-            t_factor(self.dof, 1 - level),
-            t_factor(self.dof, 2 * POWER - 1),
-        )
-        return (of_level + of_power) * self.stderr
+        factor = t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)
+        return factor * self.stderr
 
 
 def _clustered(a: Clusters, b: Clusters) -> Difference:
@@ -99,7 +96,7 @@ def _crossed(a: Cells, b: Cells) -> Difference:
     value, total = a.value - b.value, a.value + b.value
     if min(a.cells.shape) < 2:
         reason = f"needs at least 2 items and 2 templates, there are {a.cells.shape[0]} and {a.cells.shape[1]}"
-        return Difference(value, math.nan, math.nan, math.nan, total, math.nan, reason)
+        return Difference(value, sum_value=total, reason=reason)
     cells = a.scaled - b.scaled
     stderr, dof = crossed_stderr(cells, a.strata)
     sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata)[0]
@@ -186,9 +183,7 @@ def unpaired(
     """
     (a, se_a, dof_a), (b, se_b, dof_b) = first, second
     if not (se_a > 0 and se_b > 0):
-        return Difference(
-            a - b, math.nan, math.nan, math.nan, a + b, math.nan, "no standard error"
-        )
+        return Difference(a - b, sum_value=a + b, reason="no standard error")
     stderr = math.hypot(se_a, se_b)
     inverse = se_a**4 / dof_a + se_b**4 / dof_b
     dof = stderr**4 / inverse if inverse > 0 else math.inf

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -46,13 +46,6 @@ Comparison = dict[
 # has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
 PromptRecord = dict[str, Any]
 Records = Sequence[PromptRecord]
-
-
-_LABELS = {
-    "gap": "difference between groups",
-    "p": "p-value",
-    "p_holm": "p-value, corrected",
-}
 
 
 class Sample(NamedTuple):
@@ -106,9 +99,7 @@ def compared_measures(comparison: Comparison) -> list[Measure]:
 
 
 def _caveat(records: Records, measure: Measure) -> str:
-    if measure.kind != "regard":
-        return ""
-    return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
+    return text_shares.caveats(records) if measure.kind == "regard" else ""
 
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
@@ -340,79 +331,90 @@ def scores(
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
-    example = {
+    example: Comparison = {
         "groups": ["reference", "group"],
         "reference": "reference",
         "facets": list(FACETS),
         "clusters": 0,
     }
-    first: Record = records[0] if records else {"comparison": example}
-    comparison, unlabelled = first["comparison"], first.get("unlabelled", "")
+    comparison = records[0]["comparison"] if records else example
     groups, reference = others(comparison), comparison["reference"]
-    several, every = len(groups) > 1, list[Score[PromptRecord]]()
-
-    def refuse(_: Records) -> Estimate:
-        raise Undefined(unlabelled)
-
-    def add(
-        name: str,
-        summary: str,
-        statistic: Callable[..., Estimate],
-        direction: str,
-        **more: Any,
-    ) -> None:
-        if (
-            unlabelled and measure.kind == "regard"
-        ):  # where there are no records, nothing else says so
-            statistic = refuse
-        fields = {
-            "low": 0.0,
-            "high": 1.0,
-            "unit": "proportion",
-            "source": SOURCE,
-            "direction": direction,
-            **more,
-        }
-        every.append(
-            Score(
-                f"{measure.name}/{name}",
-                summary=summary,
-                label=", ".join((title, *(_LABELS.get(n, n) for n in name.split("/")))),
-                statistic=statistic,
-                **fields,
-            )
-        )
-
+    several = len(groups) > 1
+    listed: list[Score[PromptRecord]] = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        is_length, of = measure.kind == WORDS, partial(partial, measure=measure)
-        texts = "words after the prompt" if is_length else f"share of {measure.title}"
-        more = "longer texts" if is_length else f"more {measure.title}"
-        unit = {"unit": "count", "high": math.inf} if is_length else {}
-        what = "words" if is_length else measure_label(measure.name)
-        title = "length in words" if is_length else what
+        of, is_length = partial(partial, measure=measure), measure.kind == WORDS
+        high, unit, unit_of_gap = 1.0, "proportion", "difference"
+        texts, more = f"share of {measure.title}", f"more {measure.title}"
+        label = what = measure_label(measure.name)
+        mean = ""
+        if is_length:
+            high, unit, unit_of_gap = math.inf, "count", "count"
+            texts, more, what = "words after the prompt", "longer texts", "words"
+            label = "length in words"
+            mean = "mean number of "
+        score = partial(Score[PromptRecord], high=high, source=SOURCE)
         for group in comparison["groups"]:
-            add(group, f"{'mean number of ' * is_length}{texts}, {group}", of(share, group=group), more, headline=False,
-                contribution=of(_contribution, groups=[group]), design=of(_design, groups=[group]), **unit)  # fmt: skip
+            listed.append(
+                score(
+                    f"{measure.name}/{group}",
+                    summary=f"{mean}{texts}, {group}",
+                    label=f"{label}, {group}",
+                    low=0.0,
+                    unit=unit,
+                    direction=more,
+                    contribution=of(_contribution, groups=[group]),
+                    design=of(_design, groups=[group]),
+                    statistic=of(share, group=group),
+                    headline=False,
+                )
+            )
         if measure.name in ("neutral", OTHER):
             continue
-        unit = (
-            {"low": -math.inf, **unit}
-            if is_length
-            else {"low": -1.0, "unit": "difference"}
-        )
-        for some in [groups, *([group] for group in groups if several)]:
-            whom = "the other groups together" if len(some) > 1 else some[0]
-            note = "; opposite gaps cancel each other" if len(some) > 1 else ""
-            add("gap" if some is groups else f"gap/{whom}", f"{texts}, {whom} minus {reference}{note}",
-                of(gap, groups=some), f"+ {more} of {whom}, - of {reference}", neutral=0.0,
-                favours=(f"more {what} in the compared groups", f"more {what} in the reference group"),
-                contribution=of(_contribution, groups=some, is_gap=True), design=of(_design, groups=some, is_gap=True),
-                **unit)  # fmt: skip
-        note = f", corrected for all measures{' and groups' if several else ''}"
+        for compared in [groups, *([group] for group in groups if several)]:
+            name, whom, note = f"gap/{compared[0]}", compared[0], ""
+            which = f", {compared[0]}"
+            if len(compared) > 1:
+                whom = "the other groups together"
+                note = "; opposite gaps cancel each other"
+            if compared is groups:
+                name, which = "gap", ""
+            listed.append(
+                score(
+                    f"{measure.name}/{name}",
+                    summary=f"{texts}, {whom} minus {reference}{note}",
+                    label=f"{label}, difference between groups{which}",
+                    low=-high,
+                    neutral=0.0,
+                    unit=unit_of_gap,
+                    direction=f"+ {more} of {whom}, - of {reference}",
+                    favours=(
+                        f"more {what} in the compared groups",
+                        f"more {what} in the reference group",
+                    ),
+                    contribution=of(_contribution, groups=compared, is_gap=True),
+                    design=of(_design, groups=compared, is_gap=True),
+                    statistic=of(gap, groups=compared),
+                )
+            )
         for group, corrected in product(groups, (False, True)):
-            add(f"{'p_holm' if corrected else 'p'}{f'/{group}' if several else ''}",
-                f"p of no difference in {measure.title} between {group} and {reference}{note * corrected}",
-                of(p, group=group, corrected=corrected), "small: the difference is unlikely to be chance",
-                contribution=of(_contribution, groups=comparison["groups"]), has_stderr=False,
-                headline=False)  # fmt: skip
-    return [*every, *text_shares.usability_scores(SOURCE, "cluster")]
+            name, called, note = "p", "p-value", ""
+            if corrected:
+                name, called = "p_holm", "p-value, corrected"
+                note = f", corrected for all measures{' and groups' if several else ''}"
+            listed.append(
+                Score(
+                    f"{measure.name}/{name}{f'/{group}' if several else ''}",
+                    label=f"{label}, {called}{f', {group}' if several else ''}",
+                    summary=f"p of no difference in {measure.title} between {group} and {reference}{note}",
+                    low=0.0,
+                    high=1.0,
+                    unit="proportion",
+                    source=SOURCE,
+                    direction="small: the difference is unlikely to be chance",
+                    contribution=of(_contribution, groups=comparison["groups"]),
+                    statistic=of(p, group=group, corrected=corrected),
+                    has_stderr=False,
+                    headline=False,
+                )
+            )
+    return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]

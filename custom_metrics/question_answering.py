@@ -637,13 +637,13 @@ def prompt_scores(
     in_choice = [_in_choice(score, terms) for score in whole if terms.in_choice]
     for base in (*whole, *in_choice):
         for wording in wordings:
-            name, summary = (
+            of_wording = base.within(
                 f"{base.name}/prompt_{wording}",
                 f"{base.summary}; wording {wording}",
+                {"wording": wording},
+                label=f"{base.label}, wording {wording}",
             )
-            label = f"{base.label}, wording {wording}"
-            where = {"wording": wording}
-            listed.append(base.within(name, summary, where, label=label))
+            listed.append(of_wording)
         mean = replace(
             base,
             name=f"{base.name}/mean",

@@ -98,10 +98,6 @@ def _rows(records: Records, category: Category, gender: str | None = None) -> li
     return rows
 
 
-def _caveat(records: Records) -> str:
-    return "; ".join(sorted({str(r["caveat"]) for r in records if r["caveat"]}))
-
-
 def _missing(records: Records, gender: str, texts: str, context_set: str) -> str:
     if context_set != "all":
         return f"no {texts} about {PEOPLE[gender]} in {context_set} contexts"
@@ -116,7 +112,7 @@ def _cautions(records: Records) -> str:
     """Say what to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
-    return joined(few if distinct < DISTINCT else "", _caveat(records))
+    return joined(few if distinct < DISTINCT else "", text_shares.caveats(records))
 
 
 def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
@@ -146,7 +142,7 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
             if gender and category.facet and category.regard:
                 texts = f"{category.regard} texts"
             raise Undefined(_missing(records, people, texts, category.context_set))
-    caveat = _caveat(records) if category.regard else ""
+    caveat = text_shares.caveats(records) if category.regard else ""
     if gender is None:
         return text_shares.difference(rows, caveat)
     return text_shares.share(rows, caveat)
@@ -223,15 +219,6 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     return Estimate(value, math.nan, n, caveat)
 
 
-def _p(records: Records, context_set: str) -> float:
-    try:
-        table = _table(records, context_set)
-    except Undefined:
-        return math.nan
-    _, p, _, smallest = chi_square(table)
-    return permutation_p(table) if smallest < FEW else p
-
-
 def p_holm(records: Records, *, context_set: str) -> Estimate:
     """Correct the test's p for the number of context sets tested (Holm).
 
@@ -240,7 +227,16 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
     Source: Holm (1979); not in the paper.
     """
     uncorrected = statistic(records, context_set=context_set, quantity="p")
-    value = holm([_p(records, name) for name in SETS])[SETS.index(context_set)]
+    ps = []
+    for name in SETS:
+        try:
+            table = _table(records, name)
+        except Undefined:
+            ps.append(math.nan)
+        else:
+            _, p, _, smallest = chi_square(table)
+            ps.append(permutation_p(table) if smallest < FEW else p)
+    value = holm(ps)[SETS.index(context_set)]
     return replace(uncorrected, value=value, reason=_cautions(records))
 
 

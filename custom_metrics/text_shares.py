@@ -163,6 +163,11 @@ def varying(design: Clusters, given: Estimate, of_texts: float) -> Estimate:
     return replace(given, stderr=stderr, dof=dof, reason=reason)
 
 
+def caveats(records: Sequence[Any]) -> str:
+    """Join what records say of the classifier of their texts."""
+    return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
+
+
 def distinct(records: Sequence[Any]) -> float:
     """Return the share of different texts among those kept, of which there must be some.
 

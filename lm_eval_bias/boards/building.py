@@ -74,7 +74,6 @@ class BoardRow:
         group: What it shares with the rows that it may be ranked with; empty for published ones.
         caveat: What has to be read before its scores.
         uninformative: The kind of the remark (:data:`UNRANKED`) by which its answers say nothing; empty without one.
-        paper: That prints its scores; empty for runs.
     """
 
     model: str
@@ -86,7 +85,6 @@ class BoardRow:
     group: tuple[str, ...] = ()
     caveat: str = ""
     uninformative: str = ""
-    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -352,7 +350,6 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
                 paper.conventions,
                 paper.remarks,
                 cells,
-                paper=paper.paper,
             )
         )
     if entry:

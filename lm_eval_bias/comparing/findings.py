@@ -115,18 +115,14 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted.tolist()
 
 
-def _untested(reason: str) -> Difference:
-    nan = math.nan
-    return Difference(nan, nan, nan, nan, nan, nan, reason)
-
-
 def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
     """Return the values of base and other, and their difference as independent runs."""
     absent = Value(score.name, math.nan)
     base = pair.base.task.scores.get(score.name, absent)
     other = pair.other.task.scores.get(score.name, absent)
     if absent in (base, other):
-        difference = _untested(f"{score.name} is not in both result files")
+        reason = f"{score.name} is not in both result files"
+        difference = Difference(math.nan, reason=reason)
     else:
         difference = independent(
             (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
@@ -150,11 +146,11 @@ def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
             values.append(math.nan)
             reasons.append(f"{side.label}: {error}")
     if reasons:
-        return values[0], values[1], _untested(reasons[0])
+        return values[0], values[1], Difference(math.nan, reason=reasons[0])
     try:
         return values[0], values[1], paired(designs[1], designs[0])
     except ValueError as error:
-        return values[0], values[1], _untested(str(error))
+        return values[0], values[1], Difference(math.nan, reason=str(error))
 
 
 class Choice(NamedTuple):

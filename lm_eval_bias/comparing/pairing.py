@@ -273,14 +273,13 @@ def beside_the_model(pair: Pair) -> str:
         if values[0] != values[1]:
             texts = ["none" if value is None else str(value)[:24] for value in values]
             parts.append(f"{key.replace('_', ' ')} ({', '.join(texts)})")
-    codes = [side.task.inputs.get("package_code") for side in sides]
-    if all(codes):
-        names = [side.task.metadata.get("distribution") for side in sides]
-        first, second = (
-            f"{name} {str(code)[:8]}" for name, code in zip(names, codes, strict=True)
-        )
-        if (names[0], codes[0]) != (names[1], codes[1]):
-            parts.append(f"the benchmark's code ({first}, {second})")
+    sources = [
+        (side.task.metadata.get("distribution"), side.task.inputs.get("package_code"))
+        for side in sides
+    ]
+    if sources[0] != sources[1] and all(code for _, code in sources):
+        texts = [f"{name} {str(code)[:8]}" for name, code in sources]
+        parts.append(f"the benchmark's code ({', '.join(texts)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     if pair.base.task.task == pair.other.task.task:
         differ, known = _asked(pair)

@@ -208,12 +208,8 @@ def listing() -> list[Facts]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
-                "documents": catalog.total(
-                    part.documents for part in suite.parts.values()
-                ),
-                "requests": catalog.total(
-                    part.requests for part in suite.parts.values()
-                ),
+                "documents": catalog.total(part.documents for part in parts),
+                "requests": catalog.total(part.requests for part in parts),
                 "tasks": tasks,
             }
         )

@@ -157,24 +157,20 @@ def notes(board: Board) -> dict[str, Sequence[str]]:
     }
 
 
-def _cell(row: BoardRow, column: Value) -> Cell:
-    """Show a model's score with its uncertainty and its interval of rank."""
-    rank = row.cells[column.name].rank
-    ranked = f"rank {rank} of {rank.of}" if rank else ""
-    note = ", ".join(filter(None, (uncertainty(row, column), ranked)))
-    return Cell(text(row, column), sort_key(row, column), note)
-
-
 def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Make a table of some of a board's scores with their ranks."""
     rows = []
     for row in listed(board, columns):
-        about = (
-            f"published: {row.source}" if row.kind == PUBLISHED else row.caveat or RUN
-        )
-        rows.append(
-            [Cell(row.model, note=about), *(_cell(row, column) for column in columns)]
-        )
+        about = row.caveat or RUN
+        if row.kind == PUBLISHED:
+            about = f"published: {row.source}"
+        cells = [Cell(row.model, note=about)]
+        for column in columns:
+            rank = row.cells[column.name].rank
+            ranked = f"rank {rank} of {rank.of}" if rank else ""
+            note = ", ".join(filter(None, (uncertainty(row, column), ranked)))
+            cells.append(Cell(text(row, column), sort_key(row, column), note))
+        rows.append(cells)
     heads = [Column(column.title, True) for column in columns]
     return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 
@@ -100,11 +101,9 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
 
 def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     """Write a table per comparison, in ``text`` and ``md`` with how to read it."""
-    pairs: dict[tuple[str, str, str], list[Finding]] = {}
+    pairs: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
-        pairs.setdefault((finding.subject, finding.base, finding.other), []).append(
-            finding
-        )
+        pairs[finding.subject, finding.base, finding.other].append(finding)
     lines = []
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
@@ -127,20 +126,16 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     if not tests:
         return "None of these differences could be tested: the findings say why."
-    methods = sorted(
-        {finding.difference.test for finding in findings if finding.difference.test}
-    )
+    methods = sorted({finding.difference.test for finding in findings})
     significant = sum(finding.significant for finding in findings)
-    corrected = (
-        ""
-        if correction == "none"
-        else f", corrected for the number of tests ({CORRECTIONS[correction]})"
-    )
+    corrected = f", corrected for the number of tests ({CORRECTIONS[correction]})"
+    if correction == "none":
+        corrected = ""
     said = f"Significant at {100 * LEVEL:.0f}%: {significant} of {tests} differences{corrected}"
     level = findings[0].level
     first_step = ", the first step of the correction" if level < LEVEL else ""
     return (
-        f"{said}. p: {'; '.join(methods) or 'none'}. Detectable: the smallest true difference that this number of "
+        f"{said}. p: {'; '.join(methods)}. Detectable: the smallest true difference that this number of "
         f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
     )
 

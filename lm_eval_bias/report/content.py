@@ -123,15 +123,14 @@ LABELS = {
 }  # fmt: skip
 
 
-def _section(
-    title: str, benchmark: Benchmark | None, tasks: Sequence[ReportTask]
-) -> Section:
+def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
     words = [
         Part(item.label, sentences.after_caveats(item.run, item.task)) for item in tasks
     ]
     if benchmark is None:
-        return Section("other", title, None, "", [], tasks, words)
+        unknown = "Benchmarks that this version doesn't know"
+        return Section("other", unknown, None, "", [], tasks, words)
     ranges: dict[str, str] = {}
     for item in tasks:
         for value in parts.main_scores(item.task):
@@ -139,7 +138,7 @@ def _section(
             ranges[value.name] = f"{value.title} ({value.name}): {span}"
     return Section(
         benchmark.name,
-        title,
+        benchmark.title or benchmark.name,
         card_of(benchmark),
         _data_from(benchmark, tasks),
         list(ranges.values()),
@@ -155,13 +154,8 @@ def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
     families[None] = []
     for item in tasks:
         families[registry.family(item.task.benchmark)].append(item)
-    unknown = "Benchmarks that this version doesn't know"
     return [
-        _section(
-            benchmark.title or benchmark.name if benchmark else unknown,
-            benchmark,
-            members,
-        )
+        _section(benchmark, members)
         for benchmark, members in families.items()
         if members
     ]

@@ -251,14 +251,6 @@ def _main_scores(items: Iterable[ReportTask]) -> list[Value]:
     return [value for item in items for value in parts.main_scores(item.task)]
 
 
-def _ends(items: Sequence[ReportTask]) -> tuple[str, str]:
-    """Say what lies on either side of a benchmark's neutral values, by its first score that points somewhere."""
-    for value in _main_scores(items):
-        if value.pole:
-            return f"against {value.pole}", f"towards {value.pole}"
-    return "below neutral", "above neutral"
-
-
 def picture(
     title: str, ident: str, items: Sequence[ReportTask], limit: float
 ) -> BenchmarkPicture:
@@ -290,8 +282,13 @@ def picture(
             bias.append(TaskStrips(task, asked, of_bias))
         if of_ability:
             ability.append(TaskStrips(task, asked, of_ability))
+    # what lies on either side is said by the first score that points somewhere
+    ends = "below neutral", "above neutral"
+    poles = [value.pole for value in _main_scores(items) if value.pole]
+    if poles:
+        ends = f"against {poles[0]}", f"towards {poles[0]}"
     verdicts = [_verdict(members) for members in by_run.values()]
-    return BenchmarkPicture(title, ident, bias, ability, _ends(items), verdicts)
+    return BenchmarkPicture(title, ident, bias, ability, ends, verdicts)
 
 
 def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:

@@ -141,7 +141,13 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
             headings.append(
                 f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
             )
-    words = "\n".join(filter(None, (_words(run, table) for run in made)))
+    described, entries = [], catalog.entries()
+    for run in made:
+        # a part of a task, which isn't one of the catalog's, has no words
+        known = {name: entries[name].kind for name in run.tasks if name in entries}
+        whole = [run.tasks[name] for name, kind in known.items() if kind == "task"]
+        described.append(sentences.describe(run, whole, beside_tables=table != "all"))
+    words = "\n".join(filter(None, described))
     blocks = [
         "\n".join(headings),
         f"In words ({sentences.LEGEND}):\n{words}" if words else "",
@@ -152,14 +158,3 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         blocks += map(_every_score, tasks)
     blocks.append(run_output.notes(tasks, table == "all", words))
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _words(run: Run, table: str) -> str:
-    """Put a rescored task into words; a part of a task, which isn't one of the catalog's, has none."""
-    entries = catalog.entries()
-    whole = [
-        task
-        for name, task in run.tasks.items()
-        if name in entries and entries[name].kind == "task"
-    ]
-    return sentences.describe(run, whole, beside_tables=table != "all")

@@ -12,14 +12,15 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
 
 import jinja2
 import markupsafe
 
 from lm_eval_bias.core import __version__, pen
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.report import escaping, svg, tables
 
+_PACKAGE = "lm_eval_bias.report"
 ENDINGS = {
     "html": "html",
     "md": "md",
@@ -30,7 +31,7 @@ ENDINGS = {
 
 def _environment(**options: object) -> jinja2.Environment:
     environment = jinja2.Environment(  # noqa: S701 (each language has its own escaping, HTML's is asked for below)
-        loader=jinja2.PackageLoader("lm_eval_bias.report", package_path="."),
+        loader=jinja2.PackageLoader(_PACKAGE, package_path="."),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -40,22 +41,22 @@ def _environment(**options: object) -> jinja2.Environment:
     return environment
 
 
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
 @lru_cache
 def _assets() -> Mapping[str, str]:
     """Read a page's style sheet and script, and build the policy that allows these."""
-    folder = resources.files("lm_eval_bias.report")
     css, script = (
-        folder.joinpath(name).read_text(encoding="utf-8")
-        for name in ("page.css", "table.js")
+        packaged_text(_PACKAGE, "page.css"),
+        packaged_text(_PACKAGE, "table.js"),
     )
-    digests = (
-        base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
-        for text in (css, script)
+    policy = (
+        f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
-    policy = "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; ".format(
-        *digests
-    )
-    policy += "base-uri 'none'; form-action 'none'"
     # hashed as they are: the only markup besides the figures that is not escaped
     return {
         "css": markupsafe.Markup(css),  # noqa: S704

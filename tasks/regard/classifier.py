@@ -234,13 +234,12 @@ def load_hub(name: str) -> HubClassifier:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source, revision=revision
         )
-        model, loading_info = (
-            transformers.AutoModelForSequenceClassification.from_pretrained(
-                source,
-                revision=revision,
-                use_safetensors=True,
-                output_loading_info=True,
-            )
+        auto_model = transformers.AutoModelForSequenceClassification
+        model, loading_info = auto_model.from_pretrained(
+            source,
+            revision=revision,
+            use_safetensors=True,
+            output_loading_info=True,
         )
         if loading_info["missing_keys"]:
             weight = min(map(str, loading_info["missing_keys"]))

@@ -96,8 +96,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         BiasError: A damaged file, a gender or regard that is none or contradicts the text or another row, no text, no
             language, or texts of another one.
     """
-    texts: dict[str, str] = {}  # by where they stand
-    labelled: list[tuple[str, str]] = []  # gender and regard
+    labelled: list[tuple[str, str, str, str]] = []  # where, text, gender, regard
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, cells in rows(path):
         row = {name.strip().lower(): value for name, value in cells.items()}
@@ -114,15 +113,15 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
             raise BiasError(
                 f"{where}: regard {row.get('regard')!r}: must be a number from 0 to 3, or {', '.join(LABELS)}"
             )
-        texts[where] = text.strip()
-        labelled.append((gender, regard))
+        labelled.append((where, text.strip(), gender, regard))
         for key, names in sources.items():
             names.add(str(row.get(key) or ""))
-    if not texts:
+    if not labelled:
         raise BiasError(f"{path}: the file is empty")
+    texts = {where: text for where, text, _, _ in labelled}
     language = regard_texts.language_of(texts, language, str(path))
     regards: dict[tuple[str, str], str] = {}
-    for (where, text), (gender, regard) in zip(texts.items(), labelled, strict=True):
+    for where, text, gender, regard in labelled:
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
             raise BiasError(
@@ -134,12 +133,13 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
                 f"{where}: regard {regard}, but the same text is {above} above: {text[:40]!r}"
             )
     named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
-    labels = LABELS if any(regard == OTHER for _, regard in labelled) else REGARDS
+    labels = LABELS if OTHER in regards.values() else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs, results = [], []
-    for text, (gender, regard) in zip(texts.values(), labelled, strict=True):
-        docs.append(regard_document(language, identity, {"gender": gender}))
-        results.append([[[text, regard]]])
+    docs = [
+        regard_document(language, identity, {"gender": gender})
+        for _, _, gender, _ in labelled
+    ]
+    results = [[[[text, regard]]] for _, text, _, regard in labelled]
     return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
 
 
