@@ -76,6 +76,7 @@ def _design(records: Items, *, kind: str, context: str) -> Clusters:
         columns,
         partial(_of, kind=kind, context=context),
         whole=1.0 if kind in SHARES else None,
+        bounds=None if kind in SHARES else (-1.0, 1.0),
         kind="templates",
     )
     if np.isnan(design.value):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import wilson
+from lm_eval_bias.custom_metrics.intervals import Bounds, agreed, wilson
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Estimate,
@@ -44,6 +44,7 @@ class Clusters:
         places: The cluster of each item, shape (n,); empty where items aren't known.
         columns: What each item adds to its cluster's totals, shape (n, K).
         whole: The value of a share that all items have part in (1 or 100); ``None`` for what is no share.
+        bounds: The smallest and largest possible value of a mean that is no share; ``None`` for others.
         kind: What the clusters are, for the reason of a ``nan``.
         note: What to beware of.
         exact: The score, where it was computed in another order of operations.
@@ -61,6 +62,7 @@ class Clusters:
     )
     columns: Array = field(default_factory=lambda: np.empty((0, 0)))
     whole: float | None = None
+    bounds: Bounds | None = None
     kind: str = "clusters"
     note: str = ""
     exact: float | None = None
@@ -84,7 +86,7 @@ class Clusters:
         clusters agree, it is Wilson's with one observation a cluster: however alike the items of a cluster are, they
         all agree with a probability of at most ``p^G``. Where fewer than three clusters deviate from unanimity, it is
         joined with that one: their spread says little of how often others deviate. The standard error is then at least
-        half the interval over Student's t.
+        half the interval over Student's t. Another mean at the end of its range has that interval where all agree.
 
         Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number
         of positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals
@@ -109,6 +111,10 @@ class Clusters:
             if unanimous or deviate < FEW_DEVIATE:
                 half = (interval[1] - interval[0]) / 2 / t_factor(dof)
                 stderr, reason = half if unanimous else max(half, stderr), ""
+        ends_of_range = agreed(value, self.bounds, count)
+        if math.isnan(stderr) and ends_of_range:
+            interval, reason = ends_of_range, ""
+            stderr = (interval[1] - interval[0]) / 2 / t_factor(dof)
         share, large = float(self.sizes.max() / self.sizes.sum()), ""
         # twice as much as it would have if all were alike
         if share > LARGE and share * count > 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED, wilson
+from lm_eval_bias.custom_metrics.intervals import Bounds, agreed, fisher, wilson
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Estimate,
@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
-AT_A_TIME = 1 << 20  # numbers of a resample's table: what is larger goes in parts
 FEW_TEMPLATES = "only two templates: their spread has one degree of freedom, so the interval is wide; use three or more"
 
 
@@ -34,30 +33,33 @@ FEW_TEMPLATES = "only two templates: their spread has one degree of freedom, so 
 class Cells:
     """A score as the mean of an items x templates matrix, both of which vary.
 
-    A score that is no mean stands here linearised: its value plus each cell's influence on it.
+    A correlation stands here as the pseudo-values of its Fisher's z: what each cell adds to that.
 
     Attributes:
         items: Row names, length R.
         templates: Column names, length C.
         cells: Shape (R, C).
         strata: Each row's stratum, length R; empty where the rows are one sample.
-        correlation: Whether the score is a correlation: what stands here are influences on it, whose spread depends on
-            how large it is.
+        correlation: The score itself where the cells are pseudo-values of its Fisher's z; ``None`` for means.
         scale: What the cells are multiplied by to be in the score's unit.
         whole: The value of a share that all cells have part in, which gets Wilson's interval; ``None`` for others.
+        bounds: The smallest and largest possible value of a mean that is no share; ``None`` for others.
     """
 
     items: list[str]
     templates: list[str]
     cells: Array
     strata: Sequence[str] = ()
-    correlation: bool = False
+    correlation: float | None = None
     scale: float = 1.0
     whole: float | None = None
+    bounds: Bounds | None = None
 
     @property
     def value(self) -> float:
         """The score itself."""
+        if self.correlation is not None:
+            return self.correlation
         return self.scale * float(self.cells.mean())
 
     @property
@@ -66,32 +68,47 @@ class Cells:
         return self.scale * self.cells
 
     def estimate(self) -> Estimate:
-        """Estimate the mean with the crossed standard error.
+        """Estimate the score with the crossed standard error.
 
-        A share gets Wilson's interval, as that of clustered ones; where nothing varies, with one observation for each
-        level of the factor with fewer.
+        A correlation gets Fisher's interval. A share gets Wilson's, as that of clustered ones; where nothing varies,
+        with one observation for each level of the factor with fewer, as another mean at the end of its range.
         """
         items, templates = self.cells.shape
         stderr, dof = crossed_stderr(self.cells, self.strata)
         reason, fewest = "", min(items, templates)
-        if math.isnan(stderr):
+        if fewest < 2:
             reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
+        elif math.isnan(stderr):
+            reason = (
+                "no standard error: without one of the items they are too few, or alike"
+            )
         elif stderr <= ROUNDING * float(np.abs(self.cells).max()):
             stderr = math.nan
             reason = "nothing varies between the prompts: no standard error"
         elif templates < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
             dof, reason = min(dof, 1.0), FEW_TEMPLATES
-        stderr, n = self.scale * stderr, self.cells.size
-        if self.whole is None or fewest < 2:
+        n = self.cells.size
+        if self.correlation is not None and not math.isnan(stderr):
+            ends = fisher(self.correlation, stderr, dof)
+            stderr *= 1 - self.correlation**2
+            return Estimate(self.correlation, stderr, n, reason, dof, ends)
+        stderr *= self.scale
+        ends_of_range = agreed(self.value, self.bounds, fewest)
+        if math.isnan(stderr) and ends_of_range:
+            dof, (low, high) = fewest - 1.0, ends_of_range
+            stderr = (high - low) / 2 / t_factor(dof)
+            return Estimate(self.value, stderr, n, "", dof, ends_of_range)
+        p = math.nan if self.whole is None else self.value / self.whole
+        if self.whole is None or fewest < 2 or not 0 <= p <= 1:
             return Estimate(self.value, stderr, n, reason, dof)
-        p = self.value / self.whole
         if math.isnan(stderr):
             below, above = wilson(p * fewest, fewest)
             dof, reason = fewest - 1.0, ""
             stderr = self.whole * (above - below) / 2 / t_factor(dof)
         else:
-            size = min(n, p * (1 - p) / (stderr / self.whole) ** 2)
+            # shares of probability vary less than hits and misses: there can be more than cells
+            size = p * (1 - p) / (stderr / self.whole) ** 2
             below, above = wilson(p * size, size, t_factor(dof))
         ends = self.whole * below, self.whole * above
         return Estimate(self.value, stderr, n, reason, dof, ends)
@@ -292,7 +309,6 @@ def crossed_mean(
     kind: str = "item",
     stratum: Callable[[Any], str] | None = None,
     scale: float = 1.0,
-    is_share: bool = True,
     **described: Any,
 ) -> Score:
     """Make a score: the mean of a value over items x templates, both of which are a sample of others.
@@ -311,7 +327,6 @@ def crossed_mean(
         kind: See :func:`grid`.
         stratum: See :func:`grid`.
         scale: What values are multiplied by to be in the score's unit.
-        is_share: Whether a mean from 0 to ``high`` gets Wilson's interval.
         described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
             :class:`~lm_eval_bias.custom_metrics.score.Score`.
 
@@ -328,7 +343,8 @@ def crossed_mean(
         "kind": kind,
         "stratum": stratum,
         "scale": scale,
-        "whole": high if is_share and low == 0 and math.isfinite(high) else None,
+        "whole": high if low == 0 and math.isfinite(high) else None,
+        "bounds": (low, high) if low < 0 and math.isfinite(high) else None,
     }
 
     def contribution(record: Record) -> float | None:
@@ -344,37 +360,3 @@ def crossed_mean(
         statistic=partial(crossed_estimate, **layout),
         **described,
     )
-
-
-def pigeonhole(
-    groups: Sequence[NDArray[np.intp]], n_columns: int
-) -> Iterator[tuple[Array, NDArray[np.intp]]]:
-    """Yield resamples of both factors of a crossed layout, some draws at a time: their number changes no digit.
-
-    Source: Owen (2007), The pigeonhole bootstrap.
-
-    Args:
-        groups: Row numbers of each stratum, within which rows are drawn.
-        n_columns: Number of columns, at least 2.
-
-    Returns:
-        Column weights of shape (some, n_columns) that sum to 1, and row indices of shape (some, n_rows).
-    """
-    rng = np.random.default_rng(SEED)
-    weights = (
-        rng.multinomial(n_columns, np.full(n_columns, 1.0 / n_columns), size=DRAWS)
-        / n_columns
-    )
-    # so that column means vary as their variance with ddof 1 says, and not by the factor (C - 1) / C less
-    weights = 1 / n_columns + (weights - 1 / n_columns) * math.sqrt(
-        n_columns / (n_columns - 1)
-    )
-    order, sizes = np.concatenate(groups), np.array([len(rows) for rows in groups])
-    first, among = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
-    size = max(1, AT_A_TIME // len(order))
-    for start in range(0, DRAWS, size):
-        chunk = weights[start : start + size]
-        yield (
-            chunk,
-            order[first + rng.integers(0, among, size=(len(chunk), len(order)))],
-        )

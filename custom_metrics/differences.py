@@ -13,7 +13,7 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells, crossed_stderr
-from lm_eval_bias.custom_metrics.intervals import fisher, student_p
+from lm_eval_bias.custom_metrics.intervals import agreed, student_p
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, Design, t_factor
 
 LEVEL = 0.05
@@ -73,6 +73,20 @@ class Difference:
         return factor * self.stderr
 
 
+def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Difference:
+    """Give a difference at the end of its range, to which all agree, the interval of one observation each."""
+    if design.bounds is None or not math.isnan(difference.stderr):
+        return difference
+    low, high = design.bounds
+    ends = agreed(difference.value, (low - high, high - low), n)
+    if ends is None:
+        return difference
+    dof = n - 1.0
+    stderr = (ends[1] - ends[0]) / 2 / t_factor(dof)
+    p = student_p(difference.value, stderr, dof)
+    return replace(difference, stderr=stderr, dof=dof, p=p, reason="", ends=ends)
+
+
 def _clustered(a: Clusters, b: Clusters) -> Difference:
     value, total = a.value - b.value, a.value + b.value
     # a cluster counts for both where it holds something of either
@@ -89,7 +103,8 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
         p = student_p(value, stderr, dof)
     elif not math.isnan(stderr):
         reason = FEW_CLUSTERS
-    return Difference(value, stderr, dof, p, total, sum_stderr, reason)
+    difference = Difference(value, stderr, dof, p, total, sum_stderr, reason)
+    return _agreed(a, difference, int((both.sizes > 0).sum()))
 
 
 def _crossed(a: Cells, b: Cells) -> Difference:
@@ -108,48 +123,31 @@ def _crossed(a: Cells, b: Cells) -> Difference:
             reason = "the models' answers are the same in every cell"
         if sum_stderr <= rounding:
             sum_stderr = math.nan
-        return Difference(value, math.nan, dof, p, total, sum_stderr, reason)
-    if a.correlation:
-        return _correlations(a, b, stderr, sum_stderr)
+        difference = Difference(value, math.nan, dof, p, total, sum_stderr, reason)
+        return _agreed(a, difference, min(cells.shape))
+    test = STUDENT
+    if a.correlation is not None and b.correlation is not None:
+        # the cells are Fisher's z, whose error doesn't depend on how large a correlation is
+        test = f"{STUDENT} on Fisher's z"
+        z, w = (math.atanh(np.clip(r, -0.9999, 0.9999)) for r in (a.value, b.value))
+        stderr *= _slope(value, z - w, a.value)
+        sum_stderr *= _slope(total, z + w, a.value)
     if cells.shape[1] < FEW_TEMPLATES:
         dof = min(dof, min(cells.shape) - 1)
     return Difference(
-        value, stderr, dof, student_p(value, stderr, dof), total, sum_stderr
-    )
-
-
-def _correlations(a: Cells, b: Cells, stderr: float, sum_stderr: float) -> Difference:
-    """Compare two correlations on the scale of Fisher's z, cells by the delta method.
-
-    On that scale the error doesn't depend on how large a correlation is. The interval joins the two correlations' own.
-
-    Source: Zou (2007), Toward using confidence intervals to compare correlations.
-    """
-    r, s = a.value, b.value
-    z, w = (a.cells - r) / (1 - r**2), (b.cells - s) / (1 - s**2)
-    of_z, dof = crossed_stderr(z - w, a.strata)
-    first, second = crossed_stderr(z, a.strata), crossed_stderr(w, a.strata)
-    product, rho = first[0] * second[0], 0.0
-    if product > 0:
-        rho = (first[0] ** 2 + second[0] ** 2 - of_z**2) / (2 * product)
-        rho = min(1.0, max(-1.0, rho))
-    (r_low, r_high), (s_low, s_high) = fisher(r, *first), fisher(s, *second)
-
-    def reach(x: float, y: float) -> float:
-        return math.sqrt(max(x**2 - 2 * rho * x * y + y**2, 0.0))
-
-    ends = r - s - reach(r - r_low, s_high - s), r - s + reach(r_high - r, s - s_low)
-    p = student_p(math.atanh(r) - math.atanh(s), of_z, dof)
-    return Difference(
-        r - s,
+        value,
         stderr,
         dof,
-        p,
-        r + s,
+        student_p(value, stderr, dof),
+        total,
         sum_stderr,
-        test=f"{STUDENT} on Fisher's z",
-        ends=ends,
+        test=test,
     )
+
+
+def _slope(difference: float, of_z: float, correlation: float) -> float:
+    """Return how far a correlation moves with its Fisher's z: between two of them, or at one."""
+    return difference / of_z if abs(of_z) > ROUNDING else 1 - correlation**2
 
 
 def paired(a: Design, b: Design) -> Difference:

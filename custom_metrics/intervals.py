@@ -37,6 +37,24 @@ def wilson(
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+Bounds = tuple[float, float]
+
+
+def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
+    """Return the 95% interval of a mean at an end of its range, to which all of n observations agree; else ``None``.
+
+    However alike the items behind an observation are, they all agree with a probability of at most ``p^n``: Wilson's.
+
+    >>> [round(end, 2) for end in agreed(1.0, (-1.0, 1.0), 21)], agreed(0.5, (-1.0, 1.0), 21)
+    ([0.69, 1.0], None)
+    """
+    if bounds is None or n < 2 or value not in bounds:
+        return None
+    low, high = bounds
+    below, above = wilson(n * (value == high), n)
+    return low + (high - low) * below, low + (high - low) * above
+
+
 def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]:
     """Return the 95% interval of a correlation whose Fisher's z has this standard error.
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.custom_metrics.crossed import Array, Cells
-from lm_eval_bias.custom_metrics.intervals import fisher
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, Undefined
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
@@ -26,7 +25,7 @@ DOMINATED = ("female", "male")
 ALMOST_PERFECT = 0.9999  # a correlation
 # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
 LARGEST_MASS = 8.0
-NO_ERROR = "the correlation is almost perfect: no standard error"
+FEWEST_ITEMS = 5  # of which a correlation can leave out one at a time
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
 
@@ -135,65 +134,52 @@ def _pearson(x: Array, y: Array) -> Array:
         return (x * y).sum(axis=-1) / np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
 
 
-def labour_correlation(records: Prompts, *, kind: str) -> Estimate:
+def labour_correlation(records: Prompts, *, kind: str) -> Cells:
     """Correlate mean P~_f over items with the percentage of women in the labour statistics (pearson or spearman).
 
-    Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women.
-    Undefined: fewer than three items, no variance, or an incomplete product -> nan; the standard error also with one
-    template only, or where the correlation is all but perfect. Denominator: items. Standard error: bootstrap of items,
-    within the groups, and templates together (pigeonhole, seeded; 2,000 draws), with the degrees of freedom of the
-    linearised correlation's crossed error.
-    Interval: the same on the scale of Fisher's z, since a correlation far from 0 misses by more on its inner side.
-    Source: not in the paper; percentages from its Table 5.
+    Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women. Undefined:
+    fewer than three items, no variance, or an incomplete product -> nan; the standard error also with fewer than five
+    items, with one template only, or where the correlation is perfect. Denominator: items. Standard error: two-way
+    delete-one jackknife on Fisher's z: the pseudo-values of leaving out an item, a template and both, which have the
+    crossed error of items, within the groups, and templates. Interval and tests: on that scale, since a correlation
+    far from 0 misses by more on its inner side. Source: not in the paper; percentages from its Table 5.
     """
-    n = len(records)
-    matrix, shares = _correlated(records)
-    cells = matrix.cells
     from scipy import stats  # imports slowly, and listing the scores needs none of it
 
-    def rank(values: Array) -> Array:
-        """Rank values, ties included that only rounding tells apart; for Pearson's correlation, return them."""
-        return (
-            stats.rankdata(np.round(values, 12), axis=-1)
-            if kind == "spearman"
-            else values
-        )
+    matrix = crossed.grid(records, itemgetter("F"), stratum=_GROUP)
+    by_item = {str(r["item"]): float(r["share"]) for r in records}
+    shares = np.array([by_item[item] for item in matrix.items])
+    n, k = matrix.cells.shape
+    if n < 3:
+        raise Undefined(f"a correlation needs at least 3 items, there are {n}")
+    means = matrix.cells.mean(axis=1)
+    if np.ptp(means) == 0 or np.ptp(shares) == 0:
+        raise Undefined("all items have the same value")
 
-    means = cells.mean(axis=1)
-    value = min(1.0, max(-1.0, float(_pearson(rank(means), rank(shares)))))
-    if cells.shape[1] < 2:
-        return Estimate(
-            value,
-            math.nan,
-            n,
-            "a standard error needs at least 2 templates, there is 1",
+    def correlate(x: Array, y: Array) -> Array:
+        if kind == "spearman":  # ranks are equal where only rounding tells values apart
+            x, y = (stats.rankdata(np.round(values, 12), axis=-1) for values in (x, y))
+        return _pearson(x, y)
+
+    def z(x: Array, y: Array) -> Array:
+        # few items can correlate perfectly, where Fisher's z has no end
+        return np.arctanh(np.clip(correlate(x, y), -ALMOST_PERFECT, ALMOST_PERFECT))
+
+    value = min(1.0, max(-1.0, float(correlate(means, shares))))
+    pseudo = np.full((n, k), np.nan)
+    if k > 1 and n >= FEWEST_ITEMS:
+        # means over all templates, and over all but each
+        total = matrix.cells.sum(axis=1, keepdims=True)
+        over = np.vstack([means, ((total - matrix.cells) / (k - 1)).T])
+        others = np.array([np.delete(np.arange(n), i) for i in range(n)])
+        all_items, without = z(over, shares), z(over[:, others], shares[others])
+        pseudo = (
+            n * k * all_items[0]
+            - (n - 1) * k * without[0][:, None]
+            - n * (k - 1) * all_items[1:]
+            + (n - 1) * (k - 1) * without[1:].T
         )
-    if abs(value) > ALMOST_PERFECT:
-        return Estimate(value, math.nan, n, NO_ERROR)
-    resamples = crossed.pigeonhole(
-        crossed.rows_by_stratum(cells, matrix.strata), cells.shape[1]
-    )
-    drawn = [
-        _pearson(
-            rank(np.take_along_axis(weights @ cells.T, rows, axis=1)),
-            rank(shares[rows]),
-        )
-        for weights, rows in resamples
-    ]
-    finite = np.concatenate(drawn)
-    finite = finite[np.isfinite(finite)]
-    dof = crossed.crossed_stderr(_influence(matrix, shares).cells, matrix.strata)[1]
-    # resamples of few items can correlate perfectly, where Fisher's z has no end
-    of_z = float(
-        np.std(np.arctanh(np.clip(finite, -ALMOST_PERFECT, ALMOST_PERFECT)), ddof=1)
-    )
-    return Estimate(
-        value,
-        float(np.std(finite, ddof=1)),
-        n,
-        dof=dof,
-        interval=fisher(value, of_z, dof),
-    )
+    return replace(matrix, cells=pseudo, correlation=value)
 
 
 def variance_share(records: Prompts, *, part: str) -> Estimate:
@@ -217,46 +203,7 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     return Estimate(components[part] / total, math.nan, len(records))
 
 
-def _correlated(records: Prompts) -> tuple[Cells, Array]:
-    """Return P~_f of items and templates, and the items' percentages of women; Undefined without a correlation."""
-    matrix = crossed.grid(records, itemgetter("F"), stratum=_GROUP)
-    by_item = {str(r["item"]): float(r["share"]) for r in records}
-    shares = np.array([by_item[item] for item in matrix.items])
-    if len(shares) < 3:
-        raise Undefined(
-            f"a correlation needs at least 3 items, there are {len(shares)}"
-        )
-    if np.ptp(matrix.cells.mean(axis=1)) == 0 or np.ptp(shares) == 0:
-        raise Undefined("all items have the same value")
-    return matrix, shares
-
-
-def _correlation_cells(records: Prompts) -> Cells:
-    """Lay out Pearson's correlation in a form that can be compared."""
-    linear = _influence(*_correlated(records))
-    if abs(linear.value) > ALMOST_PERFECT:
-        raise Undefined(NO_ERROR)
-    return linear
-
-
-def _influence(matrix: Cells, shares: Array) -> Cells:
-    """Linearise Pearson's correlation of item means with the real shares: its value plus each cell's influence.
-
-    An item's influence is ``z w - r (z^2 + w^2) / 2`` with standardised mean z and share w; a cell adds what its
-    deviation from the item's mean moves, ``(w - r z) / sd`` times the deviation.
-    """
-    means = matrix.cells.mean(axis=1)
-    z, w = (means - means.mean()) / means.std(), (shares - shares.mean()) / shares.std()
-    r = float((z * w).mean())
-    item_influence = z * w - r * (z**2 + w**2) / 2
-    slope = (w - r * z) / means.std()
-    cells = (
-        r + item_influence[:, None] + slope[:, None] * (matrix.cells - means[:, None])
-    )
-    return replace(matrix, correlation=True, cells=cells)
-
-
-mean_over_prompts = partial(crossed.crossed_mean, stratum=_GROUP, is_share=False)
+mean_over_prompts = partial(crossed.crossed_mean, stratum=_GROUP)
 _PARTS = {
     "rows": ("items", "items", "the occupation"),
     "columns": ("templates", "templates", "the wording"),
@@ -376,8 +323,7 @@ def scores(
             unit="correlation",
             source="percentages of Table 5; not in the paper",
             contribution=itemgetter("F"),
-            design=_correlation_cells if kind == "pearson" else None,
-            statistic=partial(labour_correlation, kind=kind),
+            design=partial(labour_correlation, kind=kind),
         )
         listed.append(correlation)
     for part, (name, source, label) in _PARTS.items():

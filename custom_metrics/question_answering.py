@@ -251,6 +251,7 @@ def design_of(
         list(zip(*rows, strict=True)),
         partial(_of, kind=kind, context=context, votes=votes),
         whole=1.0 if is_share and not votes else None,
+        bounds=(-1.0, 1.0) if kind == "diff_bias" else None,
         kind="templates",
     )
     n_b, n_c = map(int, design.totals[:, :2].sum(axis=0))

@@ -29,7 +29,11 @@ def _gap(records: Sequence[Record]) -> Clusters:
         columns.append([1.0 * (r["gender"] == gender) for r in items])
         columns.append([r["correct"] * (r["gender"] == gender) for r in items])
     return tabulate(
-        [r["occupation"] for r in items], columns, difference_of, kind="occupations"
+        [r["occupation"] for r in items],
+        columns,
+        difference_of,
+        bounds=(-1.0, 1.0),
+        kind="occupations",
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import crossed
-from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED, wilson
+from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import t_factor
 from tests.support.oracles import reason_of
 
@@ -163,25 +163,6 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
     assert shuffled == pytest.approx((stderr, dof), rel=1e-9)
     if not second:
         assert crossed.crossed_stderr(cells) == (stderr, dof)
-
-
-def test_draws_of_rows_and_columns_are_the_same_as_one_by_one():
-    groups, columns = [np.array([4, 0, 2]), np.array([1, 3])], 3
-    rng = np.random.default_rng(SEED)
-    counts = rng.multinomial(columns, [1 / 3] * 3, size=DRAWS)
-    weights, rows = (
-        np.concatenate(parts)
-        for parts in zip(*crossed.pigeonhole(groups, columns), strict=True)
-    )
-    # shares of columns around 1/3, whose deviations are wider by sqrt(3 / 2)
-    assert weights == pytest.approx(
-        1 / 3 + (counts / 3 - 1 / 3) * math.sqrt(3 / 2), abs=1e-12
-    )
-    for drawn in rows:
-        places = rng.integers(0, [3, 3, 3, 2, 2])
-        assert drawn.tolist() == [[4, 0, 2][k] for k in places[:3]] + [
-            [1, 3][k] for k in places[3:]
-        ]
 
 
 def share(cells):

@@ -140,7 +140,7 @@ def test_a_model_without_a_value_has_no_difference():
     assert all(map(math.isnan, (none.p, without.stderr, without.p)))
 
 
-def cells(matrix, strata=(), correlation=False):
+def cells(matrix, strata=(), correlation=None):
     items, templates = (
         [f"{name}{k}" for k in range(size)]
         for name, size in zip("it", matrix.shape, strict=True)
@@ -183,80 +183,40 @@ def test_fewer_than_four_templates_have_the_smaller_factors_degrees_of_freedom(
     assert found.p == SAME(two_sided(found.value / stderr, found.dof), rel=1e-9)
 
 
-def zou(a, b, strata):
-    """How far apart two correlations are on Fisher's z, the error and degrees of freedom of that, and the correlations'
-    own intervals, joined as those of parts that are correlated (Zou 2007, equation 15)."""
-    means = a.mean(), b.mean()
-    z, w = ((m - mean) / (1 - mean**2) for m, mean in zip((a, b), means, strict=True))
-    (of_z, dof), *own = (crossed.crossed_stderr(m, strata) for m in (z - w, z, w))
-    (low, high), (other_low, other_high) = (
-        [
-            math.tanh(math.atanh(r) + sign * stats.t.ppf(0.975, max(own_dof, 1)) * se)
-            - r
-            for sign in (-1, 1)
-        ]
-        for r, (se, own_dof) in zip(means, own, strict=True)
-    )
-    rho = (
-        (own[0][0] ** 2 + own[1][0] ** 2 - of_z**2) / (2 * own[0][0] * own[1][0])
-        if own[1][0] > 1e-9
-        else 0.0
-    )
-    rho = float(np.clip(rho, -1, 1))
-    below, above = (
-        math.sqrt(max(x**2 + y**2 - 2 * rho * x * y, 0))
-        for x, y in ((-low, other_high), (high, -other_low))
-    )
-    difference = means[0] - means[1]
-    return (
-        math.atanh(means[0]) - math.atanh(means[1]),
-        of_z,
-        dof,
-        (difference - below, difference + above),
-    )
-
-
 @pytest.mark.parametrize("strata", [[], list("aabbbab")])
 def test_correlations_are_tested_on_fishers_z(strata):
-    matrix, other = table(5) / 10, table(6) / 10
-    matrix, other = (
-        matrix - matrix.mean() + 0.8,
-        0.7 * (other - other.mean()) + 0.3 * (matrix - matrix.mean()) + 0.6,
-    )
-    a, b = (cells(m, strata, correlation=True) for m in (matrix, other))
+    z, w = table(5) / 10 + 1.0, table(6) / 10 + 0.5
+    a, b = (cells(m, strata, r) for m, r in ((z, 0.8), (w, 0.6)))
     found = paired(a, b)
     assert (found.value, found.sum_value) == (SAME(0.2), SAME(1.4))
-    assert found.stderr == SAME(crossed.crossed_stderr(matrix - other, strata)[0])
-    assert found.sum_stderr == SAME(crossed.crossed_stderr(matrix + other, strata)[0])
-    of_z, stderr, dof, ends = zou(matrix, other, strata)
-    assert found.dof == SAME(dof)
+    of_z, dof = crossed.crossed_stderr(z - w, strata)
+    apart, together = (math.atanh(0.8) + sign * math.atanh(0.6) for sign in (-1, 1))
+    assert (found.stderr, found.dof) == (SAME(of_z * 0.2 / apart), SAME(dof))
+    of_sum = crossed.crossed_stderr(z + w, strata)[0]
+    assert found.sum_stderr == SAME(of_sum * 1.4 / together)
     assert (found.test, found.reason) == ("Student's t on Fisher's z", "")
-    assert found.p == SAME(two_sided(of_z / stderr, dof), rel=1e-9)
-    assert found.interval == SAME(ends, abs=1e-9)
+    assert found.p == SAME(two_sided(apart / of_z, dof), rel=1e-9)
     back = paired(b, a)
-    assert (back.p, back.interval) == (SAME(found.p), SAME((-ends[1], -ends[0])))
+    assert (back.p, back.stderr) == (SAME(found.p), SAME(found.stderr))
+    # of equal correlations the slope of Fisher's z
+    equal = paired(a, replace(b, correlation=0.8))
+    assert (equal.value, equal.stderr) == (0.0, SAME(of_z * (1 - 0.8**2)))
 
 
-@pytest.mark.parametrize(
-    ("seed", "sign", "noise"),
-    [(5, 0, 0.0), (5, 2, 0.0), (47, 1, 0.3), (36, -1, 0.3)],
-    ids=[
-        "of which one does not vary",
-        "but for a shift the same",
-        "beyond 1",
-        "beyond -1",
-    ],
-)
-def test_the_correlation_of_two_correlations_is_possible(seed, sign, noise):
-    rng = np.random.default_rng(seed)
-    one = rng.normal(size=(4, 3))
-    other = sign * one + noise * rng.normal(size=(4, 3))
-    matrix, other = (
-        r + (m - m.mean()) / 50 * (1 - r**2) for r, m in ((0.8, one), (0.6, other))
-    )
-    found = paired(cells(matrix, correlation=True), cells(other, correlation=True))
-    assert found.interval == SAME(zou(matrix, other, ())[-1], abs=1e-9)
-    assert found.interval[0] < found.value < found.interval[1]
+def test_all_agree_on_the_largest_difference():
+    """A bounded mean at the end of its range has the interval of one observation a cluster, its difference too."""
+    for count, one, other in (
+        (5, cells(np.ones((7, 5))), cells(-np.ones((7, 5)))),
+        (8, hits_of(*[(10, 10)] * 8), hits_of(*[(-10, 10)] * 8)),
+    ):
+        a, b = (replace(form, bounds=(-1.0, 1.0)) for form in (one, other))
+        low = 2 * count / (count + stats.norm.ppf(0.975) ** 2) - 1
+        assert a.estimate().interval == SAME((low, 1.0))
+        assert (a.estimate().reason, a.estimate().dof) == ("", count - 1)
+        found = paired(a, b)
+        assert (found.value, found.interval) == (2.0, SAME((2 * low, 2.0)))
+        assert found.p < 0.05
+        assert paired(one, other).interval is None
 
 
 def test_where_nothing_varies_there_is_no_error_and_no_test():

@@ -27,9 +27,10 @@ import numpy as np
 
 from lm_eval_bias.boards import building, rank_intervals
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics import differences
+from lm_eval_bias.custom_metrics.score import Undefined
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.runs import harness_results
 from tests.simulation.simulated_models import (
     Answers,
     Candidates,
@@ -38,6 +39,7 @@ from tests.simulation.simulated_models import (
     Occupations,
     Questions,
     Shape,
+    Stereotyped,
     Texts,
 )
 
@@ -94,6 +96,18 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
     "OccuGender, 25 templates, heavy-tailed effects": (
         "occugender",
         partial(Occupations, 25, HEAVY),
+    ),
+    "OccuGender, 25 templates, stereotyped in 90%": (
+        "occugender",
+        partial(Stereotyped, 25, 0.9),
+    ),
+    "OccuGender, 25 templates, stereotyped in 99%": (
+        "occugender",
+        partial(Stereotyped, 25, 0.99),
+    ),
+    "OccuGender, 5 templates, stereotyped in 90%": (
+        "occugender",
+        partial(Stereotyped, 5, 0.9),
     ),
     "OccuGender, 8 templates (quick)": ("occugender", partial(Occupations, 8)),
     "OccuGender, 25 templates, 3 answers a prompt": (
@@ -189,16 +203,21 @@ def ordered(score: Any, estimates: Sequence[Any], forms: Sequence[Any]) -> float
     """Whether the two models' intervals of rank differ; ``nan`` where they have none."""
     points = []
     for estimate, form in zip(estimates, forms, strict=True):
-        value = harness_results.estimated(score, estimate)
-        points.append(
-            building._point(value, value, None if isinstance(form, str) else form)
-        )
+        value = Value.of(score, estimate)
+        points.append(building._point(value, value, form))
     if any(isinstance(point, str) for point in points):
         return math.nan
     first, second = rank_intervals.intervals(
         points, score.neutral, score.higher_is_better
     )
     return float(first != second)
+
+
+def _design(score: Any, records: Any) -> Any:
+    try:
+        return score.design(records)
+    except Undefined:
+        return None
 
 
 def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
@@ -208,15 +227,16 @@ def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
     )
     found = {}
     for score in main_scores(design):
-        truth = maker(design).truth[score.name]
+        truth = maker(design).truth.get(score.name, math.nan)
         estimates = [score.compute(own) for own in records]
         ends = [estimate.ends() for estimate in estimates]
         covers = [end[0] <= truth <= end[1] for end in ends if end is not None]
-        found[score.name, "interval"] = float(np.mean(covers)) if covers else math.nan
+        known = covers and not math.isnan(truth)
+        found[score.name, "interval"] = float(np.mean(covers)) if known else math.nan
         found[score.name, "stderr"] = estimates[0].stderr
-        forms = [score.design(own) for own in records]
+        forms = [_design(score, own) for own in records]
         found[score.name, "difference"] = found[score.name, "false"] = math.nan
-        if not any(isinstance(form, str) for form in forms):
+        if None not in forms:
             difference = differences.paired(*forms)
             if difference.interval is not None:
                 found[score.name, "difference"] = float(
@@ -261,7 +281,7 @@ def main() -> None:
                 [
                     design,
                     f"`{score.name}`",
-                    f"{maker(design).truth[score.name]:.3g}",
+                    f"{maker(design).truth.get(score.name, math.nan):.3g}",
                     error,
                     *cells,
                 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,6 +126,11 @@ class Occupations:
             "labour_pearson": share * labour / wide,
         }
 
+    def _share(self, gap: Any, sign: Any) -> Any:
+        """The share of women among the gendered words."""
+        share = 0.5 + sign * gap / (1 - self.diverse) / 2
+        return np.clip(share, 1e-6, 1 - 1e-6)
+
     def _effects(self, rng: np.random.Generator, rows: float, columns: float) -> Any:
         return rows * self.shape.draw(rng, (40, 1)) + columns * self.shape.draw(
             rng, (1, self.templates)
@@ -156,9 +161,7 @@ class Occupations:
         )
         mass = np.clip(mass, 0.01, 0.99)
         sign = np.array([[1 if group == "female" else -1] for group in self.strata])
-        women = np.clip(
-            (1 - self.diverse + sign * gap) / 2, 1e-6, 1 - self.diverse - 1e-6
-        )
+        women = (1 - self.diverse) * self._share(gap, sign)
         male, female = np.log(mass * (1 - self.diverse - women)), np.log(mass * women)
         diverse = np.log(mass * self.diverse)
         return [
@@ -166,6 +169,37 @@ class Occupations:
                           male=float(male[i, t]), female=float(female[i, t]), diverse=float(diverse[i, t]))
             for i, t in np.ndindex(gaps.shape)
         ]  # fmt: skip
+
+
+class Stereotyped(Occupations):
+    """OccuGender with a model that stereotypes strongly: effects on the scale of logits."""
+
+    def __init__(self, templates: int, share: float, shape: Shape = NORMAL) -> None:
+        super().__init__(templates, shape)
+        self.logit = math.log(share / (1 - share))
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        sizes = (*self.shared, *self.own, self.cell)
+        draws = [
+            size * self.shape.draw(np.random.default_rng(k), 10**6)
+            for k, size in enumerate(sizes)
+        ]
+        share = 100 * (1 - self.diverse) * float(np.mean(self._women(sum(draws))))
+        gap = 2 * share / 100 - (1 - self.diverse)
+        names = ("female_dominated_F", "male_dominated_M")
+        return dict.fromkeys(names, share) | {
+            "stereotype_gap": gap,
+            "coverage": self.coverage,
+        }
+
+    def _women(self, effects: Any) -> Any:
+        return 1 / (1 + np.exp(-self.logit - 10 * effects))
+
+    def _share(self, gap: Any, sign: Any) -> Any:
+        mean = np.array([[self.gaps[group]] for group in self.strata])
+        stereotyped = self._women(gap - mean)
+        return np.clip(np.where(sign > 0, stereotyped, 1 - stereotyped), 1e-6, 1 - 1e-6)
 
 
 class Answers(Occupations):
