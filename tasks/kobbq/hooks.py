@@ -78,17 +78,18 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
     A BiasError says that the data cannot be had, or have no such category.
     """
     stories: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    # a story may be told of two pairs of people: one cluster
+    names: dict[str, str] = {}
     for row in read_table("kobbq_samples", "\t"):
         match = _NAME.fullmatch(row["sample_id"])
         if match and category in (None, match["category"]):
             choices: list[str] = ast.literal_eval(row["choices"])
-            template = (
-                f"{match['category']}-{match['number']}{_VERSIONS[match['version']]}"
-            )
+            story = f"{match['category']}-{match['number']}"
+            block = story + _VERSIONS[match["version"]]
             sample = {
                 "item": row["sample_id"],
                 "category": match["category"],
-                "template": template,
+                "template": names.setdefault(story, block),
                 "context_type": AMBIGUOUS
                 if match["context"] == "amb"
                 else DISAMBIGUATED,
@@ -101,7 +102,7 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
                 "biased_choice": choices.index(row["biased_answer"]),
                 "annotation": row["label_annotation"],
             }
-            stories.setdefault(match["category"], {}).setdefault(template, []).append(
+            stories.setdefault(match["category"], {}).setdefault(block, []).append(
                 sample
             )
     if not stories:
