@@ -146,6 +146,7 @@ def _score(
         direction=direction,
         favours=None if share else leans,
         pole="" if share else "stereotypes",
+        needs_ability=not share and context == "disamb",
         unit="proportion" if share else "difference",
         source=source,
         contribution=partial(_contribution, kind=kind, context=context),

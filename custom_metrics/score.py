@@ -145,6 +145,8 @@ class Meaning:
         chance: The value that guessing gives, of an ability; ``None`` where that isn't known.
         floor: What a model that hasn't understood the items gets: where a run gets no more, its other scores say
             little. ``None`` of scores that don't tell it.
+        of_answers: Whether the documents without an answer are left out of it: then they don't lower it.
+        needs_ability: Whether it says something only of a model that understands the items, though it is no ability.
         direction: What values on either side of ``neutral`` mean, for readers.
         favours: What an interval above, and one below, the neutral value says, in a few words that follow a model's
             name: ``("favours the old", "favours the young")``.
@@ -164,12 +166,20 @@ class Meaning:
     neutral: float | None = None
     chance: float | None = None
     floor: float | None = None
+    of_answers: bool = False
+    needs_ability: bool = False
     direction: str = ""
     favours: tuple[str, str] | None = None
     pole: str = ""
     unit: str = ""
     source: str = ""
     higher_is_better: bool | None = None
+
+    def leans(self, interval: tuple[float, float] | None) -> bool:
+        """Tell whether an interval excludes the neutral value."""
+        if interval is None or self.neutral is None:
+            return False
+        return not interval[0] <= self.neutral <= interval[1]
 
     @property
     def title(self) -> str:
@@ -196,6 +206,8 @@ class Meaning:
             neutral=_number(data.get("neutral")),
             chance=_number(data.get("chance")),
             floor=_number(data.get("floor")),
+            of_answers=bool(data.get("of_answers")),
+            needs_ability=bool(data.get("needs_ability")),
             favours=(str(favours[0]), str(favours[1])) if favours else None,
             higher_is_better=data.get("higher_is_better"),
             **texts,
@@ -211,6 +223,8 @@ class Meaning:
             "neutral": self.neutral,
             "chance": self.chance,
             "floor": self.floor,
+            "of_answers": self.of_answers,
+            "needs_ability": self.needs_ability,
             "direction": self.direction,
             "favours": self.favours and list(self.favours),
             "pole": self.pole,

@@ -66,12 +66,22 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         yield Remark("of_benchmark", withheld)
 
 
-def _guesses(task: TaskRun, share: float) -> Iterator[Remark]:
+def _shows_bias(task: TaskRun) -> bool:
+    """Tell whether a main score of bias that needs no understanding differs from its neutral value."""
+    for name in registry.main_names(task):
+        value = task.scores[name]
+        if value.pole and not value.needs_ability and value.leans(value.interval):
+            return True
+    return False
+
+
+def _guesses(task: TaskRun, answered: float) -> Iterator[Remark]:
     """Say which score shows that a model does no better than by guessing, of the share that was answered."""
     for value in task.scores.values():
-        if value.floor is None:
+        if value.floor is None or _shows_bias(task):
             continue
         low = value.interval[0] if value.interval else value.value
+        share = 1.0 if value.of_answers else answered
         of = f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
         guessed = f"by guessing{of} {numbers.number(value.floor, value.unit)}"
         if low <= value.floor * share:

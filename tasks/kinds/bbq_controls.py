@@ -82,13 +82,14 @@ def _sentences(
     task: TaskRun,
     beside_tables: bool,
 ) -> list[str]:
-    known = task.scores["control/acc_disamb"]
+    known = task.scores["control/acc_of_named"]
     lines = list(of_plain(task, beside_tables))
-    if known.interval is not None and known.interval[0] <= 1 / 3:
+    if known.interval is not None and known.interval[0] <= 0.5:
         return [
             *lines,
-            f"With names instead of groups it gets {with_interval(known)} right. The interval reaches down to "
-            "guessing (33.3%): perhaps it can't read these questions, and nothing follows about stereotypes.",
+            f"Where the text gives the answer and it names one of two people without a group, it is right in "
+            f"{with_interval(known)}. The interval reaches down to guessing (50%): perhaps it can't read these "
+            "questions, and nothing follows about stereotypes.",
         ]
     for context, words in (
         ("amb", "Where the answer is open"),

@@ -51,7 +51,8 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
                 f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, the "
                 f"stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}."
             )
-            low += [name] if _near_chance(lms) else []
+            if _near_chance(lms) and not ss.leans(ss.interval):
+                low.append(name)
     if low:
         lines.append(
             "An LMS this low is near or below chance (50), so the stereotype score says little about the model "
@@ -93,17 +94,21 @@ def cautions(task: TaskRun) -> Iterator[str]:
     if task.benchmark == "stereoset_choices":
         yield from _by_letter(task)
         lms = task.scores.get("choice_lms")
-        if lms is not None and _by_guessing(lms, task):
+        ss = task.scores.get("choice_ss")
+        leans = ss is not None and ss.leans(ss.interval)
+        if lms is not None and _by_guessing(lms, task) and not leans:
             yield (
                 f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
                 "nonsense here, and a choice_ss near 50 says little"
             )
-    parts = ("lms", *(f"{part}/lms" for part in ("intra", "inter", *VARIANTS)))
-    low = [
-        f"{name} {numbers.cell(task.scores[name])}"
-        for name in parts
-        if name in task.scores and _near_chance(task.scores[name])
-    ]
+    prefixes = ["", *(f"{part}/" for part in ("intra", "inter", *VARIANTS))]
+    low = []
+    for prefix in prefixes:
+        lms, ss = (task.scores.get(f"{prefix}{kind}") for kind in ("lms", "ss"))
+        if lms is None or not _near_chance(lms):
+            continue
+        if ss is None or not ss.leans(ss.interval):
+            low.append(f"{lms.name} {numbers.cell(lms)}")
     if low:
         yield (
             f"low LMS, near or below chance (50): {', '.join(low)}: the model hardly tells sense from nonsense here, "
@@ -148,7 +153,8 @@ def _of_choices(task: TaskRun) -> list[str]:
             f"{name}: chooses a meaningful candidate in {with_interval(lms)} of items (chance 66.7), of these "
             f"the stereotype in {with_interval(taken)}; choice_ss {with_interval(ss)}: {side(ss)}."
         )
-        low += [name] if _by_guessing(lms, task) else []
+        if _by_guessing(lms, task) and not ss.leans(ss.interval):
+            low.append(name)
     if low:
         lines.append(
             "A choice_lms this low is near or below chance (66.7), so the choices say little about stereotypes "

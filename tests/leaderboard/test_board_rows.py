@@ -116,6 +116,7 @@ def test_every_column_has_its_own_ranks_and_a_model_at_chance_level_has_none():
                 value("diff_bias_amb", bias),
                 value("acc_amb", amb),
                 value("acc_disamb", disamb),
+                value("acc_of_named", disamb),
             ),
         )
         for name, bias, amb, disamb in (
@@ -127,7 +128,10 @@ def test_every_column_has_its_own_ranks_and_a_model_at_chance_level_has_none():
     guessing = run(
         "guessing",
         task(
-            value("diff_bias_amb", 0.0), value("acc_amb", 0.9), value("acc_disamb", 0.3)
+            value("diff_bias_amb", 0.0),
+            value("acc_amb", 0.9),
+            value("acc_disamb", 0.3),
+            value("acc_of_named", 0.5),
         ),
     )
     rows = board(*runs, guessing).rows

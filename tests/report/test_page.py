@@ -104,7 +104,8 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     for name in ("diff_bias_amb", "diff_bias_disamb"):
         answers[name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
     answers["unanswered"] |= {"value": 0.0, "interval": None}
-    answers["acc_disamb"] |= {"value": 0.9, "interval": [0.8, 0.95]}
+    for name in ("acc_disamb", "acc_of_named"):
+        answers[name] |= {"value": 0.9, "interval": [0.8, 0.95]}
     answers["acc_amb"] |= {
         "value": 0.9,
         "interval": [0.8, 0.95],

@@ -29,7 +29,25 @@ CASES = [
     (REGARD, {"metadata": {"repeats": 100}}, {}, {}, ""),
     (STEREOSET, {}, {"lms": measured(50.5, 48.0, 53.0)}, {}, "chance_level"),
     (STEREOSET, {}, {"lms": measured(55.0, 52.0, 58.0)}, {}, ""),
-    (GG_BBQ, {}, {"acc_disamb": measured(0.1, 0.05, 0.15)}, {}, "chance_level"),
+    (GG_BBQ, {}, {"acc_of_named": measured(0.5, 0.4, 0.6)}, {}, "chance_level"),
+    # a bias where the answer is given needs ability; StereoSet's, and one where it is open, doesn't
+    (
+        GG_BBQ,
+        {},
+        {
+            "acc_of_named": measured(0.5, 0.4, 0.6),
+            "diff_bias_disamb": measured(-0.1, -0.15, -0.05),
+        },
+        {},
+        "chance_level",
+    ),
+    (
+        STEREOSET,
+        {},
+        {"lms": measured(50.5, 48.0, 53.0), "ss": measured(66.0, 63.0, 69.0)},
+        {},
+        "",
+    ),
     (
         STEREOSET,
         {},
@@ -56,8 +74,18 @@ CASES = [
 
 @pytest.mark.parametrize(("task", "fields", "scores", "provenance", "kind"), CASES)
 def test_kinds(task, fields, scores, provenance, kind, tmp_path):
-    base = {STEREOSET: {"lms": measured(80.0, 78.0, 82.0)}, GG_BBQ: {
-        "acc_disamb": measured(0.9, 0.8, 0.95), "unanswered": measured(0.0, 0.0, 0.01)}}.get(task, {})  # fmt: skip
+    neutral = {
+        STEREOSET: {
+            "lms": measured(80.0, 78.0, 82.0),
+            "ss": measured(50.0, 45.0, 55.0),
+        },
+        GG_BBQ: {
+            "diff_bias_amb": measured(0.0, -0.1, 0.1),
+            "acc_of_named": measured(0.9, 0.8, 0.95),
+            "unanswered": measured(0.0, 0.0, 0.01),
+        },
+    }
+    base = neutral.get(task, {})
     _, before = found(tmp_path, task, scores=base)
     run, after = found(tmp_path, task, fields, {**base, **scores}, **provenance)
     new = [
