@@ -39,6 +39,7 @@ class Difference:
         reason: Why something is ``nan``.
         test: How ``p`` came about.
         ends: The 95% interval where it isn't ``value ± t * stderr``.
+        span: The largest possible difference either way: intervals end there.
     """
 
     value: float
@@ -50,6 +51,7 @@ class Difference:
     reason: str = ""
     test: str = STUDENT
     ends: tuple[float, float] | None = None
+    span: float = math.inf
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -57,12 +59,12 @@ class Difference:
         if self.ends or math.isnan(self.value) or math.isnan(self.stderr):
             return self.ends
         margin = t_factor(self.dof) * self.stderr
-        return self.value - margin, self.value + margin
+        return max(-self.span, self.value - margin), min(self.span, self.value + margin)
 
     def detectable(self, level: float = LEVEL) -> float:
         """Return the smallest true difference that a two-sided test at that level finds with a probability of 80%.
 
-        ``nan`` where there is no test.
+        ``nan`` where there is no test, or where no possible difference would be found.
 
         Args:
             level: Of this one test: 5% over the number of tests where they are corrected for it.
@@ -70,7 +72,8 @@ class Difference:
         if math.isnan(self.p):
             return math.nan
         factor = t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)
-        return factor * self.stderr
+        smallest = factor * self.stderr
+        return smallest if smallest <= self.span else math.nan
 
 
 def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Difference:

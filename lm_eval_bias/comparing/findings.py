@@ -251,12 +251,15 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             if name not in defined:
                 continue
             score = defined[name]
-            compared = _unpaired(pair, score) if reason else _paired(pair, score)
+            values = _unpaired(pair, score) if reason else _paired(pair, score)
+            *of_sides, difference = values
+            difference = replace(difference, span=score.high - score.low)
             findings.append(
                 Finding(
                     *labels,
                     score,
-                    *compared,
+                    *of_sides,
+                    difference,
                     math.nan,
                     not reason,
                     items,

@@ -32,6 +32,8 @@ def test_the_interval_and_what_is_detectable():
         is None
     )
     assert replace(found, stderr=math.nan, ends=(0.1, 0.9)).interval == (0.1, 0.9)
+    wide = replace(found, value=1.5, stderr=1.0, span=2.0)
+    assert (wide.interval[1], math.isnan(wide.detectable())) == (2.0, True)
     for level in (0.05, 0.001):
         expected = (stats.t.ppf(1 - level / 2, 5) + stats.t.ppf(0.8, 5)) * 0.1
         assert found.detectable(level) == SAME(expected, rel=1e-9)

@@ -174,6 +174,8 @@ class Occupations:
 class Stereotyped(Occupations):
     """OccuGender with a model that stereotypes strongly: effects on the scale of logits."""
 
+    diverse = 0.002
+
     def __init__(self, templates: int, share: float, shape: Shape = NORMAL) -> None:
         super().__init__(templates, shape)
         self.logit = math.log(share / (1 - share))
