@@ -13,7 +13,7 @@ import yaml
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
 from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of, one_line
-from lm_eval_bias.core.files import expanded, parse_yaml, read_text, under
+from lm_eval_bias.core.files import expanded, list_files, parse_yaml, read_text
 from lm_eval_bias.custom_metrics.score import Score
 
 
@@ -215,7 +215,7 @@ def usual_repeats(task: str) -> int | None:
 def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     entries = {}
     for path in (
-        path for folder in folders for path in under(expanded(folder), "*.yaml")
+        path for folder in folders for path in list_files(expanded(folder), "*.yaml")
     ):
         try:
             text = read_text(path)

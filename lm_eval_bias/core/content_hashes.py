@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import parse_yaml, under
+from lm_eval_bias.core.files import list_files, parse_yaml
 
 CHECKPOINT_FILES = {
     ".safetensors",
@@ -61,7 +61,7 @@ def of_data_files(folder: Path) -> str:
     return _of_files(
         {
             path.relative_to(folder).as_posix(): path
-            for path in under(folder)
+            for path in list_files(folder)
             if _holds_data(path)
         },
         _content,
@@ -72,7 +72,7 @@ def of_data_files(folder: Path) -> str:
 def of_code(folder: Path, *shared: Path) -> str:
     """One SHA-256 of the Python files in a benchmark's folder, and of those that lie in folders of what it shares."""
     files = {
-        path.relative_to(folder).as_posix(): path for path in under(folder, "*.py")
+        path.relative_to(folder).as_posix(): path for path in list_files(folder, "*.py")
     }
     files |= {
         f"{place.name}/{path.name}": path

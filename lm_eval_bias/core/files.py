@@ -62,8 +62,8 @@ def schema_validator(package: str, name: str) -> Any:
     return jsonschema.Draft202012Validator(json.loads(packaged_text(package, name)))
 
 
-def under(folder: Path, pattern: str = "*") -> list[Path]:
-    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
+def list_files(folder: Path, pattern: str = "*") -> list[Path]:
+    """List the files below a folder, sorted; skip hidden folders, where unfinished runs are written.
 
     Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
     """

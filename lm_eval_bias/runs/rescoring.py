@@ -28,7 +28,7 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, detailed
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
-from lm_eval_bias.core.files import expanded, progress, under
+from lm_eval_bias.core.files import expanded, list_files, progress
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.runs import logged_texts, sample_logs
@@ -280,7 +280,7 @@ def _files(
             raise BiasError(f"{name}: no such file or folder")
         is_named = not path.is_dir()
         hits = 0
-        for file in [path] if is_named else under(path):
+        for file in [path] if is_named else list_files(path):
             for reader in readers:
                 if reader.matches(file):
                     hits += 1
