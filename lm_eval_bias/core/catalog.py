@@ -12,7 +12,7 @@ import yaml
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
-from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of, one_line
+from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one_line
 from lm_eval_bias.core.files import expanded, list_files, parse_yaml, read_text
 from lm_eval_bias.custom_metrics.score import Score
 
@@ -241,7 +241,7 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
 def headline(benchmark: str) -> list[Score]:
     """The scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
     own = registry.get(benchmark)
-    scores: Sequence[Score] = ask((), own, own.scores, [])
+    scores: Sequence[Score] = call_plugin((), own, own.scores, [])
     return [s for s in scores if s.headline]
 
 

@@ -57,14 +57,14 @@ def fault(text: str) -> None:
         warnings.warn(text, BenchmarkFault, stacklevel=2)
 
 
-def ask(
+def call_plugin(
     default: T,
     benchmark: Any,
     method: Callable[..., T],
     *arguments: Any,
     **options: Any,
 ) -> T:
-    """What a benchmark's method returns; one that fails, other people's code, is a fault and gives the default."""
+    """Call a plugin's method. If it raises, record a fault and return `default`."""
     try:
         result: Any = method(*arguments, **options)
         return list(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of
+from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.run_data import Published, TaskRun
 
@@ -147,7 +147,7 @@ def withheld(name: str, task: TaskRun) -> str:
     benchmark = by_name().get(name)
     failed = "its benchmark can't say whether they may be shown"
     return (
-        ask(failed, benchmark, benchmark.presentation.withheld, task)
+        call_plugin(failed, benchmark, benchmark.presentation.withheld, task)
         if benchmark
         else ""
     )
@@ -158,7 +158,9 @@ def published() -> Mapping[str, list[Published]]:
     """All published rows by task name, in the order of the papers' tables."""
     rows: dict[str, list[Published]] = defaultdict(list)
     for benchmark in benchmarks():
-        own: Iterable[Published] = ask((), benchmark, benchmark.presentation.published)
+        own: Iterable[Published] = call_plugin(
+            (), benchmark, benchmark.presentation.published
+        )
         for row in own:
             rows[row.task].append(row)
     return dict(rows)
