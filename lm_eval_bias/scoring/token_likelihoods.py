@@ -105,7 +105,7 @@ def in_step(
     model: LM,
     kind: str,
     keys: Sequence[Any],
-    ask: Callable[[list[int | None]], list[Any]],
+    run_batch: Callable[[list[int | None]], list[Any]],
     divide: Callable[[list[int]], list[list[int]]] | None = None,
 ) -> list[Any]:
     """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
@@ -114,7 +114,7 @@ def in_step(
         model: The model; ranks ask as often and as much as the one with most to ask.
         kind: As which answers are kept.
         keys: How each request is named in the cache.
-        ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
+        run_batch: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
         divide: What is asked with each call, from the places that are asked; by default what suits the backend.
     """
     answers = servers.kept(model, kind, keys)
@@ -124,7 +124,7 @@ def in_step(
         part = parts[number] if number < len(parts) else []
         lacking = everywhere(model, len(part)) - len(part)
         with precise(model):
-            fresh = ask([*part, *[None] * lacking])
+            fresh = run_batch([*part, *[None] * lacking])
         for i, answer in zip(part, fresh, strict=False):
             answers[i] = answer
             model.cache_hook.add_partial(kind, keys[i], answer)
@@ -197,7 +197,7 @@ def loglikelihoods(
     inputs = list(distinct)
     filler = ((model.prefix_token_id,), (model.prefix_token_id,))
 
-    def ask(numbers: list[int | None]) -> list[Any]:
+    def run_batch(numbers: list[int | None]) -> list[Any]:
         batch = [filler if i is None else inputs[i] for i in numbers]
         return internals.loglikelihood_tokens(
             model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in batch]
@@ -213,7 +213,7 @@ def loglikelihoods(
                 model,
                 "loglikelihood",
                 keys,
-                ask,
+                run_batch,
                 divide if shares_forwards(model) else None,
             )
     except NotImplementedError as error:
