@@ -142,8 +142,8 @@ DAMAGE = (
 
 
 @contextlib.contextmanager
-def blamed(part: SavedPart, at: str) -> Iterator[None]:
-    """Errors name the file, and the place in it that cannot be scored or written."""
+def errors_in(part: SavedPart, at: str) -> Iterator[None]:
+    """Prefix errors with the file and the place they come from."""
     try:
         yield
     except BiasError as error:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from lm_eval_bias.core.answers import Saved, blamed
+from lm_eval_bias.core.answers import Saved, errors_in
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
@@ -95,7 +95,7 @@ def collect(
         )
     scores: dict[str, float] = {}
     for part in samples:
-        with blamed(part, "a document"):
+        with errors_in(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
                 scored = hooks.candidate_scores(cast(Document, doc), answers)
                 if (variant or METHOD) not in scored:
