@@ -46,7 +46,7 @@ def of_document(doc: Mapping[str, Any], requests: Sequence[Any] = ()) -> str:
 
 def _without_place(value: Any) -> Any:
     if isinstance(value, Mapping) and _PLACE in value and _HASH in value:
-        return {key: own for key, own in value.items() if key != _PLACE}
+        return {key: entry for key, entry in value.items() if key != _PLACE}
     return value
 
 
@@ -97,7 +97,7 @@ def _of_files(files: Mapping[str, Path], read: Callable[[Path], bytes]) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """What a data file holds: of YAML and JSON the values, in their order; of others the bytes."""
+    """Read what a data file holds: of YAML and JSON the values, in their order; of others the bytes."""
     if path.suffix == ".csv":
         return path.read_bytes()
     try:

@@ -265,14 +265,14 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
     pinned = fixed.get("dataset") or {}
     is_pinned = pinned.get("file") == file
     try:
-        found = digest(Path(path))
+        sha256 = digest(Path(path))
     except BiasError as error:
         raise BiasError(
             f"{error}: put it back, or {anew}" if is_pinned else str(error)
         ) from error
-    if is_pinned and found != pinned["sha256"]:
+    if is_pinned and sha256 != pinned["sha256"]:
         raise BiasError(f"{path} was changed since the task was written for it: {anew}")
-    data_set = _scorable(path, fixed["language"], found)
+    data_set = _scorable(path, fixed["language"], sha256)
     for test in fixed["tests"]:
         if test not in data_set.tests:
             other = f"stereoset_{data_set.language}_{data_set.tests[0]}"
@@ -285,7 +285,7 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
         for item in data_set.items
         if item["test"] == test
     ]
-    return items, {"file": path, "sha256": found}
+    return items, {"file": path, "sha256": sha256}
 
 
 def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
@@ -307,9 +307,9 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     """
     language = data_set.language
     if language in LANGUAGES:
-        own = f'--metadata \'{{"dataset": "{file}"}}\''
+        option = f'--metadata \'{{"dataset": "{file}"}}\''
         raise BiasError(
-            f"{file}: {language} already has tasks: run them with {own} instead of writing new ones"
+            f"{file}: {language} already has tasks: run them with {option} instead of writing new ones"
         )
     check_items(data_set.items, str(file))
     path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
