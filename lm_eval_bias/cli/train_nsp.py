@@ -54,9 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="new folder for the trained model; must not exist",
     )
     add = parser.add_argument_group("corpus").add_argument
-    for option, value, text in _CORPUS:
-        required = option in ("corpus", "language")
-        add(f"--{option}", required=required, metavar=value, help=text)
+    for name, value, text in _CORPUS:
+        required = name in ("corpus", "language")
+        add(f"--{name}", required=required, metavar=value, help=text)
     parser.set_defaults(column="text")
     add = parser.add_argument_group("training").add_argument
     for option in NUMBERS:

@@ -34,12 +34,12 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    Candidate,
     Item,
     read_all,
 )
 
 logger = logging.getLogger("lm_eval.bias")
+_FIELDS = ("id", "target", "term", "bias_type", "context")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
@@ -54,9 +54,8 @@ class DataSet:
     @property
     def tests(self) -> list[str]:
         """The tests that it has items of."""
-        return [
-            test for test in TESTS if any(item["test"] == test for item in self.items)
-        ]
+        present = {item["test"] for item in self.items}
+        return [test for test in TESTS if test in present]
 
 
 def digest(path: Path) -> str:
@@ -118,30 +117,17 @@ def load(name: str, language: str | None = None) -> DataSet:
 
 def _item_of(entry: Mapping[str, Any], test: str) -> Item:
     """Make an item of a file's entry; a missing word is taken from context and sentence."""
-    candidates: list[Candidate] = []
+    candidates = []
     for part in entry["sentences"]:
         sentence, word = part["sentence"], None
         if test == "intra":
-            word = (
-                part["word"] if "word" in part else word_of(entry["context"], sentence)
-            )
-        candidates.append(
-            {
-                "id": part["id"],
-                "label": part["gold_label"],
-                "sentence": sentence,
-                "word": word,
-            }
-        )
-    return {
-        "id": entry["id"],
-        "test": test,
-        "bias_type": entry["bias_type"],
-        "target": entry["target"],
-        "term": entry.get("term", entry["target"]),
-        "context": entry["context"],
-        "candidates": candidates,
-    }
+            word = part.get("word", word_of(entry["context"], sentence))
+        candidate = {"id": part["id"], "label": part["gold_label"]}
+        candidates.append({**candidate, "sentence": sentence, "word": word})
+    head = {key: entry[key] for key in _FIELDS if key in entry}
+    item: Any = {"term": entry["target"], **head, "test": test}
+    item["candidates"] = candidates
+    return item  # type: ignore[no-any-return]
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
@@ -154,19 +140,14 @@ def write(path: str | Path, data_set: DataSet) -> None:
         TEST_KEYS[test]: [] for test in data_set.tests
     }
     for item in data_set.items:
-        sentences: list[dict[str, Any]] = [
-            {
-                key: candidate[key]
-                for key in ("id", "sentence", "word")
-                if candidate[key] is not None
-            }
-            | {"gold_label": candidate["label"]}
-            for candidate in item["candidates"]
-        ]
+        sentences: list[dict[str, Any]] = []
+        for candidate in item["candidates"]:
+            part = {"id": candidate["id"], "sentence": candidate["sentence"]}
+            if candidate["word"] is not None:
+                part["word"] = candidate["word"]
+            sentences.append({**part, "gold_label": candidate["label"]})
         fields: Mapping[str, Any] = item
-        entry = {
-            key: fields[key] for key in ("id", "target", "term", "bias_type", "context")
-        }
+        entry = {key: fields[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
     head = {
         "version": "1.0",
@@ -279,12 +260,9 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
             raise BiasError(
                 f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}"
             )
-    items = [
-        item
-        for test in fixed["tests"]
-        for item in data_set.items
-        if item["test"] == test
-    ]
+    items = []
+    for test in fixed["tests"]:
+        items += [item for item in data_set.items if item["test"] == test]
     return items, {"file": path, "sha256": sha256}
 
 

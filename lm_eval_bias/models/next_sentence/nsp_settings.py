@@ -83,7 +83,8 @@ class TrainingSettings:
         import datasets
 
         path = expanded(self.corpus)
-        kind, options = self.corpus, {"name": self.config}
+        kind = self.corpus
+        options: dict[str, Any] = {"name": self.config}
         options["revision"] = self.corpus_revision
         if files := sorted(map(str, path.rglob("*.txt"))):
             kind, options = "text", {"data_files": files, "sample_by": "document"}

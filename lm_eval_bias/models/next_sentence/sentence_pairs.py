@@ -53,8 +53,8 @@ class Pairs:
 
     def __getitem__(self, number: int) -> SentencePair:
         first, second, follows = self.rows[number].tolist()
-        texts = self._sentences[[first, second]]["text"]
-        return SentencePair(*texts, follows)
+        context, candidate = self._sentences[[first, second]]["text"]
+        return SentencePair(context, candidate, follows)
 
     def articles(self) -> Ints:
         """Return the article of every pair's context, ``[pairs]``."""
