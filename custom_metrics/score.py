@@ -54,7 +54,7 @@ class Estimate:
                 object.__setattr__(self, "reason", NOTHING_VARIED)
 
     def ends(self) -> tuple[float, float] | None:
-        """The 95% interval, whatever it rests on; ``None`` where there is none.
+        """Return the 95% interval, whatever it rests on; ``None`` where there is none.
 
         >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
         (None, (0.4, 0.7))
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def t_factor(dof: float, level: float = 0.95) -> float:
-    """How many standard errors the interval of that level reaches to either side; normal for infinite ``dof``."""
+    """Return how many standard errors an interval reaches to either side; normal for infinite ``dof``."""
     from scipy import special
 
     tail = (1 + level) / 2
@@ -84,7 +84,7 @@ def _number(value: Any) -> float | None:
 
 
 def finite(value: float | None) -> float | None:
-    """The number, or ``None`` where it is none, as JSON wants it.
+    """Return a number, or ``None`` where it is none, as JSON wants it.
 
     >>> finite(0.5), finite(math.nan)
     (0.5, None)
@@ -93,7 +93,7 @@ def finite(value: float | None) -> float | None:
 
 
 def joined(*reasons: str) -> str:
-    """Reasons and cautions as one text, those that are empty left out.
+    """Join reasons and cautions to a text, without those that are empty.
 
     >>> joined("few items", "", "no value")
     'few items; no value'
@@ -102,7 +102,7 @@ def joined(*reasons: str) -> str:
 
 
 def undefined(reason: str, n: int = 0) -> Estimate:
-    """An estimate that cannot be computed.
+    """Make an estimate that cannot be computed.
 
     >>> undefined("no items").value
     nan

@@ -240,7 +240,7 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
 
 
 def _temporary_folder() -> str:
-    """A folder that goes when Python ends."""
+    """Make a folder that goes when Python ends."""
     _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
     return _KEPT[-1].name
 
@@ -330,7 +330,6 @@ def read_choice(text: str, options: Sequence[str], language: str) -> str:
     >>> read_choice("It would be a cliché to assume that it was the woman.", options, "en")
     '[unreadable]'
     """
-    from lm_eval_bias.core.answers import ENDLESS
     from lm_eval_bias.scoring import choice_reading, free_answers
 
     if isinstance(options, str) or not 2 <= len(options) <= choice_reading.MOST_OPTIONS:
@@ -348,9 +347,7 @@ def read_choice(text: str, options: Sequence[str], language: str) -> str:
     lettered = map(
         choice_reading.Option, string.ascii_uppercase, ((option,) for option in options)
     )
-    return choice_reading.reader(tuple(lettered), language).read(
-        ENDLESS if answer is None else answer
-    )
+    return choice_reading.reader(tuple(lettered), language).read(answer)
 
 
 @_public
@@ -473,7 +470,7 @@ def write_report(
 
 
 def _inputs(runs: Runs) -> list[str]:
-    """What must not be written over."""
+    """List what must not be written over."""
     logs = [
         task.samples
         for run in runs
@@ -498,7 +495,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
 
 @_public
 def card(name: str) -> Card:
-    """What is known of a benchmark: what it measures, what it can't say, whom it is about, its licence, flaws and use.
+    """Say what a benchmark measures, what it can't say, whom it is about, its licence, flaws and use.
 
     Args:
         name: A benchmark, variant, task or group.

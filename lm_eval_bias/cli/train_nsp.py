@@ -8,11 +8,7 @@ import os
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
-from lm_eval_bias.models.next_sentence.nsp_settings import (
-    NUMBERS,
-    Corpus,
-    TrainingSettings,
-)
+from lm_eval_bias.models.next_sentence.nsp_settings import NUMBERS, TrainingSettings
 
 _EPILOG = """The defaults follow Öztürk et al. (2023), section 5.2: 64 pairs an update, learning rate 5e-6 and 1e-3 for
 the head (causal) or 1e-4 (T5, mT5), cosine schedule with restarts, 1% warm-up, gradients clipped at 1.0. To resume a
@@ -25,7 +21,17 @@ examples:
   accelerate launch --num_processes 4 -m lm_eval_bias nsp train --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """
-_CORPUS = "folder of .txt files, a .jsonl, .csv or .parquet file (an article each), or a data set on the Hub"
+_CORPUS = (
+    (
+        "corpus",
+        "SOURCE",
+        "folder of .txt files, a .jsonl, .csv or .parquet file (an article each), or a data set on the Hub",
+    ),
+    ("language", "LANG", "language: en, de, ..."),
+    ("config", "NAME", "configuration of a data set on the Hub"),
+    ("corpus_revision", "REV", "commit or tag of a data set on the Hub"),
+    ("column", "NAME", "column that holds the text (default text)"),
+)
 _TRAINER = "further transformers.TrainingArguments: max_steps=500, eval_steps=50, bf16=true, use_cpu=true, ..."
 
 
@@ -47,34 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="new folder for the trained model; must not exist",
     )
-    add = parser.add_argument_group(
-        "corpora, each option once for all or once for each"
-    ).add_argument
-    add("--corpus", required=True, action="append", metavar="SOURCE", help=_CORPUS)
-    add(
-        "--language",
-        required=True,
-        action="append",
-        metavar="LANG",
-        help="language: en, de, ...",
-    )
-    add(
-        "--config",
-        action="append",
-        metavar="NAME",
-        help="configuration of a data set on the Hub",
-    )
-    add(
-        "--corpus_revision",
-        metavar="REV",
-        help="commit or tag of a data set on the Hub",
-    )
-    add(
-        "--column",
-        default="text",
-        metavar="NAME",
-        help="column that holds the text (default text)",
-    )
+    add = parser.add_argument_group("corpus").add_argument
+    for name, value, text in _CORPUS:
+        required = name in ("corpus", "language")
+        add(f"--{name}", required=required, metavar=value, help=text)
+    parser.set_defaults(column="text")
     add = parser.add_argument_group("training").add_argument
     for option in NUMBERS:
         kind = float if "float" in str(option.type) else int
@@ -102,20 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.harness import distributed, internals
 
     given = dict(vars(arguments))
-    output, sources, column, revision = (
-        given.pop(name) for name in ("output", "corpus", "column", "corpus_revision")
-    )
-    for flag in ("language", "config"):
-        values = given[flag] or [None]
-        if len(values) not in (1, len(sources)):
-            raise BiasError(
-                f"--{flag} {values[-1]}: give one value for all, or one for each --corpus"
-            )
-        given[flag] = values * len(sources)
-    each = zip(sources, given.pop("language"), given.pop("config"), strict=False)
-    corpora = [Corpus(*of_one, column, revision) for of_one in each]
+    output = given.pop("output")
     given["trainer"] = internals.key_values(arguments.trainer)
-    settings = TrainingSettings(corpora=tuple(corpora), **given)
+    settings = TrainingSettings(**given)
     require_extra("train")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.models.next_sentence import nsp_training

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from lm_eval_bias.core import content_hashes, registry
-from lm_eval_bias.core.answers import SavedSample, blamed
+from lm_eval_bias.core.answers import SavedSample, errors_in
 from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -65,7 +65,7 @@ class Side:
         }
         records: dict[tuple[str, ...], Record] = {}
         for sample in self._samples():
-            with blamed(sample.part, f"document {len(records)}"):
+            with errors_in(sample.part, f"document {len(records)}"):
                 first = self.benchmark.key(sample.doc)
                 record = self.benchmark.record(sample.doc, sample.answers)
             key, number = first, 1

@@ -21,7 +21,7 @@ UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE, NOT_SINGLE)
 
 
 def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
-    """The texts that a model wrote for a document, each with what it was read as; none where it wrote none.
+    """Return the texts that a model wrote for a document, each with what it was read as; none where it wrote none.
 
     Args:
         texts: As logged: a list of texts per request.
@@ -44,7 +44,8 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
         else [row[-1] for row in answers[0] if isinstance(row, list)]
     )
     return [
-        (str(text or ""), str(one)) for text, one in zip(texts[0], read, strict=False)
+        (str(text or ""), str(reading))
+        for text, reading in zip(texts[0], read, strict=False)
     ]
 
 
@@ -56,7 +57,10 @@ def requests_of(logged: Mapping[str, Any]) -> list[list[Any]]:
     """
     arguments = logged.get("arguments")
     given = arguments.values() if isinstance(arguments, dict) else ()
-    return [list(one.values()) if isinstance(one, dict) else [one] for one in given]
+    return [
+        list(answer.values()) if isinstance(answer, dict) else [answer]
+        for answer in given
+    ]
 
 
 class NotOurs(BiasError):
@@ -123,7 +127,7 @@ class Saved(SavedPart):
     results: list[list[Any]]
 
     def samples(self) -> Iterator[SavedSample]:
-        """The documents one by one."""
+        """Yield the documents."""
         part = SavedPart(self.path, self.task, self.filter, self.benchmark)
         for doc, answers in zip(self.docs, self.results, strict=True):
             yield SavedSample(part, doc, answers)
@@ -142,8 +146,8 @@ DAMAGE = (
 
 
 @contextlib.contextmanager
-def blamed(part: SavedPart, at: str) -> Iterator[None]:
-    """Errors name the file, and the place in it that cannot be scored or written."""
+def errors_in(part: SavedPart, at: str) -> Iterator[None]:
+    """Prefix errors with the file and the place they come from."""
     try:
         yield
     except BiasError as error:
@@ -172,7 +176,7 @@ class Reader:
 def whole(
     read: Callable[[Path, str | None], list[Saved]],
 ) -> Callable[[Path, str | None], Iterator[SavedSample]]:
-    """The ``samples`` of a reader that reads a file as a whole."""
+    """Make the ``samples`` of a reader that reads a file as a whole."""
     return lambda path, language: (
         sample for part in read(path, language) for sample in part.samples()
     )

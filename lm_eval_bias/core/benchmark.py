@@ -218,7 +218,7 @@ class Presentation(NamedTuple):
 
 
 def without_language(task: str, language: str) -> str:
-    """A task's name with ``*`` in place of its language; empty for one without it.
+    """Write a task's name with ``*`` in place of its language; empty for one without it.
 
     >>> without_language("stereoset_de_inter", "de"), without_language("ca_bbq_age", "ca"), without_language("a", "en")
     ('stereoset_*_inter', '*_bbq_age', '')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import yaml
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
-from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of, one_line
-from lm_eval_bias.core.files import expanded, parse_yaml, read_text, under
+from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one_line
+from lm_eval_bias.core.files import expanded, list_files, parse_yaml, read_text
 from lm_eval_bias.custom_metrics.score import Score
 
 
@@ -72,14 +73,14 @@ _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A task YAML with its base file merged in, functions left as text."""
+    """Read a task YAML with its base file merged in, functions left as text."""
     content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
     base = content.pop("include", None) if isinstance(content, dict) else None
     return {**read_yaml(path.parent / base), **content} if base else content
 
 
 def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a task asks whose YAML names no questions; a group asks what its tasks ask."""
+    """Return the request types of a task whose YAML names no questions (none for a group)."""
     if "group" in content:
         return ()
     return (
@@ -90,7 +91,7 @@ def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
-    """The entry of a YAML's content; a group has no items yet."""
+    """Make the entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
     first_filter: Mapping[str, Any] = next(
@@ -123,7 +124,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
 
 
 def entry_of(path: Path) -> Entry:
-    """The task or group of a YAML in a benchmark's folder.
+    """Read the task or group of a YAML in a benchmark's folder.
 
     Raises:
         BiasError: It can't be read, or lacks what must be known.
@@ -137,9 +138,8 @@ def entry_of(path: Path) -> Entry:
 
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
-    """The groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant of it describes."""
-    files = sorted(folder_of(benchmark).glob("*.yaml"))
-    entries = [entry_of(path) for path in files]
+    """Yield the groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant describes."""
+    entries: list[Entry] = []
     variants = [
         variant
         for variant in benchmark.variants
@@ -149,30 +149,24 @@ def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
         for name, metadata in harness_tasks(member).items():
             described = {"benchmark": member.name, **metadata}
             entries.append(_entry({"task": name, "metadata": described}, None))
+    entries += map(entry_of, sorted(folder_of(benchmark).glob("*.yaml")))
     items = {entry.name: entry.items for entry in entries}
-    for entry in sorted(
-        entries,
-        key=lambda entry: (
-            entry.kind != "group",
-            entry.path.name if entry.path else "",
-        ),
-    ):
-        yield (
-            replace(entry, items=total(map(items.get, entry.members)))
-            if entry.kind == "group"
-            else entry
-        )
+    for entry in sorted(entries, key=lambda entry: entry.kind != "group"):
+        if entry.kind == "group":
+            yield replace(entry, items=total(map(items.get, entry.members)))
+        else:
+            yield entry
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """Their sum; ``None`` if one of them is not known."""
+    """Add counts up; ``None`` if one of them is not known."""
     numbers = list(counts)
     return None if None in numbers else sum(count or 0 for count in numbers)
 
 
 @lru_cache(maxsize=1)
 def packaged() -> dict[str, Entry]:
-    """All tasks and groups of the known benchmarks by name, groups first in each folder.
+    """Return all tasks and groups of the known benchmarks by name, groups first in each folder.
 
     A YAML that can't be read, lacks what must be known or has the name of another task is a fault, and left out with
     the others of its benchmark.
@@ -183,22 +177,22 @@ def packaged() -> dict[str, Entry]:
         key=lambda benchmark: (not registry.is_own(benchmark), benchmark.name),
     ):
         try:
-            own = list(_of_benchmark(benchmark))
-            if same := next((entry for entry in own if entry.name in entries), None):
+            tasks = {entry.name: entry for entry in _of_benchmark(benchmark)}
+            for name in tasks.keys() & entries:
                 raise BiasError(
-                    f"{same.path}: there is already a task {same.name}, in {entries[same.name].path}"
+                    f"{tasks[name].path}: there is already a task {name}, in {entries[name].path}"
                 )
         except Exception as error:  # other people's code can fail in any way
             fault(
                 f"the tasks of the benchmark {benchmark.name} are left out ({kind_of(error)})"
             )
         else:
-            entries |= {entry.name: entry for entry in own}
+            entries |= tasks
     return entries
 
 
 def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
-    """All tasks and groups that are known; those in folders that ``--include_path`` names go before packaged ones.
+    """Return all known tasks and groups; those in folders of ``--include_path`` go before packaged ones.
 
     Raises:
         BiasError: A task of this package's kind in the folders that is no valid YAML, or lacks what must be known.
@@ -207,15 +201,15 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
 
 
 def usual_repeats(task: str) -> int | None:
-    """How many texts of each prompt a task takes; ``None`` where it isn't known or samples none."""
+    """Return how many texts of each prompt a task takes; ``None`` where it isn't known or samples none."""
     entry = entries().get(task)
     return entry.repeats if entry and not entry.members else None
 
 
 def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     entries = {}
-    for path in (
-        path for folder in folders for path in under(expanded(folder), "*.yaml")
+    for path in chain.from_iterable(
+        list_files(expanded(folder), "*.yaml") for folder in folders
     ):
         try:
             text = read_text(path)
@@ -239,14 +233,14 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
 
 
 def headline(benchmark: str) -> list[Score]:
-    """The scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
-    own = registry.get(benchmark)
-    scores: Sequence[Score] = ask((), own, own.scores, [])
+    """Return the scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
+    described = registry.get(benchmark)
+    scores: Sequence[Score] = call_plugin((), described, described.scores, [])
     return [s for s in scores if s.headline]
 
 
 def listing() -> list[dict[str, Any]]:
-    """All entries as plain data, with each headline score's range, neutral value and direction."""
+    """Return all entries as plain data, with each headline score's range, neutral value and direction."""
     return [
         {
             "name": e.name,

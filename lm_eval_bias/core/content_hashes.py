@@ -11,7 +11,7 @@ from typing import Any
 
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import parse_yaml, under
+from lm_eval_bias.core.files import list_files, parse_yaml
 
 CHECKPOINT_FILES = {
     ".safetensors",
@@ -46,7 +46,7 @@ def of_document(doc: Mapping[str, Any], requests: Sequence[Any] = ()) -> str:
 
 def _without_place(value: Any) -> Any:
     if isinstance(value, Mapping) and _PLACE in value and _HASH in value:
-        return {key: own for key, own in value.items() if key != _PLACE}
+        return {key: entry for key, entry in value.items() if key != _PLACE}
     return value
 
 
@@ -61,7 +61,7 @@ def of_data_files(folder: Path) -> str:
     return _of_files(
         {
             path.relative_to(folder).as_posix(): path
-            for path in under(folder)
+            for path in list_files(folder)
             if _holds_data(path)
         },
         _content,
@@ -72,7 +72,7 @@ def of_data_files(folder: Path) -> str:
 def of_code(folder: Path, *shared: Path) -> str:
     """One SHA-256 of the Python files in a benchmark's folder, and of those that lie in folders of what it shares."""
     files = {
-        path.relative_to(folder).as_posix(): path for path in under(folder, "*.py")
+        path.relative_to(folder).as_posix(): path for path in list_files(folder, "*.py")
     }
     files |= {
         f"{place.name}/{path.name}": path
@@ -97,7 +97,7 @@ def _of_files(files: Mapping[str, Path], read: Callable[[Path], bytes]) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """What a data file holds: of YAML and JSON the values, in their order; of others the bytes."""
+    """Read what a data file holds: of YAML and JSON the values, in their order; of others the bytes."""
     if path.suffix == ".csv":
         return path.read_bytes()
     try:

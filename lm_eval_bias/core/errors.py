@@ -57,14 +57,14 @@ def fault(text: str) -> None:
         warnings.warn(text, BenchmarkFault, stacklevel=2)
 
 
-def ask(
+def call_plugin(
     default: T,
     benchmark: Any,
     method: Callable[..., T],
     *arguments: Any,
     **options: Any,
 ) -> T:
-    """What a benchmark's method returns; one that fails, other people's code, is a fault and gives the default."""
+    """Call a plugin's method. If it raises, record a fault and return `default`."""
     try:
         result: Any = method(*arguments, **options)
         return list(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]
@@ -76,7 +76,7 @@ def ask(
 
 
 def kind_of(error: BaseException) -> str:
-    """An exception as one line with its type, where it isn't one of this package's own.
+    """Write an exception as a line, with its type where it isn't one of this package's.
 
     >>> kind_of(KeyError("age")), kind_of(BiasError("no such file"))
     ("KeyError: 'age'", 'no such file')
@@ -97,7 +97,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def extras() -> dict[str, list[str]]:
-    """What the extras of this package bring, under the names of the imports; empty where it isn't installed."""
+    """Return what each extra of this package installs, by import name; empty where it isn't installed."""
     from importlib import metadata
 
     brought: dict[str, list[str]] = {}
@@ -130,7 +130,7 @@ def require_extra(extra: str) -> None:
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an extra.
+    """Write the command that installs an extra.
 
     >>> how_to_install("regard")
     'pip install "lm-eval-bias[regard]"'
@@ -155,7 +155,7 @@ def import_failure(error: Exception) -> str:
 
 
 def printable(message: object) -> str:
-    r"""A message on one line of bounded length, whatever the files say that it cites; paths keep their spaces.
+    r"""Write a message as one line of bounded length, whatever it cites; paths keep their spaces.
 
     >>> printable("a  b\nc\x1b[2J\ud800")
     'a  b\\nc\\x1b[2J\\ud800'
@@ -168,7 +168,7 @@ def printable(message: object) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    r"""An exception's message without line breaks; its type where it has none.
+    r"""Return an exception's message without line breaks; its type where it has none.
 
     >>> one_line(ValueError("a\n b")), one_line(AssertionError())
     ('a b', 'AssertionError')

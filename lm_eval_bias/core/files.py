@@ -29,7 +29,7 @@ _RECORDS: list[dict[str, str]] = []
 
 
 def expanded(path: str | Path) -> Path:
-    """A path with ``~`` replaced; as it is where no such user is known.
+    """Replace ``~`` in a path; leave it where no such user is known.
 
     Raises:
         BiasError: It is empty, as an unset variable is: that would be the current folder.
@@ -50,20 +50,20 @@ def tasks_path() -> Path:
 
 
 def packaged_text(package: str, *parts: str) -> str:
-    """The text of a file that comes with a package."""
+    """Read a file that comes with a package."""
     return resources.files(package).joinpath(*parts).read_text(encoding="utf-8")
 
 
 @functools.cache
 def schema_validator(package: str, name: str) -> Any:
-    """The validator of a JSON Schema that comes with a package."""
+    """Make the validator of a JSON Schema that comes with a package."""
     import jsonschema
 
     return jsonschema.Draft202012Validator(json.loads(packaged_text(package, name)))
 
 
-def under(folder: Path, pattern: str = "*") -> list[Path]:
-    """The files below a folder in a fixed order, but for hidden folders: what is being written lies in them.
+def list_files(folder: Path, pattern: str = "*") -> list[Path]:
+    """List the files below a folder, sorted; skip hidden folders, where unfinished runs are written.
 
     Folders that the harness names after the path of a local model (``.venv__lib__model``) are no hidden ones.
     """
@@ -92,7 +92,7 @@ def check_plain(path: Path, largest: int = LARGEST) -> None:
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """A plain file's bytes; raises what :func:`check_plain` does."""
+    """Read a plain file's bytes; raises what :func:`check_plain` does."""
     check_plain(path, largest)
     content = path.read_bytes()
     for hashes in _RECORDS:
@@ -101,7 +101,7 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
-    """A plain file's text, its line ends as they are; raises OSError or UnicodeDecodeError."""
+    """Read a plain file's text, its line ends as they are; raises OSError or UnicodeDecodeError."""
     return read_bytes(path, largest).decode(encoding)
 
 
@@ -116,7 +116,7 @@ def recorded() -> Iterator[dict[str, str]]:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a file of results.
+    """Read a file of results.
 
     Raises:
         BiasError: It can't be read, is no JSON, or too large.
@@ -137,7 +137,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
-    """The value of a YAML text that errors call by a name; ``None`` where it is empty.
+    """Parse a YAML text, whose name stands in errors; ``None`` where it is empty.
 
     Raises:
         BiasError: It is no YAML, or its values are none.
@@ -173,7 +173,7 @@ def writing(place: object) -> Iterator[None]:
 
 
 def is_full(error: Exception) -> bool:
-    """Whether an error says that a disk is full or read-only; libraries have errors of their own for that.
+    """Tell whether an error says that a disk is full or read-only; libraries have errors of their own for that.
 
     >>> is_full(OSError(errno.ENOSPC, "...")), is_full(RuntimeError("I/O error: No space left on device (os error 28)"))
     (True, True)
@@ -188,7 +188,7 @@ def is_full(error: Exception) -> bool:
 
 
 def why(error: Exception) -> str:
-    """The system's reason for an error, or what the error says where the system gave none.
+    """Return the system's reason for an error, or what the error says where there is none.
 
     >>> why(OSError(28, "No space left on device", "file")), why(OSError("I/O error"))
     ('No space left on device', 'I/O error')
@@ -245,7 +245,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextlib.contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder beside a new one, which it becomes at the end; nothing half-written is left.
+    """Give a temporary folder, which becomes the new one at the end; nothing half-written is left.
 
     Raises:
         OSError: The place cannot be written.
@@ -285,7 +285,9 @@ def check_place(
         raise BiasError(
             f"{flag} {output}: a run's own files have this name: name another file"
         )
-    if os.path.realpath(path) in (os.path.realpath(expanded(one)) for one in inputs):
+    if os.path.realpath(path) in (
+        os.path.realpath(expanded(source)) for source in inputs
+    ):
         raise BiasError(
             f"{flag} {output}: this file is also an input and would be overwritten: name another file"
         )
@@ -298,7 +300,7 @@ def write(text: str, output: str) -> None:
 
 
 def progress(steps: Sequence[T], name: str) -> Iterable[T]:
-    """Steps with a bar on standard error of a terminal where they take more than a second."""
+    """Show a progress bar for steps that take more than a second, on a terminal's standard error."""
     from tqdm import tqdm
 
     return tqdm(steps, desc=name, delay=1.0, leave=False, disable=None)

@@ -21,7 +21,7 @@ SHARES = {
 
 
 def number(value: float, unit: str = "") -> str:
-    """A number with the digits of its unit, a share in percent; an en dash where there is none.
+    """Write a number with the digits of its unit, a share in percent; an en dash where there is none.
 
     >>> number(56.7312, "percent"), number(0.4731, "proportion"), number(0.0041, "difference"), number(2000.0, "count")
     ('56.7%', '47.3%', '0.004', '2,000')
@@ -47,14 +47,14 @@ def bare(value: float, unit: str = "", sign: str = "") -> str:
 def bracketed_ends(
     ends: tuple[float, float] | None, unit: str = "", sign: str = ""
 ) -> str:
-    """An interval in brackets, of shares in percent; empty where there is none."""
+    """Write an interval in brackets, of shares in percent; empty where there is none."""
     return (
         "" if ends is None else f"[{', '.join(bare(end, unit, sign) for end in ends)}]"
     )
 
 
 def difference(value: float, unit: str, sign: str = "+") -> str:
-    """A difference of two scores; of shares in percentage points.
+    """Write a difference of two scores; of shares in percentage points.
 
     >>> difference(0.2167, "proportion"), difference(-0.5, "difference")
     ('+21.7 points', '-0.500')
@@ -65,7 +65,7 @@ def difference(value: float, unit: str, sign: str = "+") -> str:
 
 
 def significant(value: float) -> str:
-    """A number of any size, without a unit.
+    """Write a number of any size, without a unit.
 
     >>> significant(56.7041), significant(0.000123), significant(100.0)
     ('56.7', '0.000123', '100')
@@ -80,7 +80,7 @@ def significant(value: float) -> str:
 
 
 def bound(value: float | None, unit: str = "") -> str:
-    """An end of a range, or a neutral value; of shares in percent.
+    """Write an end of a range, or a neutral value; of shares in percent.
 
     >>> bound(100.0), bound(None), bound(float("-inf")), bound(1 / 3, "proportion")
     ('100', '–', '-∞', '33.3%')
@@ -93,7 +93,7 @@ def bound(value: float | None, unit: str = "") -> str:
 
 
 def aim(score: Meaning) -> str:
-    """What a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
+    """Write what a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
     word = "neutral" if score.higher_is_better is None else "best"
     return (
         "no neutral value"
@@ -120,7 +120,7 @@ def reads_as(score: Meaning) -> str:
 
 
 def count(items: int | None) -> str:
-    """A number of items or requests.
+    """Write a number of items or requests.
 
     >>> count(10900), count(None)
     ('10,900', '–')
@@ -129,12 +129,12 @@ def count(items: int | None) -> str:
 
 
 def score_range(score: Meaning, between: str = " to ") -> str:
-    """A score's range: ``-1 to 1``, ``0 to 100%``."""
+    """Write a score's range: ``-1 to 1``, ``0 to 100%``."""
     return f"{bound(score.low, score.unit).removesuffix('%')}{between}{bound(score.high, score.unit)}"
 
 
 def p_value(p: float) -> str:
-    """A p-value.
+    """Write a p-value.
 
     >>> p_value(0.00004), p_value(0.0312), p_value(float("nan"))
     ('<0.001', '0.031', '–')
@@ -143,13 +143,13 @@ def p_value(p: float) -> str:
 
 
 def fixed_interval(value: Value) -> str:
-    """A score's 95% interval for its items as given, named so; empty where it has none."""
+    """Write a score's 95% interval for its items as given, named so; empty where it has none."""
     ends = bracketed_ends(value.fixed_interval, value.unit)
     return f"items as given: {ends}" if ends else ""
 
 
 def bracketed(value: Value) -> str:
-    """A score's 95% interval in brackets; empty where it has none."""
+    """Write a score's 95% interval in brackets; empty where it has none."""
     return bracketed_ends(value.interval, value.unit)
 
 
@@ -159,7 +159,7 @@ def cell(value: Value) -> str:
 
 
 def few(names: Sequence[str], most: int = 6) -> str:
-    """The first names, and how many more there are.
+    """List the first names, and say how many more there are.
 
     >>> few(["a", "b", "c"], 2)
     'a, b and 1 more'

@@ -76,7 +76,7 @@ class Table:
 
 
 def plottable(value: Value | None) -> bool:
-    """Whether a score is a number within its range."""
+    """Tell whether a score is a number within its range."""
     return value is not None and value.low <= value.value <= value.high
 
 

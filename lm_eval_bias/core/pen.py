@@ -28,7 +28,7 @@ MARK = "mark:"
 
 
 def series(number: int) -> tuple[str, int]:
-    """The colour and the mark of a series, different for 36 of them.
+    """Return the colour and the mark of a series, different for 36 of them.
 
     >>> series(0), series(5), series(6), series(7)
     (('series-1', 0), ('series-6', 5), ('series-1', 1), ('series-2', 2))

@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\s:/@?&=,;{}'\"]{4,}")
 
 
 def _url(text: str) -> str:
-    """An address with stars in place of its password and of the keys among its parameters.
+    """Put stars in place of an address's password and of the keys among its parameters.
 
     >>> _url("https://me:secret@host:8000/v1?api_key=secret&version=2")
     'https://me:***@host:8000/v1?api_key=***&version=2'
@@ -55,13 +55,13 @@ def arguments(value: Any) -> Any:
     'model=m,api_key=***,max_tokens=4'
     """
     if isinstance(value, Mapping):
-        return {name: _without(str(name), own) for name, own in value.items()}
+        return {name: _without(str(name), argument) for name, argument in value.items()}
     if isinstance(value, list | tuple):
         return [
-            arguments(own)
-            if isinstance(own, Mapping | list | tuple)
-            else _without("", own)
-            for own in value
+            arguments(argument)
+            if isinstance(argument, Mapping | list | tuple)
+            else _without("", argument)
+            for argument in value
         ]
     if isinstance(value, str):
         return _PAIR.sub(
@@ -74,7 +74,7 @@ def arguments(value: Any) -> Any:
 
 
 def in_text(text: str, given: Mapping[str, Any]) -> str:
-    """A message without the secrets among a model's arguments, which libraries repeat.
+    """Cut the secrets among a model's arguments out of a message, since libraries repeat them.
 
     >>> in_text("bad header for secret", {"auth_token": "secret"})
     'bad header for ***'

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError, ask, fault, kind_of
+from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.run_data import Published, TaskRun
 
@@ -27,7 +27,7 @@ OWN = f"lm-eval-bias {__version__}"
 
 @lru_cache(maxsize=1)
 def _found() -> dict[Benchmark, str]:
-    """Every benchmark, with its distribution's name and version; one that can't be loaded is a fault, and left out."""
+    """Load all benchmarks, with distribution and version; one that can't be loaded is a fault, and left out."""
     points = {
         f"lm_eval_bias.tasks.{p.parent.name}.benchmark": OWN
         for p in sorted(tasks_path().glob("*/benchmark.py"))
@@ -36,7 +36,7 @@ def _found() -> dict[Benchmark, str]:
         points.setdefault(
             point.value, f"{point.dist.name} {point.dist.version}" if point.dist else ""
         )
-    found: dict[Benchmark, str] = {}
+    distributions: dict[Benchmark, str] = {}
     taken: set[str] = set()
     for value, distribution in points.items():
         module, _, name = value.partition(":")
@@ -45,10 +45,9 @@ def _found() -> dict[Benchmark, str]:
             if not isinstance(benchmark, Benchmark):
                 raise BiasError(f"{value} is not an instance of lm_eval_bias.Benchmark")
             names = [member.name for member in _members(benchmark)]
-            if twice := next(
-                (name for name in names if name in taken or names.count(name) > 1), ""
-            ):
-                raise BiasError(f"another one is named {twice}, too")
+            for name in names:
+                if name in taken or names.count(name) > 1:
+                    raise BiasError(f"another one is named {name}, too")
         except Exception as error:  # other people's code can fail in any way
             source = f" of {distribution}" if distribution else ""
             fault(
@@ -56,32 +55,26 @@ def _found() -> dict[Benchmark, str]:
             )
             continue
         taken.update(names)
-        found[benchmark] = distribution
-    return found
+        distributions[benchmark] = distribution
+    return distributions
 
 
 @lru_cache(maxsize=1)
 def benchmarks() -> tuple[Benchmark, ...]:
-    """All benchmarks in the order of listings, without their variants."""
+    """List all benchmarks in the order of listings, without their variants."""
     return tuple(
         sorted(_found(), key=lambda benchmark: (benchmark.place, benchmark.name))
     )
 
 
 def distribution(name: str) -> str:
-    """The distribution that a benchmark or variant comes from, with its version; empty where that isn't known."""
-    return next(
-        (
-            own
-            for one, own in _found().items()
-            if name in (member.name for member in _members(one))
-        ),
-        "",
-    )
+    """Return the distribution of a benchmark or variant, with its version; empty where that isn't known."""
+    benchmark = family(name)
+    return _found()[benchmark] if benchmark else ""
 
 
 def is_own(benchmark: Benchmark) -> bool:
-    """Whether a benchmark comes with this package."""
+    """Tell whether a benchmark comes with this package."""
     return distribution(benchmark.name) == OWN
 
 
@@ -91,7 +84,7 @@ def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
 
 @lru_cache(maxsize=1)
 def by_name() -> dict[str, Benchmark]:
-    """All benchmarks and their variants, by name."""
+    """Return all benchmarks and their variants, by name."""
     return {
         member.name: member
         for benchmark in benchmarks()
@@ -100,29 +93,25 @@ def by_name() -> dict[str, Benchmark]:
 
 
 def extensions(kind: type[E]) -> list[tuple[Benchmark, E]]:
-    """What benchmarks add to commands, of one kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
+    """Return what benchmarks add to commands of a kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
     return [
-        (own, one)
-        for own in benchmarks()
-        for one in own.extensions
-        if isinstance(one, kind)
+        (benchmark, extension)
+        for benchmark in benchmarks()
+        for extension in benchmark.extensions
+        if isinstance(extension, kind)
     ]
 
 
 def family(name: str) -> Benchmark | None:
-    """The benchmark that a benchmark or variant of that name belongs to; ``None`` where it is unknown."""
-    return next(
-        (
-            benchmark
-            for benchmark in benchmarks()
-            if by_name().get(name) in _members(benchmark)
-        ),
-        None,
-    )
+    """Return the benchmark that a benchmark or variant of that name belongs to; ``None`` where it is unknown."""
+    for benchmark in benchmarks():
+        if name in (member.name for member in _members(benchmark)):
+            return benchmark
+    return None
 
 
 def get(name: str) -> Benchmark:
-    """The benchmark or variant of that name.
+    """Return the benchmark or variant of that name.
 
     Raises:
         BiasError: There is none.
@@ -133,21 +122,18 @@ def get(name: str) -> Benchmark:
 
 
 def main_names(task: TaskRun) -> list[str]:
-    """A task's main scores, as far as it has them; all where its benchmark names none."""
+    """Return a task's main scores, as far as it has them; all where its benchmark names none."""
     benchmark = by_name().get(task.benchmark)
-    return [
-        name
-        for name in (benchmark.main if benchmark else ()) or task.scores
-        if name in task.scores
-    ]
+    names = (benchmark.main if benchmark else ()) or task.scores
+    return [name for name in names if name in task.scores]
 
 
 def withheld(name: str, task: TaskRun) -> str:
-    """Why a task's scores must not be shown; empty if they may, or where the benchmark of that name isn't known."""
+    """Say why a task's scores must not be shown; "" if they may, or where no such benchmark is known."""
     benchmark = by_name().get(name)
     failed = "its benchmark can't say whether they may be shown"
     return (
-        ask(failed, benchmark, benchmark.presentation.withheld, task)
+        call_plugin(failed, benchmark, benchmark.presentation.withheld, task)
         if benchmark
         else ""
     )
@@ -155,10 +141,12 @@ def withheld(name: str, task: TaskRun) -> str:
 
 @lru_cache(maxsize=1)
 def published() -> Mapping[str, list[Published]]:
-    """All published rows by task name, in the order of the papers' tables."""
+    """Return all published rows by task name, in the order of the papers' tables."""
     rows: dict[str, list[Published]] = defaultdict(list)
     for benchmark in benchmarks():
-        own: Iterable[Published] = ask((), benchmark, benchmark.presentation.published)
-        for row in own:
+        added: Iterable[Published] = call_plugin(
+            (), benchmark, benchmark.presentation.published
+        )
+        for row in added:
             rows[row.task].append(row)
     return dict(rows)

@@ -160,7 +160,7 @@ class Problem:
 def interval_of(
     value: float, stderr: float, dof: float, low: float, high: float
 ) -> tuple[float, float] | None:
-    """The 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where it cannot be computed.
+    """Compute the 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where that can't be done.
 
     >>> interval_of(0.5, 0.1, float("inf"), 0.0, 0.6)
     (0.3040036015459946, 0.6)
@@ -172,7 +172,7 @@ def interval_of(
 
 
 def readable(fact: Any) -> str:
-    """A piece of provenance for people; an en dash where there is none."""
+    """Write a piece of provenance for people; an en dash where there is none."""
     if fact is None or fact == "":
         return "–"
     return (

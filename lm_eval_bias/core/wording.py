@@ -43,7 +43,7 @@ def with_interval(
     digits: int | None = None,
     factor: float | None = None,
 ) -> str:
-    """A score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
+    """Write a score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
 
     Args:
         value: The score.
@@ -70,7 +70,7 @@ def with_interval(
 
 
 def _fixed(number: float, digits: int) -> str:
-    """A number with that many digits after the point, and no minus in front of 0.
+    """Write a number with that many digits after the point, and no minus in front of 0.
 
     >>> _fixed(-0.002, 2), _fixed(-0.52, 2)
     ('0.00', '-0.52')
@@ -90,7 +90,7 @@ def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str
 
 
 def sentence(text: str) -> str:
-    """A text with a capital letter in front and a full stop behind, where it ends with no mark.
+    """Begin a text with a capital letter and end it with a full stop, where it ends with no mark.
 
     >>> sentence("half of the texts are alike"), sentence("Is it?")
     ('Half of the texts are alike.', 'Is it?')
@@ -107,7 +107,7 @@ def answered(task: TaskRun) -> float:
 
 
 def short(text: str, length: int = 42) -> str:
-    """A label that fits: a long one loses its middle.
+    """Shorten a label that is too long: it loses its middle.
 
     >>> short("organisation/a-model-of-7B-instruct", 19), short("gpt2")
     ('organisat…-instruct', 'gpt2')

@@ -21,7 +21,7 @@ from lm_eval_bias.core.benchmark import (
     folder_of,
     options_for,
 )
-from lm_eval_bias.core.errors import BiasError, ask, did_you_mean, fault
+from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
 
@@ -174,7 +174,7 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
     entry = catalog.entries()[task]
     benchmark = registry.get(entry.benchmark)
     facts = {"asks": entry.asks, **entry.metadata}
-    size: Size = ask(Size(None), benchmark, benchmark.size, facts)
+    size: Size = call_plugin(Size(None), benchmark, benchmark.size, facts)
     documents = entry.items if sampling is None else sampling.items
     repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
     requests = documents and size.requests and documents * size.requests * repeats

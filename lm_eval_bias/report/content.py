@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, card_of, options_for
-from lm_eval_bias.core.errors import ask
+from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
@@ -215,7 +215,9 @@ def breakdowns(section: Section) -> list[Part]:
     contents: list[Part] = []
     for name in list(_by_benchmark(section))[:1]:
         benchmark = registry.get(name)
-        contents += ask([], benchmark, benchmark.presentation.figures, section.tasks)
+        contents += call_plugin(
+            [], benchmark, benchmark.presentation.figures, section.tasks
+        )
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))

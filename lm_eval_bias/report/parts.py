@@ -12,7 +12,7 @@ from typing import Any
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError, ask
+from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
@@ -138,7 +138,9 @@ def moving_items(item: ReportTask) -> Table | None:
         raise BiasError(str(error)) from error
     rows = []
     for _, name, value, sample in first:
-        facets: Mapping[str, str] = ask({}, benchmark, benchmark.facets, sample["doc"])
+        facets: Mapping[str, str] = call_plugin(
+            {}, benchmark, benchmark.facets, sample["doc"]
+        )
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append(
             [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED
-from lm_eval_bias.core.errors import ask
+from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.run_data import Remark, Run, TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, answered
 from lm_eval_bias.harness import servers
@@ -36,7 +36,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     benchmark = registry.by_name().get(task.benchmark)
     cautions: Iterable[str | Remark] = ()
     if benchmark is not None:
-        cautions = ask((), benchmark, benchmark.presentation.cautions, task)
+        cautions = call_plugin((), benchmark, benchmark.presentation.cautions, task)
     for caution in cautions:
         if isinstance(caution, str):
             caution = Remark("of_benchmark", caution)

@@ -24,11 +24,11 @@ from lm_eval_bias.core.answers import (
     Reader,
     SavedPart,
     SavedSample,
-    blamed,
+    errors_in,
 )
 from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, detailed
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
-from lm_eval_bias.core.files import expanded, progress, under
+from lm_eval_bias.core.files import expanded, list_files, progress
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.runs import logged_texts, sample_logs
@@ -133,7 +133,7 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
     if not as_logged:
         samples = _read_again(samples, otherwise)
     for sample in samples:
-        with blamed(sample.part, f"document {len(records)}"):
+        with errors_in(sample.part, f"document {len(records)}"):
             records.append(benchmark.record(sample.doc, sample.answers))
     scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
     values = {score.name: Value.of(score, score.compute(records)) for score in scores}
@@ -145,7 +145,7 @@ def _read_again(
 ) -> Iterator[SavedSample]:
     """Read the texts of samples again, and count those that are read otherwise."""
     for sample in samples:
-        with blamed(sample.part, f"document {sample.logged.get('doc_id')}"):
+        with errors_in(sample.part, f"document {sample.logged.get('doc_id')}"):
             again = logged_texts.read_again(sample)
         otherwise[sample.part] += again.answers != sample.answers
         yield again
@@ -183,7 +183,7 @@ def _file(
     for sample in samples:
         first, records = parts.setdefault(sample.part, (sample.doc, []))
         benchmark = registry.get(sample.part.benchmark)
-        with blamed(sample.part, f"document {len(records)}"):
+        with errors_in(sample.part, f"document {len(records)}"):
             record = benchmark.record(sample.doc, sample.answers)
             records.append(record)
             if with_items:
@@ -191,7 +191,7 @@ def _file(
     rescored = {}
     for part, (first, records) in parts.items():
         benchmark = registry.get(part.benchmark)
-        with blamed(part, "its scores"):
+        with errors_in(part, "its scores"):
             scores = benchmark.scores(records, detailed=True)
             estimates = [(score, score.compute(records)) for score in scores]
             facts = benchmark.provenance([first])
@@ -254,7 +254,7 @@ def _rewritten(
 ) -> Iterator[SavedSample]:
     """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
-        with blamed(part, "its documents"):
+        with errors_in(part, "its documents"):
             docs, results = rewriting.change(saved.docs, saved.results, value)
         rewritten = replace(
             saved, docs=list(map(dict, docs)), results=list(map(list, results))
@@ -280,7 +280,7 @@ def _files(
             raise BiasError(f"{name}: no such file or folder")
         is_named = not path.is_dir()
         hits = 0
-        for file in [path] if is_named else under(path):
+        for file in [path] if is_named else list_files(path):
             for reader in readers:
                 if reader.matches(file):
                     hits += 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, read_json, under
+from lm_eval_bias.core.files import expanded, list_files, read_json
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs
 
@@ -135,7 +135,7 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     dates = set()
     is_read = False
     # links last: logs lie beside the file itself
-    for path in sorted(under(folder, "*.json"), key=Path.is_symlink):
+    for path in sorted(list_files(folder, "*.json"), key=Path.is_symlink):
         if os.path.realpath(path) in seen:
             is_read = True
         else:
@@ -148,7 +148,7 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
                 problems.append(Problem(path, str(error)))
             seen.add(os.path.realpath(path))
         dates.add((path.parent, path.stem.removeprefix("results_")))
-    for path in under(folder, "samples_*.jsonl"):
+    for path in list_files(folder, "samples_*.jsonl"):
         date = path.stem.rpartition("_")[2]
         if sample_logs.matches(path) and (path.parent, date) not in dates:
             text = f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
@@ -72,7 +73,7 @@ def pieces(text: Text, start: int, bos: str) -> list[Pair]:
 
 
 def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
-    """A text's tokens, given what the tokenizer puts in front of every text."""
+    """Encode a text, given what the tokenizer puts in front of every text."""
     ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
         ids = ids[len(front) :]
@@ -84,13 +85,14 @@ def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
 
 
 def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, int]]:
-    """Log-likelihood and number of tokens per text, from its pieces."""
+    """Compute log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
-    values = iter(token_likelihoods.loglikelihoods(model, flat))
-    return [
-        (math.fsum(next(values)[0] for _ in pairs), sum(len(pair[1]) for pair in pairs))
-        for pairs in texts
-    ]
+    answers = iter(token_likelihoods.loglikelihoods(model, flat))
+    sums = []
+    for pairs in texts:
+        values = [value for value, _ in islice(answers, len(pairs))]
+        sums.append((math.fsum(values), sum(len(scored) for _, scored in pairs)))
+    return sums
 
 
 def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
@@ -106,7 +108,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
 
 
 def closed(context: str) -> str:
-    """A context with a full stop where it has no final punctuation.
+    """End a context with a full stop where it has no final punctuation.
 
     >>> closed("She is a nurse"), closed("Is she?")
     ('She is a nurse.', 'Is she?')
@@ -117,7 +119,7 @@ def closed(context: str) -> str:
 def _split(
     model: TemplateLM, context: str, candidate: str, bos: str, front: list[int]
 ) -> tuple[list[Pair], list[Pair], list[Pair]]:
-    """Requests for the context, the candidate after it, and the candidate alone.
+    """Make requests for the context, the candidate after it, and the candidate alone.
 
     Both are encoded together; the candidate's tokens start where the context's own encoding ends.
     """
@@ -157,7 +159,7 @@ def _likelihoods(
 def sentence_likelihoods(
     model: TemplateLM, requests: Sequence[Instance]
 ) -> list[Answer]:
-    """The evidence behind every generative next-sentence score.
+    """Compute the evidence behind every generative next-sentence score.
 
     Returns:
         Per request ``(context, its tokens, candidate after it, its tokens, candidate alone, its tokens)``: sums of

@@ -112,8 +112,8 @@ def _patterns(language: str, letters: str) -> Mapping[str, re.Pattern[str]]:
 def _bits(named: str) -> int:
     """Join the options that the characters of a text stand for."""
     bits = 0
-    for one in re.findall(_NAMED, named):
-        bits |= ord(one) - _FIRST
+    for character in re.findall(_NAMED, named):
+        bits |= ord(character) - _FIRST
     return bits
 
 
@@ -125,7 +125,7 @@ class ChoiceReader:
     """Reads the answers to one question with options, which may have letters."""
 
     def __init__(self, options: Sequence[Option], language: str) -> None:
-        """A reader of answers to these options.
+        """Make a reader of answers to these options.
 
         Args:
             options: What an answer may take; those whose letter is longer than one have none in the prompt.
@@ -141,10 +141,10 @@ class ChoiceReader:
         self._texts: dict[str, int] = {}
         for place, option in enumerate(options):
             for text in option.texts:
-                own = (
+                folded = (
                     self._folded(" ".join(plain_lines(text))).rstrip(" .,;:!?…").lower()
                 )
-                self._texts[own] = self._texts.get(own, 0) | 1 << place
+                self._texts[folded] = self._texts.get(folded, 0) | 1 << place
         self._equal = {bits for bits in self._texts.values() if bits.bit_count() > 1}
         self._text = self._text_pattern()
 
@@ -210,7 +210,7 @@ class ChoiceReader:
             bits = _bits(self._with_letters(begun[1]))
             follows = run and self._letters and bits == run[-1][1] << 1
             if run and start:
-                follows = follows or all(bits != one for _, one in run)
+                follows = follows or all(bits != other for _, other in run)
             run = [*run, (number, bits)] if follows else [(number, bits)]
             if len(run) > 1:
                 walked.update(range(run[0][0], number + 1))
@@ -261,16 +261,16 @@ class ChoiceReader:
         for line in lines:
             if taken and self._patterns["question"].match(line):
                 break
-            found = [self._taken(part) for part in self._parts(line)]
-            firm = max(level for level, _ in found)
-            own = 0
-            for level, bits in found:
+            readings = [self._taken(part) for part in self._parts(line)]
+            firm = max(level for level, _ in readings)
+            chosen = 0
+            for level, bits in readings:
                 if level == firm:
-                    own |= bits
+                    chosen |= bits
             if firm == ALONE and len(_WORD.findall(line)) == 1:
                 firm = STATED
-            if own and firm >= firmest:
-                firmest, taken = firm, own
+            if chosen and firm >= firmest:
+                firmest, taken = firm, chosen
         return taken
 
     def _parts(self, line: str) -> list[str]:
@@ -286,31 +286,35 @@ class ChoiceReader:
         named = re.findall(_NAMED, "".join(lines))
         if not named or (self._letters and not re.match(_GAP + named[0], lines[0])):
             return 0
-        own, is_denied = _bits(named[0]), False
+        first, is_denied = _bits(named[0]), False
         others: set[int] = set()
         parts = itertools.chain.from_iterable(map(self._parts, lines))
         for part in parts:
             bits = _bits(part)
             if self._patterns["against"].search(part):
-                is_denied = is_denied or bool(bits & own if bits else self._letters)
+                is_denied = is_denied or bool(bits & first if bits else self._letters)
             else:
-                others.update(_bits(one) for one in re.findall(_NAMED, part))
-        others.discard(own)
+                others.update(
+                    _bits(character) for character in re.findall(_NAMED, part)
+                )
+        others.discard(first)
         if others:
-            all_others = (1 << len(self._names)) - 1 - own
-            return own if self._letters and others == {all_others} else 0
-        return 0 if is_denied else own
+            all_others = (1 << len(self._names)) - 1 - first
+            return first if self._letters and others == {all_others} else 0
+        return 0 if is_denied else first
 
     def _declines(self, lines: Sequence[str], text: str) -> bool:
-        own = re.sub(_NAMED, "", "\n".join(lines))  # an option may read like a refusal
-        if (self._letters and self._patterns["none"].match(own)) or refuses(
-            own, self._language
+        unnamed = re.sub(
+            _NAMED, "", "\n".join(lines)
+        )  # an option may read like a refusal
+        if (self._letters and self._patterns["none"].match(unnamed)) or refuses(
+            unnamed, self._language
         ):
             return True
         return self._language != _ENGLISH and refuses(text, _ENGLISH)
 
     def read(self, text: str) -> str:
-        """The letter of the option that an answer takes, or which of ``answers.UNANSWERED`` it is.
+        """Return the letter of the option that an answer takes, or which of ``answers.UNANSWERED`` it is.
 
         Args:
             text: What the model wrote, without its thoughts.

@@ -53,26 +53,23 @@ _APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
 _BEGINNING = 160  # characters in which a refusal begins
 
 
-def without_thoughts(text: str) -> str | None:
-    """What a model answered behind its thoughts; ``None`` where these don't end.
+def without_thoughts(text: str) -> str:
+    """Return what a model answered behind its thoughts; ``ENDLESS`` where these don't end.
 
     >>> without_thoughts("<think>A nurse ...</think> Female"), without_thoughts("Female")
     ('Female', 'Female')
-    >>> without_thoughts("<think>A nurse") is None
-    True
+    >>> without_thoughts("<think>A nurse")
+    '[unfinished thoughts]'
     """
     ends = [text.rfind(end) + len(end) for _, end in _THOUGHTS if end in text]
     if ends:
         return text[max(ends) :].strip()
-    return (
-        None
-        if text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS))
-        else text
-    )
+    is_begun = text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS))
+    return ENDLESS if is_begun else text
 
 
 def opening_of_thoughts(prompt: Any) -> str:
-    r"""The mark at a prompt's end that opens a model's thoughts, so that its text begins within them; else empty.
+    r"""Return the mark at a prompt's end that opens a model's thoughts, so that its text begins within them; or "".
 
     >>> opening_of_thoughts("<|assistant|><think>\n"), opening_of_thoughts("<think></think>Female")
     ('<think>', '')
@@ -89,7 +86,7 @@ def opening_of_thoughts(prompt: Any) -> str:
 
 
 def marks_thoughts(text: str) -> bool:
-    """Whether a text has a mark of thoughts, or is part of one.
+    """Tell whether a text has a mark of thoughts, or is part of one.
 
     >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("<|message|>"), marks_thoughts("<|im_end|>")
     (True, True, False)
@@ -98,7 +95,7 @@ def marks_thoughts(text: str) -> bool:
 
 
 def plain_lines(text: str) -> list[str]:
-    r"""The lines of a text that are not empty, without markup and quotation marks.
+    r"""Return the lines of a text that are not empty, without markup and quotation marks.
 
     >>> plain_lines('**"Female"**\n\n* a nurse, \\boxed{Ｂ}')
     ['Female', '- a nurse,', 'Answer: B']
@@ -131,7 +128,7 @@ def _refusals(language: str) -> re.Pattern[str]:
 
 
 def refuses(text: str, language: str) -> bool:
-    """Whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language.
+    """Tell whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language.
 
     Args:
         text: What the model wrote.
@@ -157,16 +154,10 @@ class WithoutThoughtsFilter(Filter):
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
     ) -> list[list[str]]:
-        """The texts of every document, each without thoughts; a server's null is an empty text.
+        """Cut the thoughts out of every document's texts; a server's null is an empty text.
 
         Args:
             resps: Generated texts per document.
             docs: The documents, which say nothing here.
         """
-        return [
-            [
-                ENDLESS if (answer := without_thoughts(text or "")) is None else answer
-                for text in texts
-            ]
-            for texts in resps
-        ]
+        return [[without_thoughts(text or "") for text in texts] for texts in resps]

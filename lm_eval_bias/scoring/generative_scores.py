@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def next_sentence_scores(parts: Sequence[float]) -> dict[str, float]:
-    """Every generative score of a next sentence from its log-likelihoods.
+    """Compute every generative score of a next sentence from its log-likelihoods.
 
     Formula, with mean log-likelihoods of a token x (context), c (candidate after it), u (candidate alone) and f (both
     together): ``gen`` exp(c), the authors' case d; ``gen_full`` exp(f), case c; ``gen_orig`` exp(u - x), Nadeem et al.;

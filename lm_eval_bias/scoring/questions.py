@@ -40,17 +40,17 @@ def expecting(kinds: Sequence[str]) -> Iterator[None]:
 
 
 def expected() -> tuple[str, ...]:
-    """The kinds of questions that the present run is going to ask; empty where that is not known."""
+    """Return the kinds of questions that the present run is going to ask; empty where that is not known."""
     return _expected
 
 
 def clozes(requests: Sequence[Any]) -> list[Cloze]:
-    """The questions that instances carry."""
+    """Return the questions that instances carry."""
     return [Cloze(*request.args) for request in requests]
 
 
 def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
-    """The questions that instances carry."""
+    """Return the questions that instances carry."""
     return [NextSentence(*request.args) for request in requests]
 
 

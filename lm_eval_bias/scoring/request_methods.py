@@ -46,7 +46,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """
     _tell(requests)
 
-    def ask(places: list[int | None]) -> list[Any]:
+    def run_batch(places: list[int | None]) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
     def divide(places: list[int]) -> list[list[int]]:
@@ -58,7 +58,9 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
     with servers.asking(self):
         split = divide if token_likelihoods.shares_forwards(self) else None
-        answers = token_likelihoods.in_step(self, "loglikelihood", keys, ask, split)
+        answers = token_likelihoods.in_step(
+            self, "loglikelihood", keys, run_batch, split
+        )
     values = (
         (*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True)
     )

@@ -74,7 +74,7 @@ class TextPart:
         return int(internals.request_key(GENERATED, drawn)[:8], 16) >> 1
 
     def key(self, place: int) -> tuple[Any, ...]:
-        """How the text at a place of this part is named in the cache of ``--use_cache``."""
+        """Name the text at a place of this part in the cache of ``--use_cache``."""
         return (
             self.context,
             self.options,
@@ -90,14 +90,14 @@ PartTexts = tuple[TextPart, list[str]]
 
 
 def seeded(kind: Any) -> bool:
-    """Whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
+    """Tell whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
     return (
         getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
     )
 
 
 def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:
-    """The samples of each prompt in parts of ``size``, in the order of the requests.
+    """Divide the samples of each prompt into parts of ``size``, in the order of the requests.
 
     Args:
         requests: Instances with ``(context, options)``; as many equal ones as samples are wanted.
@@ -153,7 +153,7 @@ def batches(
 
 
 def _size(model: LM) -> int | None:
-    """How many samples are drawn together; ``None`` if the model looks for that itself."""
+    """Return how many samples are drawn together; ``None`` if the model looks for that itself."""
     batch = str(getattr(model, "batch_size", 1))
     return (
         int(batch) * internals.concurrency(model)
@@ -182,7 +182,7 @@ def _detecting_once(model: Any) -> Iterator[None]:
 def _seeded_texts(
     model: Any, batched: list[list[TextPart]], requests: Sequence[Instance], _: Instance
 ) -> Iterator[PartTexts]:
-    """Samples from a backend that takes a seed with every request: as many at once as it can take."""
+    """Draw samples from a backend that takes a seed with every request: as many at once as it can take."""
     missing = [part for (part,) in batched]
 
     def write(batch: list[TextPart]) -> list[PartTexts]:
@@ -218,7 +218,7 @@ def _torch_texts(
     requests: Sequence[Instance],
     filler: Instance,
 ) -> Iterator[PartTexts]:
-    """Samples from a backend that draws with torch here, or that is to get no seed."""
+    """Draw samples from a backend that draws with torch here, or that is to get no seed."""
     import torch
 
     # a server may want to be told that there is none; other backends would not know the option

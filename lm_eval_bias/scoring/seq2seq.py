@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import islice
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
@@ -65,7 +67,7 @@ def _with_sentinel(
 def _behind_sentinel(
     model: TemplateLM, pairs: list[tuple[list[int], list[int]]]
 ) -> list[float]:
-    """Log-likelihoods of what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
+    """Score what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
     queries = [
         pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))
     ]
@@ -94,10 +96,8 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
             ],
         )
     )
-    return [
-        (math.fsum(math.exp(next(values)) for _ in steps) / len(steps), len(steps))
-        for steps in words
-    ]
+    sizes = map(len, words)
+    return [(fmean(map(math.exp, islice(values, size))), size) for size in sizes]
 
 
 def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
@@ -139,7 +139,7 @@ def sentence_likelihoods(
 
 
 def no_contexts() -> BiasError:
-    """The error for variants that an encoder-decoder model doesn't have."""
+    """Make the error for variants that an encoder-decoder model doesn't have."""
     return BiasError(
         "the generative variants compare likelihoods of contexts, which an encoder-decoder model doesn't have: run "
         "tasks whose names end in _inter, or use a causal model"

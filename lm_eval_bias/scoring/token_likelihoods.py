@@ -66,7 +66,7 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
 
 def shares_forwards(model: LM) -> bool:
-    """Whether a backend is one that mixes such requests up."""
+    """Tell whether a backend is one that mixes such requests up."""
     return (
         bool(getattr(model, "logits_cache", False))
         and getattr(model, "backend", "causal") == "causal"
@@ -93,7 +93,7 @@ def precise(model: Any) -> Iterator[None]:
 
 
 def everywhere(model: LM, number: int) -> int:
-    """The largest value of a number over all ranks."""
+    """Return the largest value of a number over all ranks."""
     if model.world_size == 1:
         return number
     import torch
@@ -105,7 +105,7 @@ def in_step(
     model: LM,
     kind: str,
     keys: Sequence[Any],
-    ask: Callable[[list[int | None]], list[Any]],
+    run_batch: Callable[[list[int | None]], list[Any]],
     divide: Callable[[list[int]], list[list[int]]] | None = None,
 ) -> list[Any]:
     """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
@@ -114,7 +114,7 @@ def in_step(
         model: The model; ranks ask as often and as much as the one with most to ask.
         kind: As which answers are kept.
         keys: How each request is named in the cache.
-        ask: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
+        run_batch: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
         divide: What is asked with each call, from the places that are asked; by default what suits the backend.
     """
     answers = servers.kept(model, kind, keys)
@@ -124,7 +124,7 @@ def in_step(
         part = parts[number] if number < len(parts) else []
         lacking = everywhere(model, len(part)) - len(part)
         with precise(model):
-            fresh = ask([*part, *[None] * lacking])
+            fresh = run_batch([*part, *[None] * lacking])
         for i, answer in zip(part, fresh, strict=False):
             answers[i] = answer
             model.cache_hook.add_partial(kind, keys[i], answer)
@@ -133,7 +133,7 @@ def in_step(
 
 
 def encode(model: TemplateLM, text: str) -> list[int]:
-    """The harness's own encoding of a text, special tokens as the backend adds them.
+    """Encode a text as the harness does, special tokens as the backend adds them.
 
     Raises:
         BiasError: The backend has no tokenizer, so that tokens cannot be counted.
@@ -148,7 +148,7 @@ def encode(model: TemplateLM, text: str) -> list[int]:
 
 
 def lead(model: TemplateLM) -> list[int]:
-    """What a model's tokenizer puts in front of every text: mostly nothing or a start token.
+    """Return what a model's tokenizer puts in front of every text: mostly nothing or a start token.
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
     """
@@ -169,14 +169,14 @@ def lead(model: TemplateLM) -> list[int]:
 
 
 def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
-    """How a request is named in the cache of ``--use_cache``."""
+    """Name a request in the cache of ``--use_cache``."""
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
 def loglikelihoods(
     model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[Answer]:
-    """Log-likelihoods of continuations given contexts, both as token ids.
+    """Compute log-likelihoods of continuations given contexts, both as token ids.
 
     Args:
         model: A ``TemplateLM`` of the harness.
@@ -197,7 +197,7 @@ def loglikelihoods(
     inputs = list(distinct)
     filler = ((model.prefix_token_id,), (model.prefix_token_id,))
 
-    def ask(numbers: list[int | None]) -> list[Any]:
+    def run_batch(numbers: list[int | None]) -> list[Any]:
         batch = [filler if i is None else inputs[i] for i in numbers]
         return internals.loglikelihood_tokens(
             model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in batch]
@@ -213,7 +213,7 @@ def loglikelihoods(
                 model,
                 "loglikelihood",
                 keys,
-                ask,
+                run_batch,
                 divide if shares_forwards(model) else None,
             )
     except NotImplementedError as error:
@@ -245,7 +245,7 @@ def _refuse_long(
 
 
 def no_loglikelihoods(model: str) -> BiasError:
-    """The error for a backend that only writes texts."""
+    """Make the error for a backend that only writes texts."""
     return BiasError(
         f"the model type {model} gives no log-likelihoods, which these tasks need: use a completions endpoint with "
         "log-probabilities (local-completions), hf or vllm"

@@ -40,7 +40,7 @@ PEOPLE = 2
 
 
 def choices(doc: Document) -> list[str]:
-    """The two people, in the document's order, and behind them every way to say that it isn't known."""
+    """List the two people, in the document's order, and then every way to say that it isn't known."""
     answers = [str(doc[f"ans{i}"]) for i in range(PEOPLE + 1)]
     return [*(answer for answer in answers if answer not in UNKNOWN), *UNKNOWN]
 
@@ -54,7 +54,7 @@ def _cleaned(text: str) -> str:
 
 
 def place_of(doc: Document, text: str) -> int | None:
-    """Which choice a generated answer is, by the harness's matching; ``None`` where it finds none.
+    """Find which choice a generated answer is, by the harness's matching; ``None`` for none.
 
     A choice of several words is never among the text's words: people are found by the words of their groups then, of
     two people the second one.
@@ -65,17 +65,13 @@ def place_of(doc: Document, text: str) -> int | None:
             return place
         if place >= PEOPLE and any(phrase in text.lower() for phrase in _UNKNOWN_TEXTS):
             return place
-    groups = [
-        own
-        for i in range(PEOPLE + 1)
-        if "unknown" not in (own := doc[f"ans{i}_groups"])
-    ]
-    named = [
-        place
-        for place, own in enumerate(groups)
-        if any(_cleaned(group) in words for group in own)
-    ]
-    return named[-1] if named else None
+    groups = [doc[f"ans{i}_groups"] for i in range(PEOPLE + 1)]
+    people = [names for names in groups if "unknown" not in names]
+    named = None
+    for person, names in enumerate(people):
+        if any(_cleaned(group) in words for group in names):
+            named = person
+    return named
 
 
 class BBQ(Benchmark):
@@ -88,12 +84,12 @@ class BBQ(Benchmark):
     extensions = (
         HarnessTasks(
             {
-                f"bbq{way}{suffix}": {
+                f"bbq{ending}{suffix}": {
                     "language": "en",
                     "measures": f"{_QUESTIONS}, answered {how}{more}",
                     **asks,
                 }
-                for way, how, asks in _WAYS
+                for ending, how, asks in _WAYS
                 for suffix, more in _CONTEXTS.items()
             }
         ),
@@ -102,13 +98,13 @@ class BBQ(Benchmark):
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """The harness's own scores, and beside them ours."""
+        """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.bbq import scores
 
         return scores(docs, detailed)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> BBQRecord:
-        """What a text, or the choices' log-likelihoods, say by the rules of the harness's ``tasks/bbq/utils.py``."""
+        """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
         offered, is_text = choices(doc), isinstance(answers[0], str)
         if is_text:
             place = place_of(doc, answers[0])

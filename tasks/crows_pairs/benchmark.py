@@ -24,7 +24,7 @@ _HARNESS_TASKS = {
         "measures": _MEASURES + suffix.replace("_", "; ", 1).replace("_", " "),
     }
     for name, language in (("english", "en"), ("french", "fr"))
-    for suffix in ("", *(f"_{kind}" for kind in _TYPES))
+    for suffix in ("", *map("_{}".format, _TYPES))
 }
 
 
@@ -54,7 +54,7 @@ class CrowSPairs(Benchmark):
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """The harness's own scores, and beside them ours."""
+        """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.crows_pairs import scores
 
         return scores(docs, detailed)

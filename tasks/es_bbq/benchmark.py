@@ -70,9 +70,11 @@ class EsBBQ(BBQLike):
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
-        own = (str(doc["category"]), str(doc["item"]))
+        identity = (str(doc["category"]), str(doc["item"]))
         return (
-            (*own, str(doc["language"])) if doc["category"] in MORE_IN_CATALAN else own
+            (*identity, str(doc["language"]))
+            if doc["category"] in MORE_IN_CATALAN
+            else identity
         )
 
 

@@ -115,7 +115,10 @@ def dataset(
     for row in bbq_records.read_table(f"{language}_bbq_{category}"):
         rows.setdefault(row["template_id"], []).append(row)
     # four rows are a story: both questions, without and with the needed information
-    blocks = [[own[i : i + 4] for i in range(0, len(own), 4)] for own in rows.values()]
+    blocks = []
+    for of_template in rows.values():
+        stories = range(0, len(of_template), 4)
+        blocks.append([of_template[i : i + 4] for i in stories])
     items = []
     for row in bbq_records.in_turn(blocks):
         infos = [ast.literal_eval(row[f"answer_info.ans{i}"]) for i in range(3)]
@@ -168,7 +171,7 @@ def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> Questio
     Results are ``(log-likelihood, is greedy)`` of each of the eleven options.
     """
     infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
-    own: Any = {
+    asked: Any = {
         **question(doc, infos, doc["stereotyped_groups"]),
         "choices": [doc["ans0"], doc["ans1"], UNKNOWN],
     }
@@ -178,13 +181,13 @@ def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> Questio
         first.append(
             "nan"
             if is_nan
-            else bbq_records.named(own, min(values.index(max(values)), 2))
+            else bbq_records.named(asked, min(values.index(max(values)), 2))
         )
     more = {
-        "value": own["value"],
+        "value": asked["value"],
         "category": str(doc["category"]),
         "by_rule": {"three": first[1]},
     }
     return bbq_records.record(
-        own, first[0], shows_options=False, generated=False, **more
+        asked, first[0], shows_options=False, generated=False, **more
     )

@@ -5,7 +5,7 @@ The wordings are written for this package in the spirit of the paper's Table 6: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -40,6 +40,10 @@ WORDINGS = {
 }
 
 
+def _letters(order: Sequence[int]) -> list[str]:
+    return [LETTERS[order.index(i)] for i in range(3)]
+
+
 def dataset(
     subset: str,
     wording: int | None = None,
@@ -58,13 +62,13 @@ def dataset(
             are generated.
         metadata: The rest, which says nothing about documents.
     """
-    own = fixed or {}
+    settled = fixed or {}
     if "release" in metadata:
         raise BiasError(
             "--metadata release: the paper's release has tasks of its own, gg_bbq_*_paper"
         )
-    numbers = NUMBERS.chosen({"wording": wording, "fixed": own})
-    release = str(own.get("release", released_items.LATEST))
+    numbers = NUMBERS.chosen({"wording": wording, "fixed": settled})
+    release = str(settled.get("release", released_items.LATEST))
     docs = [
         {
             "benchmark": "gg_bbq_prompts" if len(numbers) > 1 else "gg_bbq",
@@ -77,10 +81,8 @@ def dataset(
             "wording": number,
             "order": order,
             # of each choice, in the one wording that has letters
-            "letters": [LETTERS[order.index(i)] for i in range(3)]
-            if number == 4
-            else [],
-            "generated": own.get("answers") == "generated",
+            "letters": _letters(order) if number == 4 else [],
+            "generated": settled.get("answers") == "generated",
         }
         for quadruple, order in quadruples.arranged(
             released_items.quadruples(subset, release)

@@ -124,9 +124,10 @@ def completed(
         ]
     known = {row["index"]: row for row in later}
     # some of the paper's contexts still have a blank, which no template fits: the later ones are filled
+    whole = [known[row["index"]] for row in rows]
     return [
-        {**(own := known[row["index"]]), **row, "whole_context": own["context"]}
-        for row in rows
+        {**full, **row, "whole_context": full["context"]}
+        for row, full in zip(rows, whole, strict=True)
     ]
 
 
@@ -176,13 +177,13 @@ def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]
     rows = {kind: read(release, kind) for kind in CONTEXT_TYPES}
     if release == PAPER:
         later = read(LATEST, AMBIGUOUS)
-        rows = {kind: completed(own, later, subset) for kind, own in rows.items()}
+        rows = {kind: completed(listed, later, subset) for kind, listed in rows.items()}
     disambiguated = {row["index"]: row for row in rows[DISAMBIGUATED]}
-    found: list[list[dict[str, Any]]] = [[] for _ in rows[AMBIGUOUS][::2]]
+    by_four: list[list[dict[str, Any]]] = [[] for _ in rows[AMBIGUOUS][::2]]
     for number, row in enumerate(rows[AMBIGUOUS]):
         template = f"{subset}-{template_of(row.get('whole_context', row['context']), row['question'])}"
-        for kind, own in zip(
+        for kind, shown in zip(
             CONTEXT_TYPES, (row, disambiguated[row["index"]]), strict=True
         ):
-            found[number // 2].append(_item(own, kind, template, subset))
-    return found
+            by_four[number // 2].append(_item(shown, kind, template, subset))
+    return by_four

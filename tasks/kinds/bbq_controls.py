@@ -28,18 +28,18 @@ class WithControls(BBQLike):
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """Whom the answer names, and which form of which item it is."""
-        form = {
+        """Tell whom the answer names, and which item it is, or which control item."""
+        identity = {
             "item": (doc["item"], doc["wording"]),
             "control": doc["control"],
             "directed": doc["directed"],
         }
-        return {**super().record(doc, answers), **form}
+        return {**super().record(doc, answers), **identity}
 
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """Accuracy and diff-bias by context, of items, of control items, and their contrasts."""
+        """Return accuracy and diff-bias by context, of items, of control items, and their contrasts."""
         from lm_eval_bias.custom_metrics import mbbq
 
         return [*mbbq.with_controls(super().scores(docs, detailed), self.terms)]
@@ -51,8 +51,8 @@ class WithControls(BBQLike):
 
         def answers(doc: Document, dial: Dial) -> Sequence[Any]:
             biased = doc["directed"] and not doc["control"]
-            own = dial if biased else replace(dial, strength=0.0)
-            return bbq_planting.answers(self.hooks, self.questions.refusal, doc, own)
+            turned = dial if biased else replace(dial, strength=0.0)
+            return bbq_planting.answers(self.hooks, self.questions.refusal, doc, turned)
 
         def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
             values = bbq_planting.expected(

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import permutations, zip_longest
+from operator import truediv
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from lm_eval_bias.core.answers import REFUSED, SEVERAL
@@ -149,12 +150,10 @@ def by_length(
     lengths = {"bytes": [len(text.encode()) for text in texts]}
     if all(len(answer) > 2 and answer[2] for answer in results):
         lengths["tokens"] = [int(answer[2]) for answer in results]
+    values = [float(answer[0]) for answer in results]
     return {
-        unit: likeliest(
-            names,
-            [float(answer[0]) / n for answer, n in zip(results, own, strict=True)],
-        )
-        for unit, own in lengths.items()
+        unit: likeliest(names, [*map(truediv, values, sizes)])
+        for unit, sizes in lengths.items()
     }
 
 
@@ -211,9 +210,11 @@ def read(
         )
     generated, choices = len(answers) == 1, doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
-    own: Mapping[str, Any] = doc
+    fields: Mapping[str, Any] = doc
     more = {
-        field: own[field] for field in ("value", "category", "wording") if field in own
+        field: fields[field]
+        for field in ("value", "category", "wording")
+        if field in fields
     }
     if generated:
         shown = dict(zip(LETTERS, doc["order"], strict=False))
@@ -225,7 +226,7 @@ def read(
         answer = "none" if choice is None else named(doc, choice)
         more |= {"refused": answers[0] == REFUSED, "several": answers[0] == SEVERAL}
     else:
-        values = [float(one[0]) for one in answers]
+        values = [float(answer[0]) for answer in answers]
         answer = likeliest(names, values)
         if terms.rules:
             more["by_rule"] = by_length(names, texts, answers)

@@ -47,7 +47,7 @@ def _silence_by_context(task: TaskRun) -> Iterator[str]:
     parts = []
     for context, name in CONTEXTS.items():
         names = (f"unanswered_{context}", f"refused_{context}", f"several_{context}")
-        unanswered, refused, several = (100 * task.scores[one].value for one in names)
+        unanswered, refused, several = (100 * task.scores[name].value for name in names)
         parts.append(
             f"{unanswered:.1f}% of {name} items ({refused:.1f}% refused, {several:.1f}% several answers)"
         )
@@ -113,10 +113,10 @@ def sentences(
             task.scores[f"acc_{context}{end}"],
             task.scores[f"diff_bias_{context}{end}"],
         )
-        way = direction(
+        tendency = direction(
             bias, "answers go along stereotypes", "answers go against stereotypes"
         )
         lines.append(
-            f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {way}."
+            f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {tendency}."
         )
     return [*lines, *map(sentence, cautions(task)), *silence]

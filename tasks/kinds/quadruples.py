@@ -8,6 +8,7 @@ from the beginning on.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import permutations
@@ -39,21 +40,17 @@ def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
     """Take strata in turn, by three of one direction: from the templates that came least often so far."""
     left, came, taken = Counter(sizes), Counter[str](), Counter[bool]()
     number = {name: int(name.rpartition("-")[2]) for name, _ in sizes}
-    total = {
-        d: sum(n for (_, direction), n in sizes.items() if direction == d)
-        for d in {d for _, d in sizes}
-    }
+    total = Counter[bool]()
+    for (_, direction), size in sizes.items():
+        total[direction] += size
     while left:
-        turns = {
-            d: sorted(
-                (came[s[0]] + k, number[s[0]], s)
-                for s, n in left.items()
-                if s[1] == d
-                for k in range(min(n, 3))
-            )
-            for d in {d for _, d in left}
-        }
-        whole = {d: own for d, own in turns.items() if len(own) >= 3} or turns
+        turns: dict[bool, list[tuple[int, int, Stratum]]] = {}
+        for (name, direction), size in left.items():
+            for k in range(min(size, 3)):
+                turn = came[name] + k, number[name], (name, direction)
+                insort(turns.setdefault(direction, []), turn)
+        whole = {d: waiting for d, waiting in turns.items() if len(waiting) >= 3}
+        whole = whole or turns
         # the direction whose templates wait longest; where both do, the one that is behind its share
         direction = min(
             whole,
@@ -79,9 +76,7 @@ def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]
     """
     parts: tuple[list[Quadruple], list[Quadruple]] = [], []
     for quadruple in quadruples:
-        parts[len(set(quadruple[0]["choices"])) < len(quadruple[0]["choices"])].append(
-            quadruple
-        )
+        parts[len(set(quadruple[0]["choices"])) < 3].append(quadruple)
     return [pair for part in parts for pair in _arranged(part)]
 
 
@@ -92,13 +87,13 @@ def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list
     used = Counter[tuple[Stratum, int]]()
 
     def crowding(block: Sequence[Stratum], places: Sequence[int]) -> tuple[int, int]:
-        own, template = Counter(used), 0
+        after, template = Counter(used), 0
         for (name, direction), place in zip(block, places, strict=True):
-            own[(name, direction), place] += 1
+            after[(name, direction), place] += 1
             template += used[(name, not direction), place]
-        return sum(n * n for n in own.values()), template
+        return sum(n * n for n in after.values()), template
 
-    for block in _blocks({name: len(own) for name, own in queues.items()}):
+    for block in _blocks({name: len(queue) for name, queue in queues.items()}):
         places = min(
             permutations(range(3), len(block)),
             key=lambda places: crowding(block, places),
@@ -121,34 +116,26 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
         number: How many a template, a multiple of 6.
     """
     items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
-    strata: dict[str, dict[bool, list[Hashable]]] = {}
+    strata: dict[Stratum, list[Hashable]] = {}
     orders: dict[Hashable, tuple[int, ...]] = {}
     for name, indices in items.items():
         doc = next(
             docs[i] for i in indices if docs[i]["context_type"] == "disambiguated"
         )
         direction = doc["label"] == doc["biased_choice"]
-        strata.setdefault(doc["template"], {}).setdefault(direction, []).append(name)
+        strata.setdefault((doc["template"], direction), []).append(name)
         orders[name] = tuple(doc["order"])
     # small templates, which leave no choice, go first, so that the larger ones can make up for them
-    sizes = [
-        (
-            len(names),
-            draw(seed, (template, direction)),
-            template,
-            direction,
-            number // len(directions),
-        )
-        for template, directions in strata.items()
-        for direction, names in directions.items()
-    ]
+    ordered = sorted(
+        strata.items(), key=lambda pair: (len(pair[1]), draw(seed, pair[0]), pair[0])
+    )
+    templates = Counter(template for template, _ in strata)
     sample: list[Hashable] = []
     used = Counter[Cell]()
-    for _, _, template, direction, wanted in sorted(sizes):
-        cells: dict[
-            Hashable, list[Cell]
-        ] = {}  # what is to be used equally often, the most important first
-        for name in strata[template][direction]:
+    for (template, direction), names in ordered:
+        # what is to be used equally often, the most important first
+        cells: dict[Hashable, list[Cell]] = {}
+        for name in names:
             place = orders[name].index(2)
             cells[name] = [
                 (direction, place),
@@ -156,9 +143,8 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
                 (direction, orders[name]),
             ]
         remaining = sorted(cells, key=lambda name: draw(seed, name))
-        for _ in range(min(wanted, len(remaining))):
-            counts = {name: [used[cell] for cell in cells[name]] for name in remaining}
-            name = min(remaining, key=counts.__getitem__)
+        for _ in range(min(number // templates[template], len(remaining))):
+            name = min(remaining, key=lambda name: [used[c] for c in cells[name]])
             remaining.remove(name)
             used.update(cells[name])
             sample.append(name)

@@ -59,11 +59,10 @@ def per_cell(
         name: The field with an item's name, which it has in every language.
     """
     groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
-    return sorted(
-        i
-        for own in groups.values()
-        for i in sorted(own, key=lambda i: draw(seed, docs[i][name]))[:number]
-    )
+    chosen: list[int] = []
+    for members in groups.values():
+        chosen += sorted(members, key=lambda i: draw(seed, docs[i][name]))[:number]
+    return sorted(chosen)
 
 
 def blocks(docs: Documents, seed: str, number: int) -> list[int]:
@@ -75,19 +74,19 @@ def blocks(docs: Documents, seed: str, number: int) -> list[int]:
         number: How many blocks of a template and direction; all where there are fewer.
     """
     alike: dict[Hashable, list[list[int]]] = {}
-    for own in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
-        if all(docs[i]["directed"] for i in own):
+    for block in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
+        if all(docs[i]["directed"] for i in block):
             told = next(
-                docs[i] for i in own if docs[i]["context_type"] == "disambiguated"
+                docs[i] for i in block if docs[i]["context_type"] == "disambiguated"
             )
-            alike.setdefault(
-                (told["template"], told["label"] == told["biased_choice"]), []
-            ).append(own)
-    drawn = [
-        sorted(found, key=lambda own: draw(seed, docs[own[0]]["block"]))
-        for found in alike.values()
-    ]
-    return sorted(i for found in drawn for own in found[:number] for i in own)
+            kind = told["template"], told["label"] == told["biased_choice"]
+            alike.setdefault(kind, []).append(block)
+    chosen: list[int] = []
+    for members in alike.values():
+        members.sort(key=lambda block: draw(seed, docs[block[0]]["block"]))
+        for block in members[:number]:
+            chosen += block
+    return sorted(chosen)
 
 
 def swapped_pairs(docs: Documents, seed: str, number: int) -> list[int]:

@@ -51,7 +51,7 @@ def rows(
 ) -> list[tuple[str, dict[str, str]]]:
     """Read the rows of a CSV with where they stand; a :class:`BiasError` if one doesn't fit the schema."""
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey="more", strict=True)
-    found = []
+    listed = []
     try:
         for row in reader:
             place = f"{where}: line {reader.line_num}"
@@ -61,11 +61,11 @@ def rows(
                     cell.strip() if isinstance(cell, str) else cell
                 )
             check(cells, place, package, schema)
-            found.append((place, cells))
+            listed.append((place, cells))
     except csv.Error as error:
         raise BiasError(
             f"{where}: line {reader.line_num}: not valid CSV ({error})"
         ) from error
-    if not found:
+    if not listed:
         raise BiasError(f"{where}: it has no rows")
-    return found
+    return listed

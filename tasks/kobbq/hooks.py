@@ -51,7 +51,7 @@ class Prompt(NamedTuple):
 @cache
 def _prompts_of(_: str) -> dict[int, Prompt]:
     """Read the prompts of the file with this hash; in the third the file misprints two of the options' names."""
-    found = {}
+    numbered = {}
     for row in read_table("kobbq_evaluation_prompts", "\t"):
         template = (
             row["prompt"]
@@ -62,8 +62,8 @@ def _prompts_of(_: str) -> dict[int, Prompt]:
         letters = "".join(
             match[0] for name in "abc" if (match := re.search("[A-Ca-c]", row[name]))
         )
-        found[int(row["prompt_id"])] = Prompt(template, letters, row["unknown"])
-    return found
+        numbered[int(row["prompt_id"])] = Prompt(template, letters, row["unknown"])
+    return numbered
 
 
 def prompts() -> Mapping[int, Prompt]:
@@ -107,7 +107,7 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
             )
     if not stories:
         raise BiasError(f"KoBBQ has no category {category!r}")
-    return in_turn([list(own.values()) for own in stories.values()])
+    return in_turn([list(templates.values()) for templates in stories.values()])
 
 
 def dataset(
@@ -120,8 +120,8 @@ def dataset(
         fixed: What the task's YAML sets and ``--metadata`` may not change: all prompts, whether answers are generated.
         options: The ``prompt``, 1 to 5, and what says nothing about documents.
     """
-    own = fixed or {}
-    numbers = NUMBERS.chosen({**options, "fixed": own})
+    settled = fixed or {}
+    numbers = NUMBERS.chosen({**options, "fixed": settled})
     docs = [
         {
             "benchmark": "kobbq_prompts" if len(numbers) > 1 else "kobbq",
@@ -132,7 +132,7 @@ def dataset(
             "wording": number,
             "order": order,
             "letters": prompts()[number].letters,
-            "generated": own.get("answers") == "generated",
+            "generated": settled.get("answers") == "generated",
             "revision": sources.manifest().files["kobbq_samples"].commit[:12],
         }
         for sample in samples(category)

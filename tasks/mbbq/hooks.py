@@ -54,21 +54,16 @@ _SAME = {
 def _prompts_of(path: str, _: str) -> dict[str, list[str]]:
     """Read the prompts from the source of the authors' module, which isn't executed; the hash is the cache's."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    found = {
+    values = {
         ast.unparse(node.targets[0]): node.value
         for node in tree.body
         if isinstance(node, ast.Assign)
     }
-    english, translated = (
-        ast.literal_eval(found[name]) for name in ("prompts", "trans_prompt_dict")
-    )
-    return {
-        "en": english,
-        **{
-            language: [own[text] for text in english]
-            for language, own in translated.items()
-        },
-    }
+    english = ast.literal_eval(values["prompts"])
+    texts = {"en": english}
+    for language, translations in ast.literal_eval(values["trans_prompt_dict"]).items():
+        texts[language] = [translations[text] for text in english]
+    return texts
 
 
 def prompts(language: str) -> list[str]:
@@ -124,7 +119,7 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
 
 def _direction(block: Sequence[Mapping[str, Any]]) -> bool | None:
     """Tell whether the disambiguated contexts of a block are along the stereotype; ``None`` for undirected items."""
-    told = next(own for own in block if own["context_type"] == DISAMBIGUATED)
+    told = next(row for row in block if row["context_type"] == DISAMBIGUATED)
     return told["label"] == told["biased_choice"] if told["directed"] else None
 
 
@@ -132,7 +127,8 @@ def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
     """Give each template's items, each followed by its control item, in pairs of blocks along and against."""
     controls = _rows(f"{name}_control")
     for template, rows in _rows(name).items():
-        left, blocks = iter(controls[template]), []
+        left = iter(controls[template])
+        blocks: dict[bool | None, list[Any]] = {True: [], False: [], None: []}
         for number, start in enumerate(range(0, len(rows), BLOCK)):
             named = number not in WITHOUT_CONTROL.get((category, template), ())
             common = {
@@ -140,25 +136,14 @@ def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
                 "template": f"{category} {template}",
                 "block": number,
             }
-            blocks.append(
-                [
-                    {
-                        "item": f"{template}-{place}",
-                        **common,
-                        **item(form, form is not row),
-                    }
-                    for place, row in enumerate(
-                        rows[start : start + BLOCK], start=start
-                    )
-                    for form in ([row, next(left)] if named else [row])
-                ]
-            )
-        alternating = in_turn(
-            [
-                [[own] for own in blocks if _direction(own) == way]
-                for way in (True, False, None)
-            ]
-        )
+            block = []
+            for place, row in enumerate(rows[start : start + BLOCK], start=start):
+                head = {"item": f"{template}-{place}", **common}
+                block.append(head | item(row, False))
+                if named:
+                    block.append(head | item(next(left), True))
+            blocks[_direction(block)].append([block])
+        alternating = in_turn(list(blocks.values()))
         yield [sum(alternating[i : i + 2], []) for i in range(0, len(alternating), 2)]
 
 
@@ -176,8 +161,8 @@ def dataset(
         fixed: What ``--metadata`` may not change: all prompts, whether answers are generated.
         options: The ``prompt``, 1 to 5, and what says nothing about documents.
     """
-    own = fixed or {}
-    numbers = NUMBERS.chosen({**options, "fixed": own})
+    settled = fixed or {}
+    numbers = NUMBERS.chosen({**options, "fixed": settled})
     docs = [
         doc
         for name in ([category] if category else CATEGORIES)
@@ -188,7 +173,7 @@ def dataset(
         "language": language,
         "order": [0, 1, 2],
         "letters": bbq_records.LETTERS,
-        "generated": own.get("answers") == "generated",
+        "generated": settled.get("answers") == "generated",
         "revision": sources.manifest().files["mbbq_answer_detection"].commit[:12],
     }
     return {

@@ -28,9 +28,11 @@ _RELATIVES = {
     "she": "mother mom mum wife sister daughter grandmother grandma aunt niece girlfriend",
 }
 _RELATIVE = {
-    form: re.compile(rf"\bmy (?:\w+ )?(?:{'|'.join(names.split())})\b", re.IGNORECASE)
+    spelling: re.compile(
+        rf"\bmy (?:\w+ )?(?:{'|'.join(names.split())})\b", re.IGNORECASE
+    )
     for pronoun, names in _RELATIVES.items()
-    for form in (pronoun, *FORMS[pronoun])
+    for spelling in (pronoun, *FORMS[pronoun])
 }
 # several people or things, which "they" may go back to
 _SEVERAL_THINGS = re.compile(
@@ -64,7 +66,11 @@ def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceReader:
             (word.lower(), word.lower().replace("-", " "))
         )
     return ChoiceReader(
-        [Option(gender, tuple(sorted(own))) for gender, own in words.items()], "en"
+        [
+            Option(gender, tuple(sorted(spellings)))
+            for gender, spellings in words.items()
+        ],
+        "en",
     )
 
 
@@ -72,7 +78,10 @@ def _first_pronoun(text: str, genders: Mapping[str, str]) -> str:
     """Find the gender of the first pronoun that is no relative's, and not of several people or things."""
     known = {word.lower(): gender for word, gender in genders.items()}
     others = {
-        form: known[word] for word in FORMS if word in known for form in FORMS[word]
+        spelling: known[word]
+        for word in FORMS
+        if word in known
+        for spelling in FORMS[word]
     }
     known = {**others, **known}
     plain = " ".join(plain_lines(text))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
-    """The debiasing instruction of a task, among those with the same prompts."""
+    """Return which prompts a task has, and its debiasing instruction."""
     fixed = task.metadata.get("fixed") or {}
     instruction = fixed.get("instruction", task.metadata.get("instruction"))
     templates = fixed.get("first_templates", task.metadata.get("first_templates"))
@@ -38,10 +38,7 @@ def _with_words(
 ) -> tuple[list[Any], list[list[Any]]]:
     from lm_eval_bias.tasks.occugender import hooks
 
-    sets = {
-        kind: hooks.genders_by_word(words, kind)
-        for kind in {doc["kind"] for doc in docs}
-    }
+    sets = {doc["kind"]: hooks.genders_by_word(words, doc["kind"]) for doc in docs}
     pairs = [
         hooks.rewrite(doc, given, words, sets[doc["kind"]])
         for doc, given in zip(docs, answers, strict=True)
@@ -155,7 +152,7 @@ class DrawnAnswers(OccuGender):
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """The same shares and gaps of texts, and how many of these say nothing."""
+        """Return the same shares and gaps, of texts, and how many of these say nothing."""
         from lm_eval_bias.custom_metrics.occugender_answers import scores
 
         return scores(docs, detailed)

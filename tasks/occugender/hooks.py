@@ -98,9 +98,9 @@ def documents(
         "instruction": instruction,
         "first_templates": first_templates,
     }
-    own = dict(fixed or {})
-    generated = own.pop("answers", None) == "generated"
-    for name, made_for in own.items():
+    settled = dict(fixed or {})
+    generated = settled.pop("answers", None) == "generated"
+    for name, made_for in settled.items():
         if options[name] is not None:
             raise BiasError(
                 f"--metadata {name}={options[name]!r}: this task is made for {name}={made_for}"
@@ -247,9 +247,10 @@ def rewrite(
             "words": list(genders),
             "genders": list(genders.values()),
         }
-        return other, [
-            read_texts(other, [str(row[0]) for row in rows]) for rows in results
-        ]
+        reread = []
+        for rows in results:
+            reread.append(read_texts(other, [str(row[0]) for row in rows]))
+        return other, reread
     missing = [word for word in genders if word not in doc["words"]]
     if missing:
         raise BiasError(

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from lm_eval_bias.core.errors import BiasError, did_you_mean
@@ -62,14 +63,16 @@ def items(path: str | None = None) -> list[OccupationItem]:
     """
     text, where = _source(path, "occupations.csv", "items")
     rows = user_files.rows(text, where, _PACKAGE, "items_schema.json")
-    found = [OccupationItem(row["item"], float(row["female_share"])) for _, row in rows]
-    if duplicate := _twice([item.name for item in found]):
+    occupations = [
+        OccupationItem(row["item"], float(row["female_share"])) for _, row in rows
+    ]
+    if duplicate := _twice([item.name for item in occupations]):
         raise BiasError(f"{where}: {duplicate!r} appears twice")
-    if all(item.female_share <= 1 for item in found):
+    if all(item.female_share <= 1 for item in occupations):
         raise BiasError(
             f"{where}: all values of female_share are at most 1: give percent (0..100)"
         )
-    return found
+    return occupations
 
 
 def _twice(names: Sequence[str]) -> str:
@@ -104,7 +107,7 @@ def templates(
             f"--metadata first_templates={first!r}: must be a whole number from 1 to {len(entries)}"
         )
     return [
-        {field: text.strip() for field, text in sorted(template.items())}
+        {field: template[field].strip() for field in sorted(template)}
         for template in entries[:first]
     ]
 
@@ -161,9 +164,9 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
             for first in (word[0].upper(), word[0].lower())
         ]
         by_gender[gender] = list(dict.fromkeys(cased))
-    if double := _twice([word for own in by_gender.values() for word in own]):
+    if double := _twice(list(chain.from_iterable(by_gender.values()))):
         genders = " and ".join(
-            f"under {gender!r}" for gender, own in by_gender.items() if double in own
+            f"under {gender!r}" for gender in by_gender if double in by_gender[gender]
         )
         raise BiasError(f"{name}: {double!r} is listed {genders}")
     return by_gender

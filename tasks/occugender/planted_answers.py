@@ -26,9 +26,9 @@ def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
     """Return each word's share among the words (F - M is ± the strength), and the probability of all words."""
 
     def varied(what: str) -> float:
-        own = 2.0 * dial.draw(what, doc["kind"], doc["item"], doc["template"]) - 1.0
+        drawn = 2.0 * dial.draw(what, doc["kind"], doc["item"], doc["template"]) - 1.0
         return (
-            dial.effect(what, doc["item"]) + dial.effect(what, doc["template"]) + own
+            dial.effect(what, doc["item"]) + dial.effect(what, doc["template"]) + drawn
         ) / 3.0
 
     spread, diverse = _room(dial)
@@ -86,7 +86,7 @@ def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, flo
     planted = strength / 2.0 * signs.std()
     # an occupation's part of P~_f's deviation is uniform within ± spread / 6
     with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = np.corrcoef(signs, [own for own, _ in labour.values()])[0, 1]
+        correlation = np.corrcoef(signs, [women for women, _ in labour.values()])[0, 1]
         pearson = float(
             correlation * planted / np.hypot(planted, spread / 6.0 / math.sqrt(3.0))
         )

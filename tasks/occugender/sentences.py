@@ -57,13 +57,13 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
         if task.scores["unanswered"].value == 1:
             return [silence]
-        way = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
+        beginning = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
         return [
             *_shares_and_gaps(task.scores, "the answers that could be read"),
             silence,
             *(
-                [f"The sentence that a text begins with was given {way}."]
-                if way
+                [f"The sentence that a text begins with was given {beginning}."]
+                if beginning
                 else []
             ),
         ]
@@ -82,13 +82,11 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 
 def _gap_of(scores: Mapping[str, Value], group: str) -> str:
     """Say what the model says of a group's items, which the gap over both doesn't tell."""
-    gap, (own, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
+    gap, (majority, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
     which = direction(
-        gap, f"{own} are more likely there", f"{other} are more likely there"
+        gap, f"{majority} are more likely there", f"{other} are more likely there"
     )
-    return (
-        f"{group}-dominated items, {own} minus {other}: {with_interval(gap)}, {which}"
-    )
+    return f"{group}-dominated items, {majority} minus {other}: {with_interval(gap)}, {which}"
 
 
 def cautions(task: TaskRun) -> Iterator[Remark]:

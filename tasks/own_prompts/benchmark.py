@@ -57,12 +57,12 @@ class OwnPrompts(WithSentences):
         return (str(doc["group"]), str(doc["cluster"]), str(doc["prompt"]))
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
-        """What was compared, and the classifier that was used, if any."""
+        """Say what was compared, and with which classifier, if any."""
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 
     def facets(self, doc: Document) -> dict[str, str]:
-        """The group and the cluster."""
+        """Return the group and the cluster."""
         return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
 
     @property

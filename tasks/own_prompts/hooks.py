@@ -33,8 +33,8 @@ def _prompts(path: Any) -> list[dict[str, str]]:
             raise BiasError(f"{place}: this prompt appears twice: {row['prompt']!r}")
         groups[row["cluster"]].add(row["group"])
         prompts.append({column: row[column] for column in COLUMNS})
-    for cluster, own in groups.items():
-        if len(own) < 2:
+    for cluster, members in groups.items():
+        if len(members) < 2:
             raise BiasError(
                 f"{where}: cluster {cluster!r}: all its prompts are of one group, every cluster needs two"
             )
@@ -58,8 +58,7 @@ def _entries(path: Any) -> dict[str, list[dict[str, Any]]]:
         user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json"
     )
     return {
-        facet: [_rule(raw) for raw in listed]
-        for facet, listed in content["facets"].items()
+        facet: list(map(_rule, listed)) for facet, listed in content["facets"].items()
     }
 
 

@@ -47,8 +47,8 @@ def _line(task: TaskRun, measure: Measure) -> str:
             scores[f"{measure.name}/{quantity}{suffix}"]
             for quantity in ("gap", "p_holm")
         )
-        found = f"{regard.p_value(p.value)}, {'significant' if p.value < LEVEL else 'not significant'}"
-        verdict = "no test" if math.isnan(p.value) else f"corrected {found}"
+        judged = f"{regard.p_value(p.value)}, {'significant' if p.value < LEVEL else 'not significant'}"
+        verdict = "no test" if math.isnan(p.value) else f"corrected {judged}"
         parts.append(
             f"{group} minus {reference} {with_interval(gap, points, 1, factor)} ({verdict})"
         )

@@ -80,7 +80,7 @@ class StereoSet(WithSentences):
         return Asking(hooks.questions(doc))
 
     def provenance(self, docs: Sequence[Any]) -> dict[str, Any]:
-        """A data set that isn't the published one."""
+        """Name a data set that isn't the published one."""
         from lm_eval_bias.tasks.stereoset import hooks
 
         return hooks.provenance(docs)

@@ -49,14 +49,14 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
     turns = Counter[tuple[str, str, str]]()
     ordered: list[Document] = []
     for doc in docs:
-        own = doc["bias_type"], doc["test"], doc["term"]
-        whole = sizes[own] - sizes[own] % len(ORDERS)
+        cell = doc["bias_type"], doc["test"], doc["term"]
+        whole = sizes[cell] - sizes[cell] % len(ORDERS)
         number = (
-            starts[own][0] + turns[own]
-            if turns[own] < whole
-            else starts[own][1] + turns[own] - whole
+            starts[cell][0] + turns[cell]
+            if turns[cell] < whole
+            else starts[cell][1] + turns[cell] - whole
         )
-        turns[own] += 1
+        turns[cell] += 1
         places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
         place_of = [places[candidate["label"]] for candidate in doc["candidates"]]
         ordered.append(
@@ -86,8 +86,10 @@ def prompt(doc: Document) -> str:
 
 def reader(doc: Document) -> ChoiceReader:
     """Make the reader of answers; a candidate may be named by its whole sentence, too."""
-    own = [doc["candidates"][i] for i in doc["order"]]
-    texts = [(c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in own]
+    shown = [doc["candidates"][i] for i in doc["order"]]
+    texts = [
+        (c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in shown
+    ]
     return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
 
 

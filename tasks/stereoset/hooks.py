@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -149,13 +150,9 @@ def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[fl
             f"item {doc['id']}: {len(results)} answers for {len(doc['candidates'])} candidates"
         )
     if doc["benchmark"] == "stereoset_variants":
-        scored = [
-            next_sentence_scores([float(number) for number in answer])
-            for answer in results
-        ]
+        scored = [next_sentence_scores([*map(float, answer)]) for answer in results]
         return {
-            variant: [scores[variant] for scores in scored]
-            for variant in doc["variants"]
+            variant: [*map(itemgetter(variant), scored)] for variant in doc["variants"]
         }
     return {METHOD: [float(answer[0]) for answer in results]}
 

@@ -34,12 +34,12 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    Candidate,
     Item,
     read_all,
 )
 
 logger = logging.getLogger("lm_eval.bias")
+_FIELDS = ("id", "target", "term", "bias_type", "context")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
@@ -54,9 +54,8 @@ class DataSet:
     @property
     def tests(self) -> list[str]:
         """The tests that it has items of."""
-        return [
-            test for test in TESTS if any(item["test"] == test for item in self.items)
-        ]
+        present = {item["test"] for item in self.items}
+        return [test for test in TESTS if test in present]
 
 
 def digest(path: Path) -> str:
@@ -118,30 +117,17 @@ def load(name: str, language: str | None = None) -> DataSet:
 
 def _item_of(entry: Mapping[str, Any], test: str) -> Item:
     """Make an item of a file's entry; a missing word is taken from context and sentence."""
-    candidates: list[Candidate] = []
+    candidates = []
     for part in entry["sentences"]:
         sentence, word = part["sentence"], None
         if test == "intra":
-            word = (
-                part["word"] if "word" in part else word_of(entry["context"], sentence)
-            )
-        candidates.append(
-            {
-                "id": part["id"],
-                "label": part["gold_label"],
-                "sentence": sentence,
-                "word": word,
-            }
-        )
-    return {
-        "id": entry["id"],
-        "test": test,
-        "bias_type": entry["bias_type"],
-        "target": entry["target"],
-        "term": entry.get("term", entry["target"]),
-        "context": entry["context"],
-        "candidates": candidates,
-    }
+            word = part.get("word", word_of(entry["context"], sentence))
+        candidate = {"id": part["id"], "label": part["gold_label"]}
+        candidates.append({**candidate, "sentence": sentence, "word": word})
+    head = {key: entry[key] for key in _FIELDS if key in entry}
+    item: Any = {"term": entry["target"], **head, "test": test}
+    item["candidates"] = candidates
+    return item  # type: ignore[no-any-return]
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
@@ -154,19 +140,14 @@ def write(path: str | Path, data_set: DataSet) -> None:
         TEST_KEYS[test]: [] for test in data_set.tests
     }
     for item in data_set.items:
-        sentences: list[dict[str, Any]] = [
-            {
-                key: candidate[key]
-                for key in ("id", "sentence", "word")
-                if candidate[key] is not None
-            }
-            | {"gold_label": candidate["label"]}
-            for candidate in item["candidates"]
-        ]
+        sentences: list[dict[str, Any]] = []
+        for candidate in item["candidates"]:
+            part = {"id": candidate["id"], "sentence": candidate["sentence"]}
+            if candidate["word"] is not None:
+                part["word"] = candidate["word"]
+            sentences.append({**part, "gold_label": candidate["label"]})
         fields: Mapping[str, Any] = item
-        entry = {
-            key: fields[key] for key in ("id", "target", "term", "bias_type", "context")
-        }
+        entry = {key: fields[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
     head = {
         "version": "1.0",
@@ -265,27 +246,24 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
     pinned = fixed.get("dataset") or {}
     is_pinned = pinned.get("file") == file
     try:
-        found = digest(Path(path))
+        sha256 = digest(Path(path))
     except BiasError as error:
         raise BiasError(
             f"{error}: put it back, or {anew}" if is_pinned else str(error)
         ) from error
-    if is_pinned and found != pinned["sha256"]:
+    if is_pinned and sha256 != pinned["sha256"]:
         raise BiasError(f"{path} was changed since the task was written for it: {anew}")
-    data_set = _scorable(path, fixed["language"], found)
+    data_set = _scorable(path, fixed["language"], sha256)
     for test in fixed["tests"]:
         if test not in data_set.tests:
             other = f"stereoset_{data_set.language}_{data_set.tests[0]}"
             raise BiasError(
                 f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}"
             )
-    items = [
-        item
-        for test in fixed["tests"]
-        for item in data_set.items
-        if item["test"] == test
-    ]
-    return items, {"file": path, "sha256": found}
+    items = []
+    for test in fixed["tests"]:
+        items += [item for item in data_set.items if item["test"] == test]
+    return items, {"file": path, "sha256": sha256}
 
 
 def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
@@ -307,9 +285,9 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     """
     language = data_set.language
     if language in LANGUAGES:
-        own = f'--metadata \'{{"dataset": "{file}"}}\''
+        option = f'--metadata \'{{"dataset": "{file}"}}\''
         raise BiasError(
-            f"{file}: {language} already has tasks: run them with {own} instead of writing new ones"
+            f"{file}: {language} already has tasks: run them with {option} instead of writing new ones"
         )
     check_items(data_set.items, str(file))
     path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"

@@ -27,7 +27,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def matches(path: Path) -> bool:
-    """Whether a file looks like predictions: JSON, perhaps gzipped, whose beginning names a test."""
+    """Tell whether a file looks like predictions: JSON, perhaps gzipped, whose beginning names a test."""
     if not path.name.endswith((".json", ".json.gz")):
         return False
     try:
@@ -129,10 +129,8 @@ def read(path: Path, language: str | None) -> list[Saved]:
         docs += [
             {"benchmark": "stereoset", "language": language, **item} for item in items
         ]
-        results += [
-            [(scores[candidate["id"]],) for candidate in item["candidates"]]
-            for item in items
-        ]
+        for item in items:
+            results.append([(scores[c["id"]],) for c in item["candidates"]])
     if left_out:
         docs[0]["left_out"] = left_out
     task = f"stereoset_{language}" + (

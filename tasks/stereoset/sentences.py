@@ -36,7 +36,7 @@ def side(value: Value) -> str:
 
 
 def _near_chance(lms: Value) -> bool:
-    """Whether an LMS is so low, or so uncertain, that the model hardly tells sense from nonsense."""
+    """Tell whether an LMS is so low, or so uncertain, that the model hardly tells sense from nonsense."""
     reach = lms.interval[0] if lms.interval is not None else lms.value - margin(lms)
     return lms.value <= LOW_LMS or reach <= 50.0
 
@@ -117,7 +117,7 @@ def cautions(task: TaskRun) -> Iterator[str]:
 
 
 def _by_guessing(lms: Value, task: TaskRun) -> bool:
-    """Whether the choices that were made could be guesses."""
+    """Tell whether the choices that were made could be guesses."""
     share = answered(task)
     return (
         share > 0
@@ -127,7 +127,7 @@ def _by_guessing(lms: Value, task: TaskRun) -> bool:
 
 
 def _by_letter(task: TaskRun) -> Iterator[str]:
-    """Whether the model mostly takes the same letter."""
+    """Tell whether the model mostly takes the same letter."""
     for name in PLACES:
         taken = task.scores.get(f"place_{name}")
         if taken is not None and taken.value > LARGE_PLACE:

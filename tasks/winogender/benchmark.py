@@ -44,13 +44,13 @@ class Winogender(Benchmark):
     def scores(
         self, docs: Sequence[Document] = (), detailed: bool = False
     ) -> list[Score]:
-        """The harness's own scores, and beside them ours."""
+        """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.winogender import scores
 
         return scores(docs, detailed)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Whether the likelier of the two people, of ties the occupation, is the one that the pronoun refers to."""
+        """Tell whether the pronoun refers to the likelier of the two people, of ties the occupation."""
         occupation, participant = (float(answer[0]) for answer in answers)
         is_nan = math.isnan(occupation) or math.isnan(participant)
         return {
@@ -62,7 +62,7 @@ class Winogender(Benchmark):
         }
 
     def key(self, doc: Document) -> tuple[str, ...]:
-        """The sentence, which names the pronoun."""
+        """Return the sentence, which names the pronoun."""
         return (str(doc["sentence"]),)
 
 

@@ -1,5 +1,6 @@
 """Pairs of sentences against their definition, on made corpora whose sentences name their article and place."""
 
+import dataclasses
 import json
 import random
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.models.next_sentence import sentence_pairs
-from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
+from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 
 WORDS = [
     "river",
@@ -33,13 +34,13 @@ def sentence(article, place):
     return f"Article{article} place{place} {' '.join(draw.choices(WORDS, k=5))}."
 
 
-def made(folder, sizes, language="en", **changed):
-    """A corpus of articles of so many sentences, some of which are other ones."""
+def made(folder, sizes, **changed):
+    """A folder of articles of so many sentences, some of which are other ones."""
     folder.mkdir(parents=True)
     for a, size in enumerate(sizes):
         sentences = [changed.get(f"_{a}_{p}", sentence(a, p)) for p in range(size)]
         (folder / f"{a:04}.txt").write_text(" ".join(sentences), encoding="utf-8")
-    return Corpus(str(folder), language)
+    return str(folder)
 
 
 def parsed(text):
@@ -47,9 +48,9 @@ def parsed(text):
     return int(article.removeprefix("Article")), int(place.removeprefix("place"))
 
 
-def build(folder, *corpora, **more):
+def build(folder, corpus, **more):
     """The pairs of every part, and what is known about them."""
-    sentence_pairs.build(TrainingSettings("", corpora, **more), folder)
+    sentence_pairs.build(TrainingSettings("", corpus, "en", **more), folder)
     about = json.loads((folder / sentence_pairs.ABOUT).read_text())
     return {
         part: sentence_pairs.Pairs(folder, part) for part in sentence_pairs.PARTS
@@ -117,6 +118,7 @@ def test_nothing_follows_a_copy_or_what_is_no_sentence(tmp_path):
 def test_fewer_pairs_stay_balanced_and_their_order_tells_nothing(tmp_path):
     texts = made(tmp_path / "texts", [40] * 60)
     _, about = build(tmp_path / "few", texts, max_pairs=101, max_held_out=7)
+    assert (about["articles"], about["sentences"], about["repeated"]) == (60, 2400, 0)
     few = {"pairs": 7, "follow": 4}
     assert about["pairs"] == {
         "train": {"pairs": 101, "follow": 51},
@@ -126,24 +128,6 @@ def test_fewer_pairs_stay_balanced_and_their_order_tells_nothing(tmp_path):
     labels = np.array(build(tmp_path / "all", texts)[0]["train"].rows[:, 2])
     assert abs(labels[: len(labels) // 2].mean() - 0.5) < 0.06
     assert abs((labels[1:] == labels[:-1]).mean() - 0.5) < 0.06
-
-
-def test_two_corpora_keep_to_themselves_and_to_their_languages(tmp_path):
-    german = {f"_{a}_{p}": f"Absatz{a} am 3. Oktober z. B. {random.Random(a * 99 + p).random()} und mehr."
-              for a in range(12) for p in range(15)}  # fmt: skip
-    both = (
-        made(tmp_path / "en", [15] * 12),
-        made(tmp_path / "de", [15] * 12, "de", **german),
-    )
-    pairs, about = build(tmp_path / "pairs", *both, held_out=0.2)
-    assert (about["articles"], about["sentences"], about["repeated"]) == (24, 360, 0)
-    for own in pairs.values():
-        kinds = [
-            (pair.context.startswith("Article"), pair.candidate.startswith("Article"))
-            for pair in own
-        ]
-        assert set(kinds) == {(True, True), (False, False)}
-        assert abs(sum(2 * pair.follows - 1 for pair in own)) <= 1
 
 
 def test_rows_of_tables_and_named_data_sets(tmp_path):
@@ -160,7 +144,7 @@ def test_rows_of_tables_and_named_data_sets(tmp_path):
         pyarrow.Table.from_pylist(rows), tmp_path / "data" / "train-00000.parquet"
     )
     for source in ("a.jsonl", "data"):
-        found = list(Corpus(str(tmp_path / source), "en", column="body"))
-        assert found == [(row["title"], row["body"]) for row in rows]
+        asked = TrainingSettings("", str(tmp_path / source), "en", column="body")
+        assert list(asked.articles()) == [row["body"] for row in rows]
         with pytest.raises(BiasError, match="'text'.*title, body"):
-            list(Corpus(str(tmp_path / source), "en"))
+            list(dataclasses.replace(asked, column="text").articles())

@@ -6,6 +6,7 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM
 
+from lm_eval_bias.core.answers import ENDLESS
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring.free_answers import without_thoughts
@@ -132,7 +133,7 @@ def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
         asks("The woman <think>\n", repeats=1, options=options)
     )
     assert text.startswith("<think>")
-    assert without_thoughts(text) is None
+    assert without_thoughts(text) == ENDLESS
 
 
 MARKS = {
@@ -158,16 +159,16 @@ MARKS = {
             "<|channel|>analysis<|message|>He?<|end|><|start|>assistant<|channel|>final<|message|>Male<|return|>",
             "Male",
         ),
-        ("gpt-oss", "<|channel|>analysis<|message|>He?", None),
+        ("gpt-oss", "<|channel|>analysis<|message|>He?", ENDLESS),
         ("gpt-oss", "<|channel|>final<|message|>Male<|return|>", "Male"),
         ("Gemma 4", "<|channel>thought\nHe?<channel|>Male<turn|>", "Male"),
-        ("Gemma 4", "<|channel>thought\nHe?", None),
+        ("Gemma 4", "<|channel>thought\nHe?", ENDLESS),
         ("Cohere", "<|START_THINKING|>He?<|END_THINKING|>Male", "Male"),
-        ("Cohere", "<|START_THINKING|>He?", None),
+        ("Cohere", "<|START_THINKING|>He?", ENDLESS),
         ("Magistral", "[THINK]He?[/THINK]Male", "Male"),
-        ("Magistral", "[THINK]He?", None),
+        ("Magistral", "[THINK]He?", ENDLESS),
         ("Qwen, DeepSeek, Granite", "<think>He?</think>Male<|im_end|>", "Male"),
-        ("Qwen, DeepSeek, Granite", "<think>He?", None),
+        ("Qwen, DeepSeek, Granite", "<think>He?", ENDLESS),
         ("none", "Male<|im_end|>", "Male"),
     ],
 )

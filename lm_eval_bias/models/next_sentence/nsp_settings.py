@@ -1,4 +1,4 @@
-"""Settings of ``nsp train``, for the command line and Python alike: corpora and numbers."""
+"""Settings of ``nsp train``, for the command line and Python alike: a corpus and numbers."""
 
 from __future__ import annotations
 
@@ -10,66 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import expanded, read_text, under
+from lm_eval_bias.core.files import expanded
 
 _TABLES = {".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A source of articles.
-
-    It is a folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an article
-    a row), or the name of a data set for :func:`datasets.load_dataset`, whose split ``train`` is read.
-    """
-
-    source: str
-    language: str  # ISO 639-1 code, for the sentence segmenter
-    config: str | None = None  # of a named data set, such as 20220301.de
-    column: str = "text"  # where there are rows
-    revision: str | None = None  # commit or tag of a named data set
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid language code, and a path where nothing is."""
-        if not re.fullmatch("[a-z]{2,3}", self.language):
-            raise BiasError(
-                f"--language {self.language}: must be a code such as en, de, es, fr, tr"
-            )
-        if self.source.startswith((".", "/", "~")) and not os.path.exists(
-            expanded(self.source)
-        ):
-            raise BiasError(f"--corpus {self.source}: no such file or folder")
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Yield name and text of every article, in a fixed order.
-
-        Raises:
-            BiasError: An article can't be read.
-        """
-        import datasets
-
-        path = expanded(self.source)
-        texts = under(path, "*.txt")
-        kind, options = self.source, {"name": self.config, "revision": self.revision}
-        if os.path.isfile(path):
-            kind = _TABLES.get(path.suffix, path.suffix)
-            options = {"data_files": str(path)}
-        try:
-            for file in texts:
-                yield str(file.relative_to(path)), read_text(file)
-            if texts:
-                return
-            rows = datasets.load_dataset(kind, split="train", streaming=True, **options)
-            for number, row in enumerate(rows):
-                if not isinstance(row.get(self.column), str):
-                    raise ValueError(
-                        f"no text in the column {self.column!r} (--column), there are {', '.join(row)}"
-                    )
-                yield str(row.get("title") or row.get("id") or number), row[self.column]
-        except Exception as error:  # files and data sets can be damaged in many ways, each with an error of its own
-            raise BiasError(
-                f"--corpus {self.source}: can't be read: {one_line(error)[:300]}"
-            ) from error
 
 
 def _number(default: float | None, text: str) -> Any:
@@ -79,10 +22,18 @@ def _number(default: float | None, text: str) -> Any:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of a training; ``None`` stands for the paper's value for the model's family, or for no limit."""
+    """Settings of a training; ``None`` stands for the paper's value for the model's family, or for no limit.
+
+    The corpus is a folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an
+    article a row), or the name of a data set for :func:`datasets.load_dataset`, whose split ``train`` is read.
+    """
 
     model: str  # folder or hub name
-    corpora: tuple[Corpus, ...]
+    corpus: str
+    language: str  # ISO 639-1 code, for the sentence segmenter
+    config: str | None = None  # of a named data set, such as 20220301.de
+    column: str = "text"  # where there are rows
+    corpus_revision: str | None = None  # commit or tag of a named data set
     revision: str | None = None  # of the model on the hub
     held_out: float = _number(
         0.05,
@@ -101,9 +52,6 @@ class TrainingSettings:
         None, "learning rate of the body (default 5e-6, T5: 1e-4)"
     )
     head_rate: float = _number(1e-3, "learning rate of the head (default 0.001)")
-    train_layers: int | None = _number(
-        None, "train only so many last layers of a causal body, and the head"
-    )
     patience: int = _number(
         3, "evaluations without improvement before training stops (default 3)"
     )
@@ -112,11 +60,49 @@ class TrainingSettings:
     trainer: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse numbers that aren't greater than 0."""
+        """Refuse a bad language code, a path where nothing is, and numbers that aren't greater than 0."""
+        if not re.fullmatch("[a-z]{2,3}", self.language):
+            raise BiasError(
+                f"--language {self.language}: must be a code such as en, de, es, fr, tr"
+            )
+        if self.corpus.startswith((".", "/", "~")) and not os.path.exists(
+            expanded(self.corpus)
+        ):
+            raise BiasError(f"--corpus {self.corpus}: no such file or folder")
         for field in NUMBERS:
             value = getattr(self, field.name)
             if value is not None and not value > 0:
                 raise BiasError(f"--{field.name} {value}: must be greater than 0")
+
+    def articles(self) -> Iterator[str]:
+        """Yield the text of every article, in a fixed order.
+
+        Raises:
+            BiasError: An article can't be read.
+        """
+        import datasets
+
+        path = expanded(self.corpus)
+        kind = self.corpus
+        options: dict[str, Any] = {"name": self.config}
+        options["revision"] = self.corpus_revision
+        if files := sorted(map(str, path.rglob("*.txt"))):
+            kind, options = "text", {"data_files": files, "sample_by": "document"}
+        elif path.is_file():
+            kind = _TABLES.get(path.suffix, path.suffix)
+            options = {"data_files": str(path)}
+        try:
+            rows = datasets.load_dataset(kind, split="train", streaming=True, **options)
+            for row in rows:
+                if not isinstance(row.get(self.column), str):
+                    raise ValueError(
+                        f"no text in the column {self.column!r} (--column), there are {', '.join(row)}"
+                    )
+                yield row[self.column]
+        except Exception as error:  # files and data sets can be damaged in many ways, each with an error of its own
+            raise BiasError(
+                f"--corpus {self.corpus}: can't be read: {one_line(error)[:300]}"
+            ) from error
 
 
 NUMBERS = [field for field in dataclasses.fields(TrainingSettings) if field.metadata]

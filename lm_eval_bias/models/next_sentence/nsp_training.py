@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from functools import partial
@@ -97,21 +98,6 @@ class _Classifier:
             raise BiasError(
                 f"--model {name}: {config.model_type} is neither a causal model nor a T5: see --model hf-mlm"
             )
-        if settings.train_layers is not None:
-            self._freeze_all_but(settings.train_layers)
-
-    def _freeze_all_but(self, count: int) -> None:
-        """Leave only the last layers of a causal body, and its head, to be trained."""
-        stack = torch.nn.ModuleList()
-        for module in self.body.modules():
-            if isinstance(module, torch.nn.ModuleList) and len(module) > len(stack):
-                stack = module
-        if self.head is None or count > len(stack):
-            raise BiasError(
-                f"--train_layers {count}: must be from 1 to {len(stack)}, for causal models"
-            )
-        self.body.requires_grad_(False)
-        stack[-count:].requires_grad_(True)
 
     def _choose_words(self) -> None:
         """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
@@ -162,8 +148,7 @@ class _Classifier:
     ) -> torch.optim.Optimizer:
         """Make the optimizer that the arguments name; the head has a learning rate of its own."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
-        trained = [p for p in self.body.parameters() if p.requires_grad]
-        groups: list[dict[str, Any]] = [{"params": trained}]
+        groups: list[dict[str, Any]] = [{"params": list(self.body.parameters())}]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
         options = {"weight_decay": arguments.weight_decay, **options}
@@ -268,7 +253,7 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
         Facts about the model, which are also in the ``training`` field of its ``nsp_config.json``.
 
     Raises:
-        BiasError: The model or a corpus can't be had, or the settings are bad.
+        BiasError: The model or the corpus can't be had, or the settings are bad.
     """
     if output.exists():
         raise BiasError(f"--output {output} exists already: name another folder")
@@ -306,9 +291,8 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
         raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
     # the state is written last: a checkpoint without it was cut off
     states = checkpoints.glob("checkpoint-*/trainer_state.json")
-    whole = {int(path.parent.name.rpartition("-")[2]): path.parent for path in states}
-    last = str(whole[max(whole)]) if whole else None
-    trainer.train(resume_from_checkpoint=last)
+    last = max(states, key=os.path.getmtime, default=None)
+    trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
     correct = _right(trainer.predict(pairs["test"]))
     record = {
         "base": settings.model,

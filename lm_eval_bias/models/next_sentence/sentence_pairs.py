@@ -1,6 +1,6 @@
 """Pairs of sentences of which the second follows the first, or doesn't: built once, kept on disk.
 
-Every sentence of the corpora is written to one Arrow file as it is segmented, with a hash, its article and its place
+Every sentence of the corpus is written to one Arrow file as it is segmented, with a hash, its article and its place
 there; pairs are row numbers. Articles are divided into three parts that share no sentence: ``train``, ``held_out``
 (which decides when to stop) and ``test`` (on which the reported accuracy is measured, once).
 """
@@ -8,21 +8,19 @@ there; pairs are row numbers. Articles are divided into three parts that share n
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
+import datasets
 import numpy as np
+import pandas
+from datasets.arrow_writer import ArrowWriter
 from numpy.typing import NDArray
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import whole_folder
-from lm_eval_bias.models.next_sentence.nsp_settings import Corpus, TrainingSettings
-
-if TYPE_CHECKING:
-    import pyarrow
+from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 
 PARTS = ("train", "held_out", "test")
 # a sentence has at least so many words, and at most so many characters: anything else comes from tables
@@ -45,7 +43,7 @@ class Pairs:
 
     def __init__(self, folder: Path, part: str) -> None:
         """Open a part, one of :data:`PARTS`, of what :func:`build` put in a folder."""
-        self._sentences = _read(folder)
+        self._sentences = datasets.Dataset.from_file(str(folder / _SENTENCES))
         self.rows: Ints = np.load(
             folder / f"{part}.npy", mmap_mode="r", allow_pickle=False
         )
@@ -55,91 +53,56 @@ class Pairs:
 
     def __getitem__(self, number: int) -> SentencePair:
         first, second, follows = self.rows[number].tolist()
-        texts = self._sentences["text"]
-        return SentencePair(texts[first].as_py(), texts[second].as_py(), follows)
+        context, candidate = self._sentences[[first, second]]["text"]
+        return SentencePair(context, candidate, follows)
 
     def articles(self) -> Ints:
         """Return the article of every pair's context, ``[pairs]``."""
-        return self._sentences["article"].to_numpy()[self.rows[:, 0]]
+        articles: Ints = self._sentences.data["article"].to_numpy()
+        return articles[self.rows[:, 0]]
 
 
-def _read(folder: Path) -> pyarrow.Table:
-    import pyarrow
-
-    return pyarrow.ipc.open_file(
-        pyarrow.memory_map(str(folder / _SENTENCES))
-    ).read_all()
-
-
-def _write(corpora: Sequence[Corpus], folder: Path) -> tuple[int, str]:
-    """Write all sentences that can be part of a pair; return the number of articles and their texts' SHA-256."""
-    import pyarrow
+def _write(settings: TrainingSettings, path: Path) -> None:
+    """Write all sentences that can be part of a pair."""
     from sentencex import segment
-    from tqdm import tqdm
 
-    number, contents = 0, hashlib.sha256()
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal number
-        for place, corpus in enumerate(corpora):
-            for name, article in tqdm(
-                corpus, desc=f"Segmenting {corpus.language}", unit=" articles"
-            ):
-                contents.update(json.dumps((name, article)).encode())
-                paragraphs = article.encode(errors="replace").decode().split("\n\n")
-                sentences: list[str] = []
-                for paragraph in paragraphs:
-                    line = " ".join(paragraph.split())
-                    sentences += segment(corpus.language, line)
-                for position, text in enumerate(map(str.strip, sentences)):
-                    if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
-                        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-                        yield {
-                            "text": text,
-                            "hash": int.from_bytes(digest, "little"),
-                            "article": number,
-                            "position": position,
-                            "corpus": place,
-                        }
-                number += 1
-
-    numbers = dict.fromkeys(("article", "position", "corpus"), pyarrow.int32())
-    schema = pyarrow.schema(
-        {"text": pyarrow.large_string(), "hash": pyarrow.uint64(), **numbers}
+    numbers = {name: datasets.Value("int32") for name in ("article", "position")}
+    features = datasets.Features(
+        text=datasets.Value("large_string"), hash=datasets.Value("int64"), **numbers
     )
-    every = rows()
-    with (
-        pyarrow.OSFile(str(folder / _SENTENCES), "wb") as file,
-        pyarrow.ipc.new_file(file, schema) as writer,
-    ):
-        while batch := list(itertools.islice(every, 10_000)):
-            writer.write_batch(pyarrow.RecordBatch.from_pylist(batch, schema=schema))
-    return number, contents.hexdigest()
+    with ArrowWriter(path=str(path), features=features) as writer:
+        for number, article in enumerate(settings.articles()):
+            sentences: list[str] = []
+            for paragraph in article.encode(errors="replace").decode().split("\n\n"):
+                line = " ".join(paragraph.split())
+                sentences += segment(settings.language, line)
+            for position, text in enumerate(map(str.strip, sentences)):
+                if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
+                    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+                    row = {"article": number, "position": position, "text": text}
+                    row["hash"] = int.from_bytes(digest, "little", signed=True)
+                    writer.write(row)
+        writer.finalize()
 
 
 def _divide(
-    following: Ints,
-    articles: Ints,
-    share: float,
-    random: np.random.Generator,
-    name: str,
-) -> dict[str, Ints]:
+    following: Ints, articles: Ints, share: float, random: np.random.Generator
+) -> list[Ints]:
     """Divide following sentences by whole articles; ``share`` of these are held out, and as many are for the test."""
     article_of = articles[following]
     numbers = random.permutation(np.unique(article_of))
     count = max(2, round(share * len(numbers)))
     if len(numbers) < 2 * count + 2:
         raise BiasError(
-            f"--corpus {name}: {len(numbers)} articles with consecutive sentences: {2 * count + 2} are needed (two or "
+            f"--corpus: {len(numbers)} articles with consecutive sentences: {2 * count + 2} are needed (two or "
             "more each to train, to stop and to test)"
         )
-    part_of = np.full(int(numbers.max()) + 1, 0)
-    part_of[numbers[:count]], part_of[numbers[count : 2 * count]] = 1, 2
-    return {part: following[part_of[article_of] == i] for i, part in enumerate(PARTS)}
+    held_out, test, train = np.split(numbers, [count, 2 * count])
+    return [following[np.isin(article_of, part)] for part in (train, held_out, test)]
 
 
 def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
-    """Draw pairs in random order, ``[n, 3]``, from sentences that follow the one before them, ``[n]``.
+    """Draw pairs, ``[n, 3]``, from sentences that follow the one before them, ``[n]``.
 
     In every other pair the candidate is drawn from those that follow something in another article instead, so that
     candidates of both kinds are of the same kind.
@@ -158,40 +121,23 @@ def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
     return pairs
 
 
-def _combine(
-    corpus_pairs: Sequence[Ints], most: int | None, random: np.random.Generator
-) -> Ints:
-    """Mix the pairs of all corpora, up to a number, half of each kind."""
-    every = np.concatenate(corpus_pairs)
-    kinds = [every[every[:, 2] == kind] for kind in (1, 0)]
-    kinds = [pairs[random.permutation(len(pairs))] for pairs in kinds]
-    total, smaller = sum(map(len, kinds)), min(map(len, kinds))
-    size = min(total, most or total)
-    balanced = [pairs[: min(len(pairs), smaller + 1)] for pairs in kinds]
-    combined = np.concatenate(
-        [balanced[0][: (size + 1) // 2], balanced[1][: size // 2]]
-    )
-    return combined[random.permutation(len(combined))]
-
-
 def build(settings: TrainingSettings, folder: Path) -> None:
-    """Build the pairs of a training's corpora, and keep them in a folder, whole or not at all.
+    """Build the pairs of a training's corpus, and keep them in a folder, whole or not at all.
 
-    A sentence that a corpus repeats counts only where it stands first; nothing follows its copies. Nor does a pair span
-    a sentence that was left out for its length. Each corpus has pairs of its own. A share of the articles is held out,
-    and as many again are for the test, at least two each.
+    A sentence that the corpus repeats counts only where it stands first; nothing follows its copies. Nor does a pair
+    span a sentence that was left out for its length. A share of the articles is held out, and as many again are for the
+    test, at least two each.
 
     Raises:
-        BiasError: A corpus can't be had, or is too small.
+        BiasError: The corpus can't be had, or is too small.
     """
     with whole_folder(folder) as temporary:
-        number, sha256 = _write(settings.corpora, temporary)
-        table = _read(temporary)
-        hashes, articles, positions, places = (
-            table[name].to_numpy() for name in ("hash", "article", "position", "corpus")
+        _write(settings, temporary / _SENTENCES)
+        table = datasets.Dataset.from_file(str(temporary / _SENTENCES)).data
+        hashes, articles, positions = (
+            table[name].to_numpy() for name in ("hash", "article", "position")
         )
-        first = np.zeros(len(hashes), bool)
-        first[np.unique(hashes, return_index=True)[1]] = True
+        first = ~pandas.Series(hashes).duplicated().to_numpy()
         follows = np.zeros(len(hashes), bool)
         follows[1:] = (
             (articles[1:] == articles[:-1])
@@ -200,27 +146,23 @@ def build(settings: TrainingSettings, folder: Path) -> None:
             & first[:-1]
         )
         random = np.random.default_rng(settings.seed)
-        parts: dict[str, list[Ints]] = {part: [] for part in PARTS}
-        for place, corpus in enumerate(settings.corpora):
-            following = np.flatnonzero(follows & (places == place)).astype(np.int32)
-            divided = _divide(
-                following, articles, settings.held_out, random, corpus.source
-            )
-            for part, of_part in divided.items():
-                parts[part].append(_draw(of_part, articles, random))
+        divided = _divide(
+            np.flatnonzero(follows).astype(np.int32),
+            articles,
+            settings.held_out,
+            random,
+        )
         counts = {}
-        for part, corpus_pairs in parts.items():
+        for part, following in zip(PARTS, divided, strict=True):
             most = settings.max_pairs if part == "train" else settings.max_held_out
-            pairs = _combine(corpus_pairs, most, random)
+            pairs = random.permutation(_draw(following, articles, random)[:most])
             np.save(temporary / f"{part}.npy", pairs)
             counts[part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
         facts = {
-            "sha256": sha256,
-            "articles": number,
+            "sha256": hashlib.sha256(hashes.tobytes()).hexdigest(),
+            "articles": len(np.unique(articles)),
             "sentences": len(hashes),
             "pairs": counts,
             "repeated": int((~first).sum()),
         }
-        (temporary / ABOUT).write_text(
-            json.dumps(facts, indent=2) + "\n", encoding="utf-8"
-        )
+        (temporary / ABOUT).write_text(json.dumps(facts), encoding="utf-8")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from lm_eval_bias.core.answers import Saved, blamed
+from lm_eval_bias.core.answers import Saved, errors_in
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
@@ -95,7 +95,7 @@ def collect(
         )
     scores: dict[str, float] = {}
     for part in samples:
-        with blamed(part, "a document"):
+        with errors_in(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
                 scored = hooks.candidate_scores(cast(Document, doc), answers)
                 if (variant or METHOD) not in scored:
@@ -119,15 +119,15 @@ def collect(
     for test in ("intra", "inter"):  # as the authors' files have them
         items = read(languages[0], test)
         order = [candidate["id"] for item in items for candidate in item["candidates"]]
-        found: list[dict[str, str | float]] = [
+        listed: list[dict[str, str | float]] = [
             {"id": name, "score": scores[name]} for name in order if name in scores
         ]
-        if found and len(found) < len(order):
-            lacking = len(items) - len(found) // 3
+        if listed and len(listed) < len(order):
+            lacking = len(items) - len(listed) // 3
             raise BiasError(
                 f"{TEST_KEYS[test]}: {lacking} of {len(items)} items were not run (--limit?), and the authors' script "
                 "needs all"
             )
-        if found:
-            predictions[TEST_KEYS[test]] = found
+        if listed:
+            predictions[TEST_KEYS[test]] = listed
     return predictions

@@ -72,27 +72,22 @@ def check_set(
     """Return the findings about each item of a set (or of its part of one test) that has any, by id."""
     sources = {item["id"]: item for item in source or ()}
     findings: dict[str, list[SetFinding]] = {}
-    counts = Counter(
-        name
-        for item in items
-        for name in (item["id"], *(c["id"] for c in item["candidates"]))
-    )
+    counts = Counter(item["id"] for item in items)
     for item in items:
-        own = check_item(item, sources.get(item["id"]), language)
-        for part, name in [
-            ("item", item["id"]),
-            *((c["label"], c["id"]) for c in item["candidates"]),
-        ]:
+        counts.update(candidate["id"] for candidate in item["candidates"])
+    for item in items:
+        of_item = check_item(item, sources.get(item["id"]), language)
+        names = [("item", item["id"])]
+        names += [(c["label"], c["id"]) for c in item["candidates"]]
+        for part, name in names:
             if counts[name] > 1:
-                own.append(
-                    SetFinding(
-                        "id", part, f"the id {name} appears {counts[name]} times"
-                    )
-                )
+                text = f"the id {name} appears {counts[name]} times"
+                of_item.append(SetFinding("id", part, text))
         if sources and item["id"] not in sources:
-            own.append(SetFinding("id", "item", "the source has no item of this id"))
-        if own:
-            findings.setdefault(item["id"], []).extend(own)
+            text = "the source has no item of this id"
+            of_item.append(SetFinding("id", "item", text))
+        if of_item:
+            findings.setdefault(item["id"], []).extend(of_item)
     missing = {
         name: [SetFinding("missing", "item", "an item of the source is missing")]
         for name in sources
@@ -119,19 +114,18 @@ def check_item(
     item: Item, source: Item | None = None, language: str = ""
 ) -> list[SetFinding]:
     """Return all findings about an item, and what it was translated from (``None`` for a hand-made one)."""
-    against = (
-        ()
-        if source is None
-        else (*_check_kinds(item, source), *_check_texts(item, source, language))
-    )
-    found = [*_check_blank(item, source), *_check_candidates(item), *against]
+    findings = []
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
         told = (
             f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
         )
-        found.insert(0, SetFinding("label", "item", told))
-    return found
+        findings.append(SetFinding("label", "item", told))
+    findings += [*_check_blank(item, source), *_check_candidates(item)]
+    if source is not None:
+        findings += _check_kinds(item, source)
+        findings += _check_texts(item, source, language)
+    return findings
 
 
 def _check_kinds(item: Item, source: Item) -> Iterator[SetFinding]:
@@ -215,17 +209,14 @@ def _check_candidates(item: Item) -> Iterator[SetFinding]:
                 part,
                 f"the {name} {'has no letters' if text.strip() else 'is empty'}",
             )
-    for one, other in combinations(candidates, 2):
+    for first, second in combinations(candidates, 2):
         for name, text, against in (
-            ("sentence", one["sentence"], other["sentence"]),
-            ("word", one["word"] or "", other["word"] or ""),
+            ("sentence", first["sentence"], second["sentence"]),
+            ("word", first["word"] or "", second["word"] or ""),
         ):
             if words_of(text) and _folded(text) == _folded(against):
-                yield SetFinding(
-                    "equal",
-                    one["label"],
-                    f"the same {name} as the {other['label']}: {text!r}",
-                )
+                told = f"the same {name} as the {second['label']}: {text!r}"
+                yield SetFinding("equal", first["label"], told)
     for candidate in candidates if intra and BLANK in context else ():
         label, word, sentence = (
             candidate["label"],

@@ -57,11 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     source = None
     if given != "none" and (given, file) != (None, "en"):
         try:
-            items = [
-                item
-                for item in own_sets.load(given or "en").items
-                if item["test"] in data_set.tests
-            ]
+            loaded = own_sets.load(given or "en").items
+            tests = data_set.tests
+            items = [item for item in loaded if item["test"] in tests]
         except BiasError as error:
             raise BiasError(
                 f"{error} (it is the source; --source none checks the set without one)"
@@ -85,10 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         f"{printable(file)}: {len(data_set.items):,} items in {data_set.language!r}, source: {source_name}"
     )
-    every = [(name, finding) for name, own in findings.items() for finding in own]
-    for name, finding in sorted(
-        every, key=lambda found: (found[1].level != set_checks.PROBLEM, found[1].code)
-    ):
+    every = [(name, finding) for name in findings for finding in findings[name]]
+    every.sort(key=lambda pair: (pair[1].level != set_checks.PROBLEM, pair[1].code))
+    for name, finding in every:
         print(
             f"{finding.level} {finding.code}: {printable(name)} {finding.part}: {printable(finding.text)}"
         )
@@ -97,11 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(
             f"run them: lm-eval-bias run --include_path {arguments.tasks} --tasks {written[0].stem} ..."
         )
-    problems = sum(
-        any(finding.level == set_checks.PROBLEM for finding in own)
-        for own in findings.values()
-    )
+    problems = {name for name, finding in every if finding.level == set_checks.PROBLEM}
+    notes = len(findings) - len(problems)
     print(
-        f"{problems:,} items have problems that need a person; {len(findings) - problems:,} more have notes"
+        f"{len(problems):,} items have problems that need a person; {notes:,} more have notes"
     )
     return 1 if problems else 0
