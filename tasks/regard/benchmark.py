@@ -109,11 +109,8 @@ class Regard(WithSentences):
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Return whom the prompt is about, its set of contexts and its context."""
-        return {
-            "about": str(doc["gender"]),
-            "contexts": str(doc.get("set", "")),
-            "context": str(doc.get("context", "")),
-        }
+        names = ("about", "contexts", "context")
+        return dict(zip(names, self.key(doc), strict=True))
 
 
 BENCHMARK = Regard()
