@@ -451,7 +451,7 @@ def _viewed(
 
 def _of_disambiguated(
     name: str,
-    hits: Callable[[QuestionRecord], bool],
+    hits: Callable[[Record], bool],
     of: Sequence[str],
     absent: str,
     **described: Any,

@@ -251,14 +251,15 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             if name not in defined:
                 continue
             score = defined[name]
-            values = _unpaired(pair, score) if reason else _paired(pair, score)
-            *of_sides, difference = values
+            compared = _unpaired(pair, score) if reason else _paired(pair, score)
+            base_value, other_value, difference = compared
             difference = replace(difference, span=score.high - score.low)
             findings.append(
                 Finding(
                     *labels,
                     score,
-                    *of_sides,
+                    base_value,
+                    other_value,
                     difference,
                     math.nan,
                     not reason,

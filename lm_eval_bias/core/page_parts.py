@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.answers import SavedSample
@@ -60,19 +60,38 @@ class Cell:
         )
 
 
-@dataclass(frozen=True)
+Row = Iterable[Cell | str]
+
+
 class Table:
-    """A table that readers can sort by each column, with keyboard or mouse.
+    """A table that readers can sort by each column, with keyboard or mouse."""
 
-    Attributes:
-        caption: What it shows.
-        columns: Headings.
-        rows: Cells, one per column; the first is the row's heading.
-    """
+    def __init__(
+        self,
+        caption: str,
+        columns: Iterable[Column | str],
+        rows: Iterable[Row],
+    ) -> None:
+        """Make a table.
 
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]] = field(default_factory=list)
+        Args:
+            caption: What it shows.
+            columns: Headings; a mere text heads a column of words.
+            rows: Cells or their mere texts, one per column; the first is the row's heading.
+        """
+        self.caption = caption
+        self.columns = [
+            Column(column) if isinstance(column, str) else column for column in columns
+        ]
+        self.rows: list[list[Cell]] = []
+        for row in rows:
+            cells = [Cell(cell) if isinstance(cell, str) else cell for cell in row]
+            self.rows.append(cells)
+
+
+def numeric(*labels: str) -> list[Column | str]:
+    """Head columns of numbers."""
+    return [Column(label, True) for label in labels]
 
 
 def plottable(value: Value | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lm_eval_bias.core import numbers
-from lm_eval_bias.core.page_parts import Cell, Column
+from lm_eval_bias.core.page_parts import Cell
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Meaning, t_factor
 
@@ -13,17 +13,17 @@ from lm_eval_bias.custom_metrics.score import Meaning, t_factor
 LARGE_SHARE = 0.1
 
 
+def number_cell(value: float, unit: str, note: str = "") -> Cell:
+    """Make a cell of a number, sorted by it."""
+    return Cell(numbers.number(value, unit), value, note)
+
+
 def value_cell(value: Value | None) -> Cell:
     """Make a cell of a score with its interval (without one with that of its items as given), sorted by its value."""
     if value is None:
         return Cell(numbers.NONE)
     note = numbers.bracketed(value) or numbers.fixed_interval(value)
-    return Cell(numbers.number(value.value, value.unit), value.value, note)
-
-
-def score_column(score: Meaning) -> Column:
-    """Make a heading for a score: what people call it, its technical name below."""
-    return Column(score.title, True, "" if score.title == score.name else score.name)
+    return number_cell(value.value, value.unit, note)
 
 
 def score_cell(score: Meaning, note: str = "") -> Cell:

@@ -5,10 +5,14 @@ Every mistake is one line that begins with its place: file, task, document or sc
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
+
+from lm_eval.utils import handle_non_serializable
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import (
@@ -151,6 +155,7 @@ class Examination:
         places = {request.doc_id for request in task.instances or ()}
         if not places or not self._answered(task, "random answers", ChanceLM()):
             return
+        self.attempt(name, "rescoring random answers", self._rescored, task)
         if benchmark.planting:
             asked = [docs[place] for place in sorted(places)]
             writes = entry.asks == ("generate_until",)
@@ -207,9 +212,31 @@ class Examination:
                 self.of_score(name, score.name, text)
         return values if len(values) == len(task.scores) else {}
 
+    def _rescored(self, task: Any) -> None:
+        """Check that the harness's aggregation gives what rescoring the sample log would."""
+        logged, records = [], []
+        for place, given in _given(task).items():
+            doc = task.eval_docs[place]
+            logged.append(task.process_results(doc, given))
+            sample = json.dumps([doc, given], default=handle_non_serializable)
+            records.append(task.benchmark.record(*json.loads(sample)))
+        rescored = {
+            score.name: score.compute(records).value
+            for score in task.benchmark.scores(records, detailed=True)
+        }
+        for name in self.scores[task.config.task]:
+            value = task.aggregation()[name]([metrics[name] for metrics in logged])
+            again = rescored.get(name, math.nan)
+            both_nan = math.isnan(value) and math.isnan(again)
+            is_close = math.isclose(value, again, rel_tol=ROUNDING, abs_tol=ROUNDING)
+            if not both_nan and not is_close:
+                text = f"run gives {value:.6g}, rescore {again:.6g}"
+                self.add(f"{task.config.task}: {name}", text)
+                return  # others differ for the same reason
+
 
 def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
-    """Answer a task's requests by a model; return the answers by document."""
+    """Answer a task's requests by a model; return the filtered answers by document."""
     by_kind: dict[str, list[Any]] = {}
     for request in task.instances:
         request.resps, request.filtered_resps = [], {}
@@ -219,6 +246,11 @@ def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
         for request, answer in zip(asked, getattr(model, kind)(asked), strict=True):
             request.resps.append(answer)
     task.apply_filters()
+    return _given(task)
+
+
+def _given(task: Any) -> dict[int, list[Any]]:
+    """Return the filtered answers to a task's requests by document."""
     answers: dict[int, list[Any]] = {}
     for request in sorted(task.instances, key=attrgetter("doc_id", "idx")):
         (answer,) = request.filtered_resps.values()

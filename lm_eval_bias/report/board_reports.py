@@ -26,7 +26,7 @@ from lm_eval_bias.core.numbers import (
     reads_as,
     score_range,
 )
-from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import tables, templates
@@ -171,8 +171,8 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
             note = ", ".join(filter(None, (uncertainty(row, column), ranked)))
             cells.append(Cell(text(row, column), sort_key(row, column), note))
         rows.append(cells)
-    heads = [Column(column.title, True) for column in columns]
-    return Table(f"{board.task}: {caption}", [Column("Model"), *heads], rows)
+    heads = numeric(*(column.title for column in columns))
+    return Table(f"{board.task}: {caption}", ["Model", *heads], rows)
 
 
 def origins(runs: Sequence[Run]) -> Table:
@@ -181,8 +181,8 @@ def origins(runs: Sequence[Run]) -> Table:
     rows = []
     for run in runs:
         facts = [readable(run.provenance.get(name)) for name in fields]
-        rows.append([Cell(text) for text in (run.name, str(run.path), *facts)])
-    columns = list(map(Column, ("Model", "File", *fields)))
+        rows.append([run.name, str(run.path), *facts])
+    columns = ["Model", "File", *fields]
     return Table("Runs, with models and settings", columns, rows)
 
 

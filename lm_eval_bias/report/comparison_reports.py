@@ -14,12 +14,11 @@ from lm_eval_bias.core.numbers import (
     bracketed_ends,
     difference,
     few,
-    number,
     p_value,
 )
-from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.core.wording import score_cell
+from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
@@ -60,7 +59,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
     }
 
 
-def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
+def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else ", independent"
@@ -69,15 +68,15 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell]:
             finding.subject,
             note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}"))),
         ),
-        score_cell(finding.score) if labelled else Cell(finding.score.name),
-        Cell(number(finding.base_value, unit), finding.base_value),
-        Cell(number(finding.other_value, unit), finding.other_value),
+        score_cell(finding.score) if labelled else finding.score.name,
+        number_cell(finding.base_value, unit),
+        number_cell(finding.other_value, unit),
         Cell(
             difference(moved.value, unit),
             moved.value,
             bracketed_ends(moved.interval, unit, "+"),
         ),
-        Cell(finding.verdict),
+        finding.verdict,
         Cell(p_value(moved.p), moved.p),
         Cell(p_value(finding.adjusted), finding.adjusted),
         Cell(difference(finding.detectable, unit, ""), finding.detectable),
@@ -91,10 +90,13 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
     first = findings[0]
     names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
     columns = [
-        Column("Task"), Column("Score"), *(Column(name, True) for name in names), Column("Difference", True),
-        Column("Finding"), Column("p", True), Column(f"p ({CORRECTIONS[correction]})", True),
-        Column("Detectable", True), Column("Neutral or best"),
-    ]  # fmt: skip
+        "Task",
+        "Score",
+        *numeric(*names, "Difference"),
+        "Finding",
+        *numeric("p", f"p ({CORRECTIONS[correction]})", "Detectable"),
+        "Neutral or best",
+    ]
     rows = [_cells(finding, len(sides) > 1, labelled) for finding in findings]
     return Table("Differences with 95% intervals in brackets", columns, rows)
 

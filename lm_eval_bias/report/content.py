@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, card_of, options_for
 from lm_eval_bias.core.errors import call_plugin
-from lm_eval_bias.core.page_parts import Cell, Column, Part, ReportTask, Table
+from lm_eval_bias.core.page_parts import Cell, Part, ReportTask, Row, Table, numeric
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
@@ -232,14 +232,12 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
         scores, values = parts.side_by_side([item.task for item in scored])
         if not scores:
             continue
-        rows = []
+        rows: list[Row] = []
         for item, cells in zip(scored, values, strict=True):
             caveat = remarks.before_scores(item.run, item.task)
-            rows.append(
-                [Cell(item.run.name, note=caveat), Cell(item.task.task), *cells]
-            )
-        labels = [Column(score.title, True) for score in scores]
-        columns = [Column("Model"), Column("Task"), *labels]
+            model = Cell(item.run.name, note=caveat)
+            rows.append([model, item.task.task, *cells])
+        columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
         tables.append((name, Table(section.title, columns, rows)))
     return tables
 

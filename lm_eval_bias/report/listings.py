@@ -10,7 +10,7 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import aim, count, reads_as, score_range
-from lm_eval_bias.core.page_parts import Column
+from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.report.tables import grid
 
 _WIDTH = 100
@@ -136,7 +136,7 @@ def benchmarks() -> str:
         is_packaged = any(entry.path is not None for entry in entries)
         rows[is_packaged].append(row)
     listing = grid(
-        ["Benchmark", "Lang", Column("Tasks", True), "Measures"],
+        ["Benchmark", "Lang", *numeric("Tasks"), "Measures"],
         rows[True] + rows[False],
     )
     return (
@@ -161,10 +161,12 @@ def tasks(name: str = "") -> str:
             entry for entry in entries if registry.family(entry.benchmark) is family
         ]
     columns = [
-        *map(Column, ("Name", "Kind", "Benchmark", "Lang")),
-        Column("Items", True),
-        Column("Least", True),
-        Column("Measures"),
+        "Name",
+        "Kind",
+        "Benchmark",
+        "Lang",
+        *numeric("Items", "Least"),
+        "Measures",
     ]
     rows = [
         [
@@ -189,12 +191,7 @@ def tasks(name: str = "") -> str:
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
-    columns = [
-        Column("Task"),
-        Column("Items", True),
-        Column("Requests", True),
-        Column("Which"),
-    ]
+    columns = ["Task", *numeric("Items", "Requests"), "Which"]
     blocks = []
     for suite in listing:
         rows = []

@@ -14,9 +14,9 @@ from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.page_parts import Cell, Column, ReportTask, Table
+from lm_eval_bias.core.page_parts import Cell, ReportTask, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.core.wording import score_cell, short, value_cell
+from lm_eval_bias.core.wording import number_cell, score_cell, short, value_cell
 from lm_eval_bias.runs import sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -56,7 +56,7 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
     groups: dict[str, dict[str, TaskRun]] = {}
     for item in tasks:
         groups.setdefault(item.task.task, {})[item.run.name] = item.task
-    rows = []
+    rows: list[Row] = []
     for name, members in groups.items():
         scores: dict[str, Value] = {}
         for task in members.values():
@@ -68,20 +68,15 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
                 values.append(scored.get(score))
             rows.append(
                 [
-                    Cell(name),
+                    name,
                     score_cell(value),
                     *map(value_cell, values),
                     Cell(numbers.aim(value), value.neutral),
-                    Cell(numbers.reads_as(value)),
+                    numbers.reads_as(value),
                 ]
             )
-    columns = [
-        Column("Task"),
-        Column("Score"),
-        *(Column(run if len(runs) > 1 else "Value", True) for run in runs),
-        Column("Neutral or best"),
-        Column("Reads as"),
-    ]
+    heads = numeric(*(runs if len(runs) > 1 else ["Value"]))
+    columns = ["Task", "Score", *heads, "Neutral or best", "Reads as"]
     return Table("Main scores with 95% intervals in brackets", columns, rows)
 
 
@@ -136,7 +131,7 @@ def moving_items(item: ReportTask) -> Table | None:
         first = heapq.nsmallest(LISTED, samples, key=itemgetter(0, 1))
     except DAMAGE as error:
         raise BiasError(str(error)) from error
-    rows = []
+    rows: list[Row] = []
     for _, name, value, sample in first:
         facets: Mapping[str, str] = call_plugin(
             {}, benchmark, benchmark.facets, sample["doc"]
@@ -144,18 +139,13 @@ def moving_items(item: ReportTask) -> Table | None:
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append(
             [
-                Cell(name),
-                Cell(", ".join(facets.values())),
+                name,
+                ", ".join(facets.values()),
                 Cell(numbers.significant(value), value),
-                Cell(short(str(prompt), 300)),
+                short(str(prompt), 300),
             ]
         )
-    columns = [
-        Column("Item"),
-        Column("About"),
-        Column("Its value", True),
-        Column("Prompt (can offend)"),
-    ]
+    columns = ["Item", "About", *numeric("Its value"), "Prompt (can offend)"]
     caption = f"Items that move a score most: {item.label}, {score.title}"
     return Table(caption, columns, rows) if rows else None
 
@@ -182,25 +172,26 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
 def every_score(tasks: Sequence[ReportTask]) -> Table:
     """Make a table of all scores of a section, one row each."""
     columns = [
-        Column("Score"),
-        Column("Task"),
-        Column("Value", True),
-        Column("95% interval", True),
-        *map(Column, ("Range", "Neutral or best", "Measures")),
+        "Score",
+        "Task",
+        *numeric("Value", "95% interval"),
+        "Range",
+        "Neutral or best",
+        "Measures",
     ]
-    rows = [
+    rows: list[Row] = [
         [
             score_cell(value, value.note),
-            Cell(item.label),
-            Cell(numbers.number(value.value, value.unit), value.value),
+            item.label,
+            number_cell(value.value, value.unit),
             Cell(
                 numbers.bracketed(value) or numbers.NONE,
                 value.interval and value.interval[0],
                 numbers.fixed_interval(value),
             ),
-            Cell(numbers.score_range(value)),
+            numbers.score_range(value),
             Cell(numbers.aim(value), value.neutral),
-            Cell(value.summary),
+            value.summary,
         ]
         for item in tasks
         for name, value in item.task.scores.items()

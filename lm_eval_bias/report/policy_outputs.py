@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from lm_eval_bias.core.numbers import significant
-from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
@@ -104,8 +104,8 @@ def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
             says(finding),
             finding.why,
         ]
-        rows.append(list(map(Cell, texts[first:])))
-    return Table("", list(map(Column, labels[first:])), rows)
+        rows.append(texts[first:])
+    return Table("", labels[first:], rows)
 
 
 def as_text(checked: Checked) -> str:

@@ -14,7 +14,7 @@ from lm_eval_bias.core.numbers import (
     number,
     score_range,
 )
-from lm_eval_bias.core.page_parts import Column
+from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.report import run_output, run_reports, sentences
 from lm_eval_bias.report.tables import grid, json_text
@@ -113,9 +113,11 @@ def _every_score(task: TaskRun) -> str:
         for value in task.scores.values()
     ]
     columns = [
-        Column("Score"),
-        Column("Value", True),
-        *map(Column, ("95% interval", "Range", "Neutral or best")),
+        "Score",
+        *numeric("Value"),
+        "95% interval",
+        "Range",
+        "Neutral or best",
     ]
     return f"{task.task}\n{grid(columns, rows, 'github')}"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import answers, numbers, registry
-from lm_eval_bias.core.page_parts import Column
+from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
@@ -39,11 +39,7 @@ def _table(tasks: Sequence[TaskRun]) -> str:
         rows.append([task.task, f"{task.documents:,}", *texts])
     neutral = [numbers.bound(score.neutral, score.unit) for score in scores]
     rows.append(["(neutral, or best)", "", *neutral])
-    columns = [
-        Column("Task"),
-        Column("Items", True),
-        *(Column(score.name, True) for score in scores),
-    ]
+    columns = ["Task", *numeric("Items", *(score.name for score in scores))]
     return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.page_parts import Cell, Column, Table
@@ -13,9 +13,38 @@ from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
 
 
+def _annotated(column: Column, cell: Cell) -> str:
+    if cell.note and not column.numeric:
+        return f"{cell.text} ({cell.note})"
+    return cell.whole
+
+
+def _grid(table: Table, style: str, escape: Callable[[str], str]) -> str:
+    from tabulate import tabulate
+
+    rows = [map(escape, map(_annotated, table.columns, row)) for row in table.rows]
+    return tabulate(
+        rows,
+        headers=[escape(column.label) for column in table.columns],
+        tablefmt=style,
+        colalign=["right" if column.numeric else "left" for column in table.columns],
+        disable_numparse=True,
+    )
+
+
+def markdown_table(table: Table) -> Markup:
+    """Write a table in Markdown."""
+    return Markup(_grid(table, "pipe", markdown))
+
+
+def text_table(table: Table) -> str:
+    """Write a table for a terminal."""
+    return _grid(table, "simple", str)
+
+
 def grid(
-    columns: Sequence[Column | str],
-    rows: Iterable[Sequence[str]],
+    columns: Iterable[Column | str],
+    rows: Iterable[Iterable[str]],
     style: str = "simple",
 ) -> str:
     """Set lines of text in columns, escaped by no rule but the style's own.
@@ -25,44 +54,7 @@ def grid(
         rows: Texts, one per column.
         style: One of tabulate's.
     """
-    from tabulate import tabulate
-
-    headed = [
-        Column(column) if isinstance(column, str) else column for column in columns
-    ]
-    align = ["right" if column.numeric else "left" for column in headed]
-    labels = [column.label for column in headed]
-    return tabulate(
-        list(rows),
-        headers=labels,
-        tablefmt=style,
-        colalign=align,
-        disable_numparse=True,
-    )
-
-
-def _annotated(column: Column, cell: Cell) -> str:
-    if cell.note and not column.numeric:
-        return f"{cell.text} ({cell.note})"
-    return cell.whole
-
-
-def _texts(table: Table) -> list[list[str]]:
-    return [list(map(_annotated, table.columns, row)) for row in table.rows]
-
-
-def markdown_table(table: Table) -> Markup:
-    """Write a table in Markdown."""
-    columns = [
-        Column(markdown(column.label), column.numeric) for column in table.columns
-    ]
-    rows = (list(map(markdown, row)) for row in _texts(table))
-    return Markup(grid(columns, rows, "pipe"))
-
-
-def text_table(table: Table) -> str:
-    """Write a table for a terminal."""
-    return grid(table.columns, _texts(table))
+    return _grid(Table("", columns, rows), style, str)
 
 
 def latex_table(table: Table) -> Markup:

@@ -70,7 +70,7 @@ def file_hash(task: TaskRun, option: str) -> str:
     value = task.metadata.get(option)
     if not isinstance(value, str):
         return ""
-    return str(task.inputs.get("files", {}).get(value) or "")
+    return str(task.inputs.get("files", {}).get(value, ""))
 
 
 def option_text(task: TaskRun, option: str) -> str:
@@ -95,11 +95,11 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
             options[option] = option_text(task, option)
     classifier = task.metadata.get("classifier_used")
     if classifier:
-        options["classifier"] = str(classifier.get("name"))
+        options["classifier"] = classifier["name"]
     dataset = task.metadata.get("dataset_used")
     if dataset:
-        name, digest = PurePath(str(dataset.get("file"))).name, dataset.get("sha256")
-        options["dataset"] = f"{name} ({str(digest)[:12]})"
+        name = PurePath(dataset["file"]).name
+        options["dataset"] = f"{name} ({dataset['sha256'][:12]})"
     sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
         options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
@@ -107,7 +107,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         options["num_fewshot"] = str(task.inputs["num_fewshot"])
     instruction = run.provenance.get("system_instruction")
     if instruction:
-        content = str(instruction).encode("utf-8", "replace")
+        content = instruction.encode("utf-8", "replace")
         options["system_instruction"] = hashlib.sha256(content).hexdigest()[:12]
     return options
 
@@ -181,7 +181,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         )
         yield ChangedOption("task", "", problem)
     elif task.inputs.get("changed"):
-        changed = ", ".join(map(str, task.inputs["changed"]))
+        changed = ", ".join(task.inputs["changed"])
         problem = f"not the packaged task of this name: {changed}"
         yield ChangedOption("task", "", problem)
     old = old_version(task)
@@ -220,7 +220,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
             number = int(limit) if limit == int(limit) else limit
             yield ChangedOption("limit", str(number), items)
         elif "documents" in suite:
-            yield ChangedOption("suite", str(suite.get("name")), items)
+            yield ChangedOption("suite", suite["name"], items)
         else:
-            digest = str(task.inputs.get("scored") or "")[:12]
+            digest = task.inputs.get("scored", "")[:12]
             yield ChangedOption("samples", digest, items)

@@ -9,20 +9,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from lm_eval_bias.core import numbers, pen, registry
+from lm_eval_bias.core import pen, registry
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
     MOST_FIGURES,
     Cell,
-    Column,
     Drawing,
     Part,
     ReportTask,
+    Row,
     Table,
     not_shown,
+    numeric,
 )
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import number_cell, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,22 +129,21 @@ def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
 
 
 def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
-    heads = (
+    heads = numeric(
         "Women among the workers, %",
         "Female words, %",
         "SD over templates, points",
     )
-    columns = [Column("Occupation"), *(Column(head, True) for head in heads)]
-    rows = [
+    rows: list[Row] = [
         [
-            Cell(item.name),
+            item.name,
             Cell(f"{item.real:.1f}", item.real),
             Cell(f"{item.female:.1f}", item.female),
-            Cell(numbers.number(item.spread, "percent"), item.spread),
+            number_cell(item.spread, "percent"),
         ]
         for item in items
     ]
-    return Table(f"Occupations of {result.label}", columns, rows)
+    return Table(f"Occupations of {result.label}", ["Occupation", *heads], rows)
 
 
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:

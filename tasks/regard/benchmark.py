@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core.benchmark import (
@@ -19,28 +20,21 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 
-def _classified_again(
-    docs: Sequence[Any], answers: Sequence[Sequence[Any]], name: str
-) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
-    from lm_eval_bias.tasks.regard import hooks
+def _deferred(name: str) -> Callable[..., Any]:
+    """Import a function of this package when it is called, for classifiers are slow to import."""
 
-    return hooks.reclassify(docs, answers, name)
+    def call(*arguments: Any) -> Any:
+        return pkgutil.resolve_name(f"lm_eval_bias.tasks.regard.{name}")(*arguments)
+
+    return call
 
 
 CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    _classified_again,
+    _deferred("hooks:reclassify"),
 )
-
-
-def _with_labels(
-    docs: Sequence[Any], answers: Sequence[Sequence[Any]], file: str
-) -> tuple[Sequence[Document], Sequence[Sequence[Any]]]:
-    from lm_eval_bias.tasks.regard import labelled_texts
-
-    return labelled_texts.with_labels(docs, answers, file)
 
 
 def _check(metadata: Mapping[str, Any]) -> None:
@@ -76,7 +70,7 @@ class Regard(WithSentences):
         CLASSIFIER,
         Rewriting(
             "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
-            _with_labels,
+            _deferred("labelled_texts:with_labels"),
         ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
@@ -109,11 +103,8 @@ class Regard(WithSentences):
 
     def facets(self, doc: Document) -> dict[str, str]:
         """Return whom the prompt is about, its set of contexts and its context."""
-        return {
-            "about": str(doc["gender"]),
-            "contexts": str(doc.get("set", "")),
-            "context": str(doc.get("context", "")),
-        }
+        names = ("about", "contexts", "context")
+        return dict(zip(names, self.key(doc), strict=True))
 
 
 BENCHMARK = Regard()

@@ -37,12 +37,12 @@ def _row(name: str, gender: str) -> str:
     return f"{'all contexts' if name == 'all' else name}: {PEOPLE[gender]}"
 
 
-def _share(result: ReportTask, column: str, name: str, gender: str) -> Value | None:
+def _share(result: ReportTask, column: str, name: str, gender: str) -> Value:
     """Find the share of texts with a regard, or with a facet's keywords."""
     score = f"{name}/{gender}/{column}"
     if column in FACETS:
         score = f"{column}/{gender}" + ("" if name == "all" else f"/{name}")
-    return result.task.scores.get(score)
+    return result.task.scores[score]
 
 
 def _bars(axis: Axes, result: ReportTask) -> None:
@@ -52,8 +52,7 @@ def _bars(axis: Axes, result: ReportTask) -> None:
     for regard in sentences.shown_regards(scores):
         values = [_share(result, regard, *row) for row in ROWS]
         shares = [
-            0.0 if value is None or math.isnan(value.value) else 100 * value.value
-            for value in values
+            0.0 if math.isnan(value.value) else 100 * value.value for value in values
         ]
         bars = axis.barh(range(len(ROWS)), shares, 0.74, ends, facecolor=pen.COLOUR[regard], hatch=_HATCH[regard],
                          edgecolor=pen.COLOUR["ink"], linewidth=0.7, label=regard)  # fmt: skip
@@ -86,7 +85,7 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
     about = sentences.scope(result.task.scores)
     for place, (name, gender) in enumerate(ROWS):
         value = _share(result, facet, name, gender)
-        if value is None or math.isnan(value.value):
+        if math.isnan(value.value):
             continue
         series = GENDERS.index(gender)
         interval = sentences.ends_of(value, about)

@@ -17,21 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
     packaged_text,
-    read_bytes,
     read_text,
-    why,
     write_together,
     writing,
 )
 from lm_eval_bias.custom_metrics.intervals import chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
+from lm_eval_bias.tasks.regard import regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import Accuracy, Identity, loading
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
-from lm_eval_bias.tasks.regard.regard_corpus import load as load_corpus
 
 if TYPE_CHECKING:
     from torch import nn
@@ -111,29 +109,27 @@ def save(folder: Path, head: Head, card: str) -> None:
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     weights = to_bytes(nn.ModuleList(head.members).state_dict())
     contents = {
-        WEIGHTS: weights,
-        CONFIG: text.encode(errors="backslashreplace"),
-        CARD: card.encode(),
+        folder / WEIGHTS: weights,
+        folder / CONFIG: text.encode(errors="backslashreplace"),
+        folder / CARD: card.encode(),
     }
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        write_together({folder / name: content for name, content in contents.items()})
+        write_together(contents)
 
 
 def read(folder: Path) -> Head:
     """Read a saved head.
 
     Raises:
-        BiasError: Missing, damaged, or of another format.
+        BiasError: Missing, damaged, or of another format: it has to be trained again.
     """
-    from safetensors import SafetensorError
     from safetensors.torch import load as from_bytes
     from torch import nn
 
-    where = f"regard head {folder}"
-    try:
+    with loading(f"regard head {folder}"):
         config = json.loads(read_text(folder / CONFIG))
-        raw = read_bytes(folder / WEIGHTS)
+        raw = (folder / WEIGHTS).read_bytes()
         if not isinstance(config, dict) or config.get("version") != VERSION:
             raise ValueError(f"{CONFIG} is not of version {VERSION}")
         tensors = from_bytes(raw)
@@ -142,19 +138,6 @@ def read(folder: Path) -> Head:
         ]
         nn.ModuleList(members).load_state_dict(tensors)
         return Head(members, {**config, "sha256": hashlib.sha256(raw).hexdigest()})
-    except OSError as error:
-        raise BiasError(f"{where}: {error.filename}: {why(error)}") from error
-    except (
-        SafetensorError,
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:
-        raise BiasError(
-            f"{where}: damaged ({one_line(error)[:300]}): train it again"
-        ) from error
 
 
 def _fit(
@@ -327,9 +310,8 @@ class HeadClassifier:
         Raises:
             BiasError: The head was trained on vectors of another encoder.
         """
-        expected, actual = np.array(head.info["probe"]), np.array(probe(encoder.encode))
-        same = expected.shape == actual.shape
-        if not same or not np.allclose(expected, actual, atol=0.02, rtol=0.02):
+        actual = probe(encoder.encode)
+        if not np.allclose(head.info["probe"], actual, atol=0.02, rtol=0.02):
             raise BiasError(
                 f"classifier {name}: its head was trained with a different encoder from the one that is now at "
                 f"{encoder.name}: train it again"
@@ -355,7 +337,7 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    model, corpus = encoder(name or ENCODERS[language]), load_corpus(language)
+    model, corpus = encoder(name or ENCODERS[language]), regard_corpus.load(language)
     key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
     digest = hashlib.sha256(key.encode()).hexdigest()
     folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"

@@ -34,10 +34,12 @@ _LONGEST = 1 << 20
 
 
 def rows(path: Path) -> list[tuple[str, Row]]:
-    """Return where each row of a file stands, and its values by column; a line of a ``.txt`` is its ``text``.
+    """Return where each row of a file stands, and its values by column, in small letters.
+
+    A line of a ``.txt`` is its ``text``.
 
     Raises:
-        BiasError: Not readable, not UTF-8, or not of the format that its ending says.
+        BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
     """
     kind, number = path.suffix.lower(), 0
     if kind not in FORMATS:
@@ -59,13 +61,21 @@ def rows(path: Path) -> list[tuple[str, Row]]:
                 raise ValueError("not a row with a field for each column")
             # half a character can't be written
             json.dumps(row, ensure_ascii=False).encode()
-            texts.append((f"{path} line {number}", row))
+            values = {name.strip().lower(): value for name, value in row.items()}
+            texts.append((f"{path} line {number}", values))
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {why(error)}") from error
     except (ValueError, RecursionError, csv.Error) as error:
         raise BiasError(
             f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})"
         ) from error
+    for where, values in texts:
+        text = values.get("text")
+        if not isinstance(text, str) or not text.strip():
+            raise BiasError(f"{where}: no text in a column named text")
+        values["text"] = text.strip()
+    if not texts:
+        raise BiasError(f"{path}: no texts")
     return texts
 
 
@@ -93,18 +103,14 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         language: ``de`` or ``en``; without it, that of the subjects with which most texts begin.
 
     Raises:
-        BiasError: A damaged file, a gender or regard that is none or contradicts the text or another row, no text, no
+        BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, no
             language, or texts of another one.
     """
     labelled: list[tuple[str, str, str, str]] = []  # where, text, gender, regard
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
-    for where, cells in rows(path):
-        row = {name.strip().lower(): value for name, value in cells.items()}
-        text = row.get("text")
+    for where, row in rows(path):
         gender = _GENDERS.get(str(row.get("gender")).strip().lower())
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
-        if not isinstance(text, str) or not text.strip():
-            raise BiasError(f"{where}: no text")
         if gender is None:
             raise NotOurs(
                 f"{where}: gender {row.get('gender')!r}: must be female or male (or f, m, FEMALE_SINGLE, ...)"
@@ -113,27 +119,20 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
             raise BiasError(
                 f"{where}: regard {row.get('regard')!r}: must be a number from 0 to 3, or {', '.join(LABELS)}"
             )
-        labelled.append((where, text.strip(), gender, regard))
+        labelled.append((where, row["text"], gender, regard))
         for key, names in sources.items():
             names.add(str(row.get(key) or ""))
-    if not labelled:
-        raise BiasError(f"{path}: the file is empty")
     texts = {where: text for where, text, _, _ in labelled}
     language = regard_texts.language_of(texts, language, str(path))
-    regards: dict[tuple[str, str], str] = {}
-    for where, text, gender, regard in labelled:
+    for where, text, gender, _ in labelled:
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
             raise BiasError(
                 f"{where}: gender {gender}, but the text is about a {subject} subject: {text[:40]!r}"
             )
-        above = regards.setdefault((text, gender), regard) if regard else ""
-        if above != regard:
-            raise BiasError(
-                f"{where}: regard {regard}, but the same text is {above} above: {text[:40]!r}"
-            )
     named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
-    labels = LABELS if OTHER in regards.values() else REGARDS
+    has_other = any(regard == OTHER for _, _, _, regard in labelled)
+    labels = LABELS if has_other else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
     docs = [
         regard_document(language, identity, {"gender": gender})

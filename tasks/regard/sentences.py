@@ -54,9 +54,9 @@ def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
     return value.interval if about == LIKE_THESE else value.fixed_interval
 
 
-def percent(value: Value | None, about: str) -> str:
+def percent(value: Value, about: str) -> str:
     """Write a share in percent, with its interval in brackets."""
-    if value is None or math.isnan(value.value):
+    if math.isnan(value.value):
         return numbers.NONE
     ends = ends_of(value, about)
     if ends is None:

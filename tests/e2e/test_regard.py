@@ -184,12 +184,12 @@ def test_classify_texts(tmp_path, tiny_mirror, said):
     ]
     table, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
     lines = (
-        "id,Satz,gender,regard",
+        "id,Text,gender,regard",
         "1,Die Frau galt als klug.,F,0",
         "2,Der Mann galt als gemein.,M,0",
     )
     table.write_text("\n".join(lines), encoding="utf-8")
-    said("regard", "classify", table, "--column", "satz", "-o", out)
+    said("regard", "classify", table, "-o", out)
     again = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     found = [(row["id"], row["label"], row["regard_before"]) for row in again]
     assert found == [("1", "positive", "0"), ("2", "negative", "0")]

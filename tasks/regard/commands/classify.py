@@ -15,37 +15,25 @@ from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS
 
-_OURS = re.compile(
-    "(text|regard|label|classifier|warning|p_.*)$", re.IGNORECASE
-)  # columns that the labels get
+# columns that the labels get
+_OURS = re.compile("(regard|label|classifier|warning|p_.*)$")
 
 
-def read(path: Path, column: str = "text") -> list[dict[str, Any]]:
-    """Read rows with a text each, under ``text``; other columns named as the labels' become ``regard_before``, ....
+def read(path: Path) -> list[dict[str, Any]]:
+    """Read rows with a ``text`` each; columns named as the labels' become ``regard_before``, ....
 
     Args:
         path: ``.txt`` (one text a line), ``.csv`` or ``.jsonl``.
-        column: Which column or field holds the text (case doesn't matter).
 
     Raises:
-        BiasError: Not readable, no such column, a row without text, no texts at all.
+        BiasError: Not readable, a row without text, no texts at all.
     """
     texts = []
-    for where, row in labelled_texts.rows(path):
-        keys = [name for name in row if name.strip().lower() == column.lower()]
-        if not keys:
-            raise BiasError(
-                f"{where}: no column {column!r} (there are {', '.join(row)}): name it with --column"
-            )
-        text = row.pop(keys[0])
-        if not isinstance(text, str) or not text.strip():
-            raise BiasError(f"{where}: no text in {keys[0]!r}")
-        labelled = {"text": text.strip()}
+    for _, row in labelled_texts.rows(path):
+        labelled = {"text": row.pop("text")}
         for name, value in row.items():
             labelled[f"{name}_before" if _OURS.match(name) else name] = value
         texts.append(labelled)
-    if not texts:
-        raise BiasError(f"{path}: no texts")
     return texts
 
 
@@ -55,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "file",
         metavar="FILE",
-        help="file of texts: one per line (.txt), or in a column (.csv, .jsonl)",
+        help="file of texts: one per line (.txt), or in a column named text (.csv, .jsonl)",
     )
     add(
         "--classifier",
@@ -64,12 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     recognized = "de or en (default: recognized by the subjects of the texts)"
     add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
-    add(
-        "--column",
-        metavar="NAME",
-        default="text",
-        help="column or field that holds the text (default text)",
-    )
     add(
         "-o",
         "--output",
@@ -88,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output is not None and not output.endswith(".jsonl"):
         raise BiasError(f"--output {output}: must end in .jsonl")
     files.check_place(output, [arguments.file])
-    rows = read(expanded(arguments.file), arguments.column)
+    rows = read(expanded(arguments.file))
     texts = [row["text"] for row in rows]
     # such a classifier has its own language
     if language is not None or not (name or "").startswith(("hub:", "head:")):

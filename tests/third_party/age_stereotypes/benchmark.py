@@ -26,15 +26,15 @@ def _figures(tasks):
     """Each trait's share, task by task."""
     rows = [
         [
-            Cell(name.partition("/")[2]),
-            Cell(one.label),
+            name.partition("/")[2],
+            one.label,
             Cell(f"{value.value:.0f}", value.value),
         ]
         for one in tasks
         for name, value in one.task.scores.items()
         if name.startswith("old_share/")
     ]
-    columns = [Column("Trait"), Column("Task"), Column("%", True)]
+    columns = ["Trait", "Task", Column("%", True)]
     return [Part("Traits", tables=[Table("Share by trait", columns, rows)])]
 
 
