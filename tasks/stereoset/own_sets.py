@@ -127,7 +127,7 @@ def _item_of(entry: Mapping[str, Any], test: str) -> Item:
     head = {key: entry[key] for key in _FIELDS if key in entry}
     item: Any = {"term": entry["target"], **head, "test": test}
     item["candidates"] = candidates
-    return item  # type: ignore[no-any-return]
+    return item
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
