@@ -65,10 +65,10 @@ class CrowSPairs(Benchmark):
             "pair": " / ".join(self.key(doc)),
             "bias_type": str(doc["bias_type"]),
         }
-        for way, answer in zip(("more", "less"), answers, strict=True):
+        for sent, answer in zip(("more", "less"), answers, strict=True):
             record |= {
-                way: float(answer[0]),
-                f"{way}_bytes": len(str(doc[f"sent_{way}"]).encode()),
+                sent: float(answer[0]),
+                f"{sent}_bytes": len(str(doc[f"sent_{sent}"]).encode()),
             }
         return record
 
