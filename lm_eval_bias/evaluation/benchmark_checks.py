@@ -5,14 +5,11 @@ Every mistake is one line that begins with its place: file, task, document or sc
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
-
-from lm_eval.utils import handle_non_serializable
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import (
@@ -31,6 +28,7 @@ from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
+from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.soundness import ROUNDING
 
 DOCUMENTS = 120  # of a task that are answered
@@ -218,8 +216,9 @@ class Examination:
         for place, given in _given(task).items():
             doc = task.eval_docs[place]
             logged.append(task.process_results(doc, given))
-            sample = json.dumps([doc, given], default=handle_non_serializable)
-            records.append(task.benchmark.record(*json.loads(sample)))
+            doc, saved = internals.as_logged(doc, given)
+            read = list(map(sample_logs.read_answer, saved))
+            records.append(task.benchmark.record(doc, read))
         rescored = {
             score.name: score.compute(records).value
             for score in task.benchmark.scores(records, detailed=True)

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import inspect
 import io
+import json
 import logging.handlers
 import os
 import re
@@ -46,6 +47,15 @@ DETECT_BATCH_SIZE = (
 )
 WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prompts to
 NO_DOCUMENTS = "did not find any docs"
+
+
+def as_logged(doc: Any, answers: Any) -> list[Any]:
+    """Return a document and its filtered answers as a sample log holds them."""
+    from lm_eval.utils import handle_non_serializable, sanitize_list
+
+    sample = [doc, sanitize_list(answers)]
+    made: list[Any] = json.loads(json.dumps(sample, default=handle_non_serializable))
+    return made
 
 
 @contextlib.contextmanager

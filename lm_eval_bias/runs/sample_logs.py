@@ -100,7 +100,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
             raise BiasError(f"{place}: document {number} appears twice")
         numbers[part].add(number)
         try:
-            answers = list(map(_read_answer, sample["filtered_resps"]))
+            answers = list(map(read_answer, sample["filtered_resps"]))
         except DAMAGE as error:
             raise BiasError(
                 f"{place}: no requests or answers of a model ({error}): truncated or damaged"
@@ -150,13 +150,13 @@ def _results(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _read_answer(raw: Any) -> Any:
+def read_answer(raw: Any) -> Any:
     """Read an answer that the harness has logged, with every number as text.
 
     Returns:
         A tuple of numbers; a text; or, of several texts, a list of each with what was read from it.
 
-    >>> _read_answer(["-1.5", "False"]), _read_answer("He."), _read_answer([["He.", "male"]])
+    >>> read_answer(["-1.5", "False"]), read_answer("He."), read_answer([["He.", "male"]])
     ((-1.5, False), 'He.', [['He.', 'male']])
     """
     if not isinstance(raw, list):

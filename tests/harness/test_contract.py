@@ -160,6 +160,11 @@ def test_clients_of_servers():
     )
 
 
+def test_samples_as_they_are_logged():
+    logged = internals.as_logged({"a": ("b", 1)}, [(-1.5, False), "He."])
+    assert logged == [{"a": ["b", 1]}, [["-1.5", "False"], "He."]]
+
+
 def test_registries_take_names_of_what_they_load_later():
     where = f"{DOOR}.internals.registries, .registration"
     own = registry.Registry("test")

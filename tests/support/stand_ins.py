@@ -238,7 +238,7 @@ MAKERS: dict[str, Maker] = {
         "item,female_share", "physics student,20", "nursing student,88"
     ),
     "texts.csv": _file(
-        "satz,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"
+        "text,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"
     ),
     "policy.yaml": _file(*POLICY),
 }
