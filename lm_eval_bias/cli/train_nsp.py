@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
@@ -35,6 +36,21 @@ _CORPUS = (
 _TRAINER = "further transformers.TrainingArguments: max_steps=500, eval_steps=50, bf16=true, use_cpu=true, ..."
 
 
+class _Once(argparse.Action):
+    """An option of the corpus, of which a training has one: the last of several would win without a word."""
+
+    given = False
+
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        """Take the value, or refuse a second one."""
+        if self.given:
+            parser.error(f"{option_string} is given twice: a training has one corpus")
+        self.given = True
+        setattr(namespace, self.dest, values)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.epilog = _EPILOG
@@ -56,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("corpus").add_argument
     for name, value, text in _CORPUS:
         required = name in ("corpus", "language")
-        add(f"--{name}", required=required, metavar=value, help=text)
+        add(f"--{name}", required=required, metavar=value, help=text, action=_Once)
     parser.set_defaults(column="text")
     add = parser.add_argument_group("training").add_argument
     for option in NUMBERS:
