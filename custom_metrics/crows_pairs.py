@@ -78,10 +78,10 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         detailed: There is no further breakdown.
     """
     types = sorted({str(r["bias_type"]) for r in records})
-    found = list(_SCORES)
+    listed = list(_SCORES)
     for kind in types if len(types) > 1 else ():
         about = "other" if kind == "autre" else kind.replace("_", " ")
-        found += [
+        listed += [
             score.within(
                 f"{kind}/{score.name}",
                 f"{score.summary}; {kind}",
@@ -90,4 +90,4 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
             )
             for score in _SCORES
         ]
-    return found
+    return listed

@@ -78,8 +78,8 @@ class Runs(Sequence[Run]):
         frame = scores(self)
         frame = frame[frame.main]
         texts = [
-            f"{one.value:.4g} [{one.interval_low:.4g}, {one.interval_high:.4g}]"
-            for one in frame.itertuples()
+            f"{row.value:.4g} [{row.interval_low:.4g}, {row.interval_high:.4g}]"
+            for row in frame.itertuples()
         ]
         shown = frame.assign(value=[text.replace(" [nan, nan]", "") for text in texts])
         return str(
@@ -380,7 +380,7 @@ def rescore(
         raise BiasError(
             "rescore() needs a path: a run folder or a file of saved answers"
         )
-    known = {one.flag: one for one in rescoring.known_rewritings()}
+    known = {flag.flag: flag for flag in rescoring.known_rewritings()}
     for flag in rewritings:
         if flag not in known:
             raise BiasError(
@@ -441,8 +441,9 @@ def compare(
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = findings.Choice(by, base, names, unpaired, correction)
-    found, _ = findings.compare(_several(runs), choice)
-    return _frame([comparison_reports.record(finding, correction) for finding in found])
+    compared, _ = findings.compare(_several(runs), choice)
+    records = [comparison_reports.record(finding, correction) for finding in compared]
+    return _frame(records)
 
 
 @_public
@@ -464,9 +465,9 @@ def write_report(
 
     several, place = _several(runs), os.fspath(path)
     _one_of("format", format, output.FORMATS)
-    form = output.format_of(format, place, "", flag="path")
+    file_format = output.format_of(format, place, "", flag="path")
     files.check_place(place, _inputs(several), "path")
-    files.write(run_reports.render(form, several, several.problems), place)
+    files.write(run_reports.render(file_format, several, several.problems), place)
 
 
 def _inputs(runs: Runs) -> list[str]:
