@@ -23,6 +23,7 @@ from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
+BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -98,7 +99,7 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
         "Neutral or best",
     ]
     rows = [_cells(finding, len(sides) > 1, labelled) for finding in findings]
-    return Table("Differences with 95% intervals in brackets", columns, rows)
+    return Table(f"Differences with {BRACKETS}", columns, rows)
 
 
 def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
@@ -110,7 +111,7 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table(pair, correction, labelled=False)
-        title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), 95% intervals in brackets"
+        title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), {BRACKETS}"
         # the title says the task
         table = Table(title, whole.columns[1:], [row[1:] for row in whole.rows])
         lines.append(titled(style, table))
