@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -77,10 +77,6 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     return float(
         special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail)
     )
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 def finite(value: float | None) -> float | None:
@@ -193,45 +189,28 @@ class Meaning:
     @classmethod
     def described(cls, name: str, data: Mapping[str, Any]) -> Meaning:
         """Read a meaning from plain data, as :meth:`describe` gives it; what is missing isn't known."""
-        low, high = data.get("range") or (None, None)
-        favours = data.get("favours")
-        texts = {
-            key: str(data.get(key) or "")
-            for key in ("summary", "label", "direction", "pole", "unit", "source")
+        told = {
+            field.name: data[field.name]
+            for field in fields(Meaning)
+            if field.name != "name" and data.get(field.name) is not None
         }
-        return Meaning(
-            name,
-            low=-math.inf if low is None else float(low),
-            high=math.inf if high is None else float(high),
-            neutral=_number(data.get("neutral")),
-            chance=_number(data.get("chance")),
-            floor=_number(data.get("floor")),
-            of_answers=bool(data.get("of_answers")),
-            needs_ability=bool(data.get("needs_ability")),
-            favours=(str(favours[0]), str(favours[1])) if favours else None,
-            higher_is_better=data.get("higher_is_better"),
-            **texts,
-        )
+        if "favours" in told:
+            told["favours"] = tuple(told["favours"])
+        low, high = data.get("range") or (None, None)
+        told["low"] = -math.inf if low is None else low
+        told["high"] = math.inf if high is None else high
+        return Meaning(name, **told)
 
     def describe(self) -> dict[str, Any]:
         """Turn the meaning into plain data for JSON."""
-        return {
-            "name": self.name,
-            "summary": self.summary,
-            "label": self.label,
-            "range": [finite(self.low), finite(self.high)],
-            "neutral": self.neutral,
-            "chance": self.chance,
-            "floor": self.floor,
-            "of_answers": self.of_answers,
-            "needs_ability": self.needs_ability,
-            "direction": self.direction,
-            "favours": self.favours and list(self.favours),
-            "pole": self.pole,
-            "unit": self.unit,
-            "source": self.source,
-            "higher_is_better": self.higher_is_better,
-        }
+        told: dict[str, Any] = {}
+        for field in fields(Meaning):
+            value = getattr(self, field.name)
+            if field.name == "low":
+                told["range"] = [finite(self.low), finite(self.high)]
+            elif field.name != "high":
+                told[field.name] = list(value) if isinstance(value, tuple) else value
+        return told
 
 
 @dataclass(frozen=True)
