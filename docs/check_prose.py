@@ -71,7 +71,7 @@ PRINTED = {
 
 
 def paragraphs(page: str) -> Iterator[str]:
-    """The paragraphs, items and cells of Markdown, without code."""
+    """Return the paragraphs, items and cells of Markdown, without code."""
     for token in MarkdownIt("commonmark").enable("table").parse(page):
         if token.type == "inline":
             parts = token.children or ()
@@ -84,7 +84,7 @@ def paragraphs(page: str) -> Iterator[str]:
 
 
 def printed(code: str) -> Iterator[str]:
-    """The texts of several words in a module, docstrings left out."""
+    """Return the texts of several words in a module, docstrings left out."""
     tree = ast.parse(code)
     left_out = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     left_out |= {
@@ -105,7 +105,7 @@ def printed(code: str) -> Iterator[str]:
 
 
 def faults(text: str, phrases: dict[str, str], flags: int = 0) -> Iterator[str]:
-    """The phrases in a text that should not be there, each with what to write."""
+    """Find the phrases in a text that should not be there, each with what to write."""
     for phrase, better in phrases.items():
         if match := re.search(phrase, text, flags):
             yield f"{match[0]!r} in {text[:100]!r}: write {better}"

@@ -12,7 +12,7 @@ from lm_eval_bias.report import listings
 
 
 def pages() -> dict[str, str]:
-    """The text of each page by its place in the site."""
+    """Return the text of each page by its place in the site."""
     return {
         "reference/commands.md": commands_page(),
         "reference/scores.md": scores_page(),
@@ -21,7 +21,7 @@ def pages() -> dict[str, str]:
 
 
 def _cell(text: str) -> str:
-    """Text in a table's cell, not taken for Markdown or HTML."""
+    """Write text into a table's cell, not taken for Markdown or HTML."""
     for sign in "\\`*_[]":
         text = text.replace(sign, "\\" + sign)
     for sign, entity in (("<", "&lt;"), (">", "&gt;"), ("|", "&#124;")):
@@ -30,14 +30,14 @@ def _cell(text: str) -> str:
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Every command's parser by its name, ``run`` first."""
+    """Return every command's parser by its name, ``run`` first."""
     every = commands.verbs() | commands.special_commands()
     names = sorted(every, key=lambda name: (name != "run", name))
     return {name: commands.parser(name, every[name]) for name in names}
 
 
 def commands_page() -> str:
-    """All commands with their options, as ``--help`` prints them."""
+    """Write all commands with their options, as ``--help`` prints them."""
     os.environ["COLUMNS"] = "110"  # the width of argparse's lines
     lines = [
         "# Commands and options\n",
@@ -50,7 +50,7 @@ def commands_page() -> str:
 
 
 def scores_page() -> str:
-    """The headline scores of every benchmark, with what is needed to read them."""
+    """List the headline scores of every benchmark, with what is needed to read them."""
     lines = [
         "# Scores\n",
         "Written from the catalogue; `lm-eval-bias ls --json` has the same as data. Breakdowns (by bias type, social "
@@ -89,7 +89,7 @@ def scores_page() -> str:
 
 
 def cards_page() -> str:
-    """The cards of all benchmarks, as ``ls --card`` prints them."""
+    """Write the cards of all benchmarks, as ``ls --card`` prints them."""
     lines = [
         "# Cards\n",
         "What `lm-eval-bias ls --card NAME` prints: what a benchmark measures, and what it can't say.\n",

@@ -88,7 +88,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def on_post_template(output_content: str, template_name: str, config: Any) -> str:
-    """The same on the page for addresses that don't exist."""
+    """Do the same on the page for addresses that don't exist."""
     return output_content.replace(
         "https://unpkg.com/iframe-worker/shim", "javascripts/search_worker.js"
     )
