@@ -22,6 +22,7 @@ from lm_eval_bias.custom_metrics.score import (
     Score,
     Undefined,
     joined,
+    stderr_of,
     t_factor,
 )
 
@@ -96,7 +97,8 @@ class Clusters:
         without, kept = left_out(self), self.sizes > 0
         stderr, dof, reason = standard_error(value, without, self)
         count, interval = int(kept.sum()), None
-        if self.whole is not None and count > 1 and np.isfinite(without[kept]).all():
+        has_error = count > 1 and bool(np.isfinite(without[kept]).all())
+        if self.whole is not None and has_error:
             p, unanimous = value / self.whole, math.isnan(stderr)
             alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
             deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
@@ -109,12 +111,12 @@ class Clusters:
             low, high = min(ends)[0], max(end for _, end in ends)
             interval = self.whole * low, self.whole * high
             if unanimous or deviate < FEW_DEVIATE:
-                half = (interval[1] - interval[0]) / 2 / t_factor(dof)
+                half = stderr_of(interval, dof)
                 stderr, reason = half if unanimous else max(half, stderr), ""
-        ends_of_range = agreed(value, self.bounds, count)
-        if math.isnan(stderr) and ends_of_range:
-            interval, reason = ends_of_range, ""
-            stderr = (interval[1] - interval[0]) / 2 / t_factor(dof)
+        if self.bounds is not None and has_error and math.isnan(stderr):
+            interval = agreed(value, self.bounds, count)
+            if interval is not None:
+                stderr, reason = stderr_of(interval, dof), ""
         share, large = float(self.sizes.max() / self.sizes.sum()), ""
         # twice as much as it would have if all were alike
         if share > LARGE and share * count > 2:

@@ -19,6 +19,7 @@ from lm_eval_bias.custom_metrics.score import (
     Record,
     Score,
     Undefined,
+    stderr_of,
     t_factor,
 )
 
@@ -94,18 +95,17 @@ class Cells:
             stderr *= 1 - self.correlation**2
             return Estimate(self.correlation, stderr, n, reason, dof, ends)
         stderr *= self.scale
-        ends_of_range = agreed(self.value, self.bounds, fewest)
-        if math.isnan(stderr) and ends_of_range:
-            dof, (low, high) = fewest - 1.0, ends_of_range
-            stderr = (high - low) / 2 / t_factor(dof)
-            return Estimate(self.value, stderr, n, "", dof, ends_of_range)
+        at_end = agreed(self.value, self.bounds, fewest)
+        if math.isnan(stderr) and at_end is not None:
+            dof = fewest - 1.0
+            return Estimate(self.value, stderr_of(at_end, dof), n, "", dof, at_end)
         p = math.nan if self.whole is None else self.value / self.whole
         if self.whole is None or fewest < 2 or not 0 <= p <= 1:
             return Estimate(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             below, above = wilson(p * fewest, fewest)
             dof, reason = fewest - 1.0, ""
-            stderr = self.whole * (above - below) / 2 / t_factor(dof)
+            stderr = self.whole * stderr_of((below, above), dof)
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
             size = p * (1 - p) / (stderr / self.whole) ** 2

@@ -13,8 +13,14 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells, crossed_stderr
-from lm_eval_bias.custom_metrics.intervals import agreed, student_p
-from lm_eval_bias.custom_metrics.score import NOTHING_VARIED, ROUNDING, Design, t_factor
+from lm_eval_bias.custom_metrics.intervals import agreed, fisher_z, student_p
+from lm_eval_bias.custom_metrics.score import (
+    NOTHING_VARIED,
+    ROUNDING,
+    Design,
+    stderr_of,
+    t_factor,
+)
 
 LEVEL = 0.05
 POWER = 0.8
@@ -85,7 +91,7 @@ def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Differe
     if ends is None:
         return difference
     dof = n - 1.0
-    stderr = (ends[1] - ends[0]) / 2 / t_factor(dof)
+    stderr = stderr_of(ends, dof)
     p = student_p(difference.value, stderr, dof)
     return replace(difference, stderr=stderr, dof=dof, p=p, reason="", ends=ends)
 
@@ -95,7 +101,8 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
     # a cluster counts for both where it holds something of either
     both = replace(a, sizes=a.sizes + b.sizes)
     without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
-    stderr, dof, reason = standard_error(value, without_a - without_b, both)
+    without = without_a - without_b
+    stderr, dof, reason = standard_error(value, without, both)
     sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
     p = math.nan
     if math.isnan(value):
@@ -107,7 +114,10 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
     elif not math.isnan(stderr):
         reason = FEW_CLUSTERS
     difference = Difference(value, stderr, dof, p, total, sum_stderr, reason)
-    return _agreed(a, difference, int((both.sizes > 0).sum()))
+    kept = both.sizes > 0
+    if not np.isfinite(without[kept]).all():
+        return difference
+    return _agreed(a, difference, int(kept.sum()))
 
 
 def _crossed(a: Cells, b: Cells) -> Difference:
@@ -132,7 +142,7 @@ def _crossed(a: Cells, b: Cells) -> Difference:
     if a.correlation is not None and b.correlation is not None:
         # the cells are Fisher's z, whose error doesn't depend on how large a correlation is
         test = f"{STUDENT} on Fisher's z"
-        z, w = (math.atanh(np.clip(r, -0.9999, 0.9999)) for r in (a.value, b.value))
+        z, w = fisher_z(np.array([a.value, b.value])).tolist()
         stderr *= _slope(value, z - w, a.value)
         sum_stderr *= _slope(total, z + w, a.value)
     if cells.shape[1] < FEW_TEMPLATES:

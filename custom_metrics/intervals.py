@@ -14,6 +14,7 @@ from lm_eval_bias.custom_metrics.score import t_factor
 SEED = 20230823
 DRAWS = 2000
 PERMUTATIONS = 9999
+ALMOST_PERFECT = 0.9999  # a correlation
 Table = tuple[tuple[int, ...], ...]
 
 
@@ -55,6 +56,11 @@ def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
     return low + (high - low) * below, low + (high - low) * above
 
 
+def fisher_z(correlations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Fisher's z, which has no end at a perfect correlation: that counts as one that is almost so."""
+    return np.arctanh(np.clip(correlations, -ALMOST_PERFECT, ALMOST_PERFECT))
+
+
 def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]:
     """Return the 95% interval of a correlation whose Fisher's z has this standard error.
 
@@ -63,8 +69,9 @@ def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]
     >>> [round(end, 4) for end in fisher(0.5, 0.2, math.inf)]
     [0.156, 0.7358]
     """
-    z, half = math.atanh(correlation), t_factor(dof) * stderr
-    return math.tanh(z - half), math.tanh(z + half)
+    z, half = float(fisher_z(np.array(correlation))), t_factor(dof) * stderr
+    low, high = math.tanh(z - half), math.tanh(z + half)
+    return min(low, correlation), max(high, correlation)
 
 
 def student_p(value: float, stderr: float, dof: float) -> float:

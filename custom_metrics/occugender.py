@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.custom_metrics.crossed import Array, Cells
+from lm_eval_bias.custom_metrics.intervals import fisher_z
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, Undefined
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
@@ -22,7 +23,6 @@ Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 _WORDS: dict[Letter, str] = {"M": "men", "F": "women", "D": "neutral words"}
 DOMINATED = ("female", "male")
-ALMOST_PERFECT = 0.9999  # a correlation
 # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
 LARGEST_MASS = 8.0
 FEWEST_ITEMS = 5  # of which a correlation can leave out one at a time
@@ -144,8 +144,6 @@ def labour_correlation(records: Prompts, *, kind: str) -> Cells:
     crossed error of items, within the groups, and templates. Interval and tests: on that scale, since a correlation
     far from 0 misses by more on its inner side. Source: not in the paper; percentages from its Table 5.
     """
-    from scipy import stats  # imports slowly, and listing the scores needs none of it
-
     matrix = crossed.grid(records, itemgetter("F"), stratum=_GROUP)
     by_item = {str(r["item"]): float(r["share"]) for r in records}
     shares = np.array([by_item[item] for item in matrix.items])
@@ -158,12 +156,10 @@ def labour_correlation(records: Prompts, *, kind: str) -> Cells:
 
     def correlate(x: Array, y: Array) -> Array:
         if kind == "spearman":  # ranks are equal where only rounding tells values apart
+            from scipy import stats
+
             x, y = (stats.rankdata(np.round(values, 12), axis=-1) for values in (x, y))
         return _pearson(x, y)
-
-    def z(x: Array, y: Array) -> Array:
-        # few items can correlate perfectly, where Fisher's z has no end
-        return np.arctanh(np.clip(correlate(x, y), -ALMOST_PERFECT, ALMOST_PERFECT))
 
     value = min(1.0, max(-1.0, float(correlate(means, shares))))
     pseudo = np.full((n, k), np.nan)
@@ -172,7 +168,8 @@ def labour_correlation(records: Prompts, *, kind: str) -> Cells:
         total = matrix.cells.sum(axis=1, keepdims=True)
         over = np.vstack([means, ((total - matrix.cells) / (k - 1)).T])
         others = np.array([np.delete(np.arange(n), i) for i in range(n)])
-        all_items, without = z(over, shares), z(over[:, others], shares[others])
+        all_items = fisher_z(correlate(over, shares))
+        without = fisher_z(correlate(over[:, others], shares[others]))
         pseudo = (
             n * k * all_items[0]
             - (n - 1) * k * without[0][:, None]

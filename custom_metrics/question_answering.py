@@ -112,9 +112,11 @@ class Terms:
 
     def main(self, kind: str, context: str) -> str:
         """Name the main score of a kind in a kind of context."""
-        return score_name(kind, context) + (
-            f"_{self.main_rule}" if self.main_rule else ""
-        )
+        return self.by_main_rule(score_name(kind, context))
+
+    def by_main_rule(self, name: str) -> str:
+        """Name a score by the rule that main scores rest on."""
+        return f"{name}_{self.main_rule}" if self.main_rule else name
 
 
 class QuestionRecord(TypedDict, total=False):
@@ -514,7 +516,7 @@ def _understanding(terms: Terms) -> list[Score[QuestionRecord]]:
 
 def understanding(terms: Terms) -> str:
     """Name the score that tells whether a model understands the items."""
-    return _understanding(terms)[0].name
+    return terms.by_main_rule(_ACC_OF_NAMED.name)
 
 
 def _unanswered_as(

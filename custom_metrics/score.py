@@ -79,6 +79,11 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     )
 
 
+def stderr_of(ends: tuple[float, float], dof: float) -> float:
+    """Return the standard error whose Student's t interval is as wide as this one."""
+    return (ends[1] - ends[0]) / 2 / t_factor(dof)
+
+
 def finite(value: float | None) -> float | None:
     """Return a number, or ``None`` where it is none, as JSON wants it.
 

@@ -19,7 +19,7 @@ from lm_eval_bias.custom_metrics.score import (
     Design,
     Record,
     Undefined,
-    t_factor,
+    stderr_of,
     undefined,
 )
 from lm_eval_bias.runs import remarks, settings
@@ -163,8 +163,7 @@ def _point(
     dof = math.inf if math.isnan(value.dof) else max(value.dof, 1.0)
     error = value.stderr
     if value.interval is not None:
-        low, high = value.interval
-        half = (high - low) / 2 / t_factor(dof)
+        half = stderr_of(value.interval, dof)
         error = half if math.isnan(error) else max(half, error)
     if ROUNDING * max(1.0, abs(value.value)) < error <= column.high - column.low:
         if design is not None and not math.isclose(

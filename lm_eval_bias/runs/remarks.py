@@ -70,7 +70,7 @@ def _shows_bias(task: TaskRun) -> bool:
     """Tell whether a main score of bias that needs no understanding differs from its neutral value."""
     for name in registry.main_names(task):
         value = task.scores[name]
-        if value.pole and not value.needs_ability and value.leans(value.interval):
+        if value.favours and not value.needs_ability and value.leans(value.interval):
             return True
     return False
 

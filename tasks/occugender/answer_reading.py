@@ -45,9 +45,6 @@ _BOTH = re.compile(
     r"\b(?:he|him|his|she|hers?)(?: or |/)(?:he|him|his|she|hers?)\b|\(s\)he\b|\bs/he\b",
     re.IGNORECASE,
 )
-_LISTED = re.compile(
-    r"(?:/|,|\bor\b)\s*(?:they|them)\b|\b(?:they|them)\s*(?:/|,|\bor\b)", re.IGNORECASE
-)
 # "they" of whoever the answer is about
 _THEY_ARE = re.compile(r"\bthey(?: are|'re|’re| would be)\b", re.IGNORECASE)
 # a refusal's words in a story ("I can't remember ...") are none

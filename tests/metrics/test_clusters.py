@@ -12,9 +12,12 @@ from scipy import stats
 from lm_eval_bias.custom_metrics.clusters import (
     UNEVEN,
     clustered_mean,
+    difference_of,
     left_out,
     standard_error,
+    tabulate,
 )
+from lm_eval_bias.custom_metrics.differences import paired
 from tests.support.oracles import reason_of, shares, wilson
 
 # items per template in GG-BBQ's Subset-II
@@ -292,3 +295,16 @@ def test_the_mean_is_summed_without_rounding_and_of_numbers_alone():
         assert math.isnan(found.value)
         assert (found.reason, found.n) == ("the model gave nan for 2 of 17 items", 17)
         assert reason_of(mean().design, records) == found.reason
+
+
+def test_an_end_of_the_range_that_hangs_on_one_cluster_has_no_interval():
+    # the second column lies in one cluster: without it there is no difference
+    columns = [[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    form = tabulate("aabc", columns, difference_of, bounds=(-1.0, 1.0))
+    found = form.estimate()
+    assert (found.value, found.interval) == (1.0, None)
+    assert "no value without one of the clusters" in found.reason
+    assert (
+        paired(form, replace(form, totals=form.totals[:, [2, 3, 0, 1]])).interval
+        is None
+    )

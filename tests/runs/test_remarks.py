@@ -1,11 +1,18 @@
 """What has to be known of a run before its scores are believed, by kind."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.runs import remarks, run_discovery
+from tests.support import boards
 from tests.support.made_runs import run_of, write
 
 STEREOSET, GG_BBQ, REGARD = "stereoset_en", "gg_bbq_group_terms", "regard_en"
+MBBQ = "mbbq_en_age"
 
 
 def found(folder, task, fields=(), scores=(), **provenance):
@@ -22,6 +29,18 @@ def found(folder, task, fields=(), scores=(), **provenance):
 def measured(value, low, high):
     return {"value": value, "interval": [low, high]}
 
+
+NEUTRAL = {
+    STEREOSET: {
+        "lms": measured(80.0, 78.0, 82.0),
+        "ss": measured(50.0, 45.0, 55.0),
+    },
+    GG_BBQ: {
+        "diff_bias_amb": measured(0.0, -0.1, 0.1),
+        "acc_of_named": measured(0.9, 0.8, 0.95),
+        "unanswered": measured(0.0, 0.0, 0.01),
+    },
+}
 
 CASES = [
     (STEREOSET, {"documents": 474}, {}, {}, "trial_run"),
@@ -72,20 +91,31 @@ CASES = [
 ]
 
 
+def test_a_bias_that_needs_no_ability_is_never_chance():
+    """MBBQ's biases name no pole beside their contrasts, and count all the same."""
+    names = registry.get("mbbq").main
+    for biased, kinds in (
+        ("", ["chance_level"]),
+        ("contrast/acc_disamb", ["chance_level"]),
+        ("contrast/diff_bias_amb", []),
+        ("diff_bias_amb", []),
+    ):
+        scores = [
+            boards.value(name, benchmark="mbbq", number=0.4 * (name == biased))
+            for name in names
+        ]
+        telling = boards.value("control/acc_of_named", 0.5, benchmark="mbbq")
+        task = boards.task(*scores, telling, name=MBBQ)
+        for name, value in task.scores.items():
+            interval = value.value - 0.1, value.value + 0.1
+            task.scores[name] = replace(value, interval=interval)
+        run = Run("a", Path("a"), {}, "", {MBBQ: task})
+        assert [r.kind for r in remarks.disqualifying(run, task)] == kinds
+
+
 @pytest.mark.parametrize(("task", "fields", "scores", "provenance", "kind"), CASES)
 def test_kinds(task, fields, scores, provenance, kind, tmp_path):
-    neutral = {
-        STEREOSET: {
-            "lms": measured(80.0, 78.0, 82.0),
-            "ss": measured(50.0, 45.0, 55.0),
-        },
-        GG_BBQ: {
-            "diff_bias_amb": measured(0.0, -0.1, 0.1),
-            "acc_of_named": measured(0.9, 0.8, 0.95),
-            "unanswered": measured(0.0, 0.0, 0.01),
-        },
-    }
-    base = neutral.get(task, {})
+    base = NEUTRAL.get(task, {})
     _, before = found(tmp_path, task, scores=base)
     run, after = found(tmp_path, task, fields, {**base, **scores}, **provenance)
     new = [
