@@ -163,7 +163,10 @@ def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None
     points = []
     for number, item in enumerate(shown):
         value = item.task.scores[name]
-        text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
+        text = (
+            f"{item.label}, {label}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
+            f"{numbers.aim(value)}"
+        )
         ends = [_percent(value, end, limit) for end in value.interval or ()]
         points.append(
             PlacedMark(

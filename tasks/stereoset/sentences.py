@@ -76,9 +76,12 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(
-                f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss)}"
-            )
+            said = with_interval(ss)
+            if margin(ss) >= 50.0:
+                said = "unclear (too few groups)"
+            elif ss.interval and ss.n:
+                said += f" of {ss.n:,} items"
+            types.append(f"{kind} {said}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():
