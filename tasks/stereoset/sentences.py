@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.core import numbers
@@ -47,9 +48,10 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
     for prefix, name in parts.items():
         if f"{prefix}ss" in task.scores:
             lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
+            taken = f"the stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}"
             lines.append(
-                f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, the "
-                f"stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}."
+                f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, "
+                f"{ss.note if math.isnan(ss.value) else taken}."
             )
             if _near_chance(lms) and not ss.leans(ss.interval):
                 low.append(name)
