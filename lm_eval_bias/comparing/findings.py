@@ -70,9 +70,10 @@ class Finding:
 
     @property
     def detectable(self) -> float:
-        """The smallest true difference that the items would detect; ``nan`` where that is more than the range."""
+        """The smallest true difference that would be detected; ``nan`` where the range leaves none from the base's value."""
         smallest = self.difference.detectable(self.level)
-        return smallest if smallest <= self.score.high - self.score.low else math.nan
+        room = max(self.score.high - self.base_value, self.base_value - self.score.low)
+        return smallest if smallest <= room else math.nan
 
     @property
     def verdict(self) -> str:
