@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Any
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
 from lm_eval_bias.core import registry
@@ -26,6 +27,14 @@ from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
+PLAN = (
+    "The true difference from a like model that is found with 80% probability, where the two models' errors are "
+    "independent; on the same items models rather err together, so that smaller ones are found"
+)
+FAMILIES = {
+    True: " of primary scores (first family, chosen before looking)",
+    False: " of other scores (second family)",
+}
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -33,6 +42,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
     """Turn a finding into a flat record with all that is needed to read it; missing numbers are ``nan``."""
     difference, score = finding.difference, finding.score
     return {
+        "family": "primary" if finding.primary else "other",
         "what": finding.subject,
         "base": finding.base,
         "other": finding.other,
@@ -66,9 +76,12 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else "independent"
+    first = "primary" if finding.primary else ""
     return [
         Cell(finding.subject, note=joined(sides, pairing)),
-        score_cell(finding.score) if labelled else finding.score.name,
+        score_cell(finding.score, first)
+        if labelled
+        else Cell(finding.score.name, note=first),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
         Cell(
@@ -107,7 +120,7 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     pairs: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         pairs[finding.subject, finding.base, finding.other].append(finding)
-    lines = []
+    lines = [legend(findings, correction), ""] if style != "latex" else []
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table(pair, correction, labelled=False)
@@ -119,28 +132,73 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
             notes = {finding.note for finding in pair if finding.note}
             lines += [f"note: {note}" for note in sorted(notes)]
         lines.append("")
-    if style != "latex":
-        lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
-    """Say how many differences are significant, and how they were tested."""
-    tests = sum(not math.isnan(finding.adjusted) for finding in findings)
-    if not tests:
+    """Say how many differences of each family are significant, and how they were tested."""
+    counts, levels = [], []
+    for primary, of in FAMILIES.items():
+        family = [f for f in findings if f.primary == primary]
+        tested = [f for f in family if not math.isnan(f.adjusted)]
+        if tested:
+            of = of if len(family) < len(findings) or primary else ""
+            significant = sum(f.significant for f in tested)
+            counts.append(f"{significant} of {len(tested)} differences{of}")
+            levels.append(f"{100 * tested[0].level:.2g}%")
+    if not counts:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
-    significant = sum(finding.significant for finding in findings)
-    corrected = f", corrected for the number of tests ({CORRECTIONS[correction]})"
+    corrected = ", the first step of the correction"
+    said = f", corrected for the number of tests ({CORRECTIONS[correction]})"
     if correction == "none":
-        corrected = ""
-    said = f"Significant at {100 * LEVEL:.0f}%: {significant} of {tests} differences{corrected}"
-    level = findings[0].level
-    first_step = ", the first step of the correction" if level < LEVEL else ""
+        corrected = said = ""
     return (
-        f"{said}. p: {'; '.join(methods)}. Detectable: the smallest true difference that this number of "
-        f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
+        f"Significant at {100 * LEVEL:.0f}%: {', '.join(counts)}{said}. p: {'; '.join(methods)}. Detectable: the "
+        "smallest true difference that this number of items would detect with 80% probability, tested at "
+        f"{' and '.join(levels)}{corrected}."
     )
+
+
+def plan(findings: Sequence[Finding], target: float, style: str) -> str:
+    """Write what differences a run's primary scores could tell with 80% probability, as :func:`render` writes findings.
+
+    Args:
+        findings: Of :func:`~lm_eval_bias.comparing.findings.plan`.
+        target: The difference to be told, as a share of the way from neutral to the end of the range.
+        style: The format.
+    """
+    rows: list[dict[str, Any]] = []
+    cells = []
+    for finding in findings:
+        score, alone = finding.score, finding.difference.detectable()
+        start = score.low if score.neutral in (None, score.high) else score.neutral
+        wanted = target * (score.high - start)
+        # errors fall with the root of the number of clusters
+        times = (finding.difference.detectable(finding.level) / wanted) ** 2
+        rows.append(
+            {
+                "task": finding.subject,
+                "score": score.name,
+                "value": finding.base_value,
+                "n": finding.items,
+                "alone": alone,
+                "corrected": finding.detectable,
+                "target": wanted,
+                "times_the_items": times,
+                "unit": score.unit,
+            }
+        )
+        told = [difference(d, score.unit, "") for d in (alone, finding.detectable)]
+        enough = f"{times:.2g} for {difference(wanted, score.unit, '')}"
+        cells.append([finding.subject, score.name, count(finding.items), *told, enough])
+    if style == "csv":
+        return csv_text(list(rows[0]), (row.values() for row in rows))
+    if style == "json":
+        return json_text(rows, indent=2)
+    corrected = f"among {len(rows)} (Holm)"
+    columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
+    return titled(style, Table(PLAN, columns, cells)) + "\n"
 
 
 def render(findings: Sequence[Finding], correction: str, style: str) -> str:

@@ -85,9 +85,13 @@ def test_two_runs(runs, compared):
         "bias-chance (seed=1)",
         "bias-chance (seed=2)",
     )
-    # what is detectable is told at the level after correction for ten tests
-    for rows, level in ((found, 0.005), (plain, 0.05)):
+    # what is detectable is told at the level after correction for the tests of its family: two, and eight
+    primary = {row["score"] for row in found if row["family"] == "primary"}
+    assert primary == {"stereotype_gap"}
+    for rows, corrected in ((found, True), (plain, False)):
         for row in rows:
+            tests = (2 if row["score"] in primary else 8) if corrected else 1
+            level = 0.05 / tests
             t = stats.t.ppf([1 - level / 2, 0.8], row["dof"])
             assert row["detectable_at"] == pytest.approx(level)
             smallest, (low, high) = t.sum() * row["stderr"], row["range"]
@@ -97,6 +101,41 @@ def test_two_runs(runs, compared):
             assert row["smallest_detectable"] == (
                 pytest.approx(smallest) if possible else None
             )
+
+
+def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
+    runs, said, compared
+):
+    first, *_ = said("compare", *runs).splitlines()
+    assert "of 2 differences of primary scores (first family" in first
+    assert "of 8 differences of other scores (second family)" in first
+    assert "tested at 2.5% and 0.62%" in first
+    # who names scores has chosen them: one family
+    named = compared(*runs, "--scores", "stereotype_gap,coverage")
+    assert {(row["family"], row["detectable_at"]) for row in named} == {
+        ("other", 0.0125)
+    }
+
+
+def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
+    plan = ("compare", "--plan", runs[0], "--target", "0.05", "--format")
+    planned = json.loads(said(*plan, "json"))
+    (run,) = leb.load(runs[0])
+    assert {row["task"] for row in planned} == set(TASKS)
+    for row in planned:
+        value = run.tasks[row["task"]].scores[row["score"]]
+        for level, found in ((0.05, row["alone"]), (0.025, row["corrected"])):
+            t = stats.t.ppf([1 - level / 2, 0.8], 2 * value.dof).sum()
+            assert found == pytest.approx(t * 2**0.5 * value.stderr)
+        # four times the items would find half of it
+        assert row["times_the_items"] == pytest.approx((row["corrected"] / 0.05) ** 2)
+        assert (row["target"], row["n"]) == (0.05, 200)
+    assert (
+        said(*plan, "text").count("for 0.050") == said(*plan, "csv").count("gap") == 2
+    )
+    for more in ((runs[1],), ("--format", "html"), ("--target", "0")):
+        line = refused(tmp_path, "compare", "--plan", *map(str, (runs[0], *more)))
+        assert "--plan takes one run" in line
 
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
