@@ -68,8 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.1,
         metavar="SHARE",
-        help="with --plan: how many times the items would find a difference of this share of the way from neutral to "
-        "the end of the range (default: 0.1)",
+        help="with --plan: how many times the items would find a difference of this share of half the range "
+        "(default: 0.1)",
     )
     parser.add_argument(
         "--correction",

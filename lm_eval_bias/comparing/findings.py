@@ -171,6 +171,34 @@ def _paired(pair: Pair, score: Score) -> Compared:
     return values[0], values[1], Difference(math.nan, reason=reasons[0]), items
 
 
+def _finding(
+    pair: Pair,
+    score: Meaning,
+    compared: Compared,
+    paired: bool,
+    note: str,
+    primary: bool,
+) -> Finding:
+    """Make a finding, whose p-value isn't corrected yet."""
+    base, other, difference, items = compared
+    difference = replace(difference, span=score.high - score.low)
+    return Finding(
+        pair.subject,
+        pair.base.label,
+        pair.other.label,
+        score,
+        base,
+        other,
+        difference,
+        math.nan,
+        paired,
+        items,
+        note,
+        pair.base.task.benchmark,
+        primary=primary,
+    )
+
+
 class Choice(NamedTuple):
     """Options of a comparison; see :func:`compare`.
 
@@ -264,30 +292,14 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
             ]
         note = joined(note, beside_the_model(pair), *dict.fromkeys(caveats))
-        labels = pair.subject, pair.base.label, pair.other.label
         primary = catalog.primary(pair.base.task.task, benchmark.name)
         for name in chosen:
             if name not in defined:
                 continue
             score = defined[name]
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
-            base_value, other_value, difference, items = compared
-            difference = replace(difference, span=score.high - score.low)
-            findings.append(
-                Finding(
-                    *labels,
-                    score,
-                    base_value,
-                    other_value,
-                    difference,
-                    math.nan,
-                    not reason,
-                    items,
-                    note,
-                    benchmark.name,
-                    primary=name in primary and not choice.scores,
-                )
-            )
+            facts = not reason, note, name in primary and not choice.scores
+            findings.append(_finding(pair, score, compared, *facts))
         pair.forget()
     if refused and not (choice.leave_out and findings):
         pair, reason = refused[0].pair, refused[0].reason
@@ -327,14 +339,12 @@ def plan(run: Run) -> list[Finding]:
     findings = []
     for task in run.tasks.values():
         side = Side(run.name, run, task)
+        pair = Pair(task.task, side, side)
         for name in catalog.primary(task.task, task.benchmark):
             if name in task.scores:
                 score = task.scores[name]
-                value, _, difference, items = _unpaired(Pair("", side, side), score)
-                difference = replace(difference, span=score.high - score.low)
-                labels = task.task, run.name, run.name
-                facts = value, value, difference, math.nan, False, items
-                findings.append(Finding(*labels, score, *facts, primary=True))
+                compared = _unpaired(pair, score)
+                findings.append(_finding(pair, score, compared, False, "", True))
     if not findings:
         raise BiasError(f"{run.path}: no task of it has a primary score")
     return _corrected(findings, "holm")

@@ -180,7 +180,7 @@ def listing() -> list[Facts]:
     suites = []
     power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
     for name, purpose in PURPOSES.items():
-        suite, found = load(name), power.get(name, {"tasks": {}})
+        suite, found = load(name), power["suites"].get(name, {})
         parts = suite.parts.values()
         tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():
@@ -188,7 +188,7 @@ def listing() -> list[Facts]:
                 "documents": documents,
                 "requests": requests,
                 "rule": sampling.rule if sampling else None,
-                "found": found["tasks"].get(task),
+                "found": found.get(task),
             }
         suites.append(
             {
@@ -196,8 +196,7 @@ def listing() -> list[Facts]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
-                "tests": found.get("tests"),
-                "measured_on": found.get("measured_on"),
+                "measured_on": power["measured_on"] if found else None,
                 "documents": catalog.total(part.documents for part in parts),
                 "requests": catalog.total(part.requests for part in parts),
                 "tasks": tasks,

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
 from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
 from lm_eval_bias.core import registry
@@ -27,13 +26,17 @@ from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
+DETECTABLE = (
+    "Detectable: the smallest true difference that this number of items would detect with 80% probability, by the "
+    "first step of that correction."
+)
 PLAN = (
     "The true difference from a like model that is found with 80% probability, where the two models' errors are "
     "independent; on the same items models rather err together, so that smaller ones are found"
 )
 FAMILIES = {
-    True: " of primary scores (first family, chosen before looking)",
-    False: " of other scores (second family)",
+    True: "primary scores (first family, chosen before looking)",
+    False: "other scores (second family)",
 }
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
@@ -57,6 +60,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
         "p_adjusted": finding.adjusted,
         "correction": correction,
         "test": difference.test,
+        "detectable_alone": difference.detectable(),
         "smallest_detectable": finding.detectable,
         "detectable_at": finding.level,
         "paired": finding.paired,
@@ -137,27 +141,21 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
     """Say how many differences of each family are significant, and how they were tested."""
-    counts, levels = [], []
+    counts = []
+    named = any(finding.primary for finding in findings)
     for primary, of in FAMILIES.items():
-        family = [f for f in findings if f.primary == primary]
-        tested = [f for f in family if not math.isnan(f.adjusted)]
-        if tested:
-            of = of if len(family) < len(findings) or primary else ""
-            significant = sum(f.significant for f in tested)
-            counts.append(f"{significant} of {len(tested)} differences{of}")
-            levels.append(f"{100 * tested[0].level:.2g}%")
+        adjusted = [f.adjusted for f in findings if f.primary == primary]
+        tests = [p for p in adjusted if not math.isnan(p)]
+        if tests:
+            significant = sum(p <= LEVEL for p in tests)
+            counts.append(
+                f"{significant} of {len(tests)} {of if named else 'differences'}"
+            )
     if not counts:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
-    corrected = ", the first step of the correction"
-    said = f", corrected for the number of tests ({CORRECTIONS[correction]})"
-    if correction == "none":
-        corrected = said = ""
-    return (
-        f"Significant at {100 * LEVEL:.0f}%: {', '.join(counts)}{said}. p: {'; '.join(methods)}. Detectable: the "
-        "smallest true difference that this number of items would detect with 80% probability, tested at "
-        f"{' and '.join(levels)}{corrected}."
-    )
+    said = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
+    return f"{said}. p: {'; '.join(methods)}. {DETECTABLE}"
 
 
 def plan(findings: Sequence[Finding], target: float, style: str) -> str:
@@ -165,40 +163,26 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
 
     Args:
         findings: Of :func:`~lm_eval_bias.comparing.findings.plan`.
-        target: The difference to be told, as a share of the way from neutral to the end of the range.
+        target: The difference to be told, as a share of half the range.
         style: The format.
     """
-    rows: list[dict[str, Any]] = []
-    cells = []
+    if style in ("csv", "json"):
+        return render(findings, "holm", style)
+    rows = []
     for finding in findings:
         score, alone = finding.score, finding.difference.detectable()
-        start = score.low if score.neutral in (None, score.high) else score.neutral
-        wanted = target * (score.high - start)
+        wanted = target * (score.high - score.low) / 2
         # errors fall with the root of the number of clusters
         times = (finding.difference.detectable(finding.level) / wanted) ** 2
-        rows.append(
-            {
-                "task": finding.subject,
-                "score": score.name,
-                "value": finding.base_value,
-                "n": finding.items,
-                "alone": alone,
-                "corrected": finding.detectable,
-                "target": wanted,
-                "times_the_items": times,
-                "unit": score.unit,
-            }
-        )
-        told = [difference(d, score.unit, "") for d in (alone, finding.detectable)]
-        enough = f"{times:.2g} for {difference(wanted, score.unit, '')}"
-        cells.append([finding.subject, score.name, count(finding.items), *told, enough])
-    if style == "csv":
-        return csv_text(list(rows[0]), (row.values() for row in rows))
-    if style == "json":
-        return json_text(rows, indent=2)
+        told = [
+            difference(number, score.unit, "")
+            for number in (alone, finding.detectable, wanted)
+        ]
+        told[-1] = f"{times:.2g} for {told[-1]}"
+        rows.append([finding.subject, score.name, count(finding.items), *told])
     corrected = f"among {len(rows)} (Holm)"
     columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
-    return titled(style, Table(PLAN, columns, cells)) + "\n"
+    return titled(style, Table(PLAN, columns, rows)) + "\n"
 
 
 def render(findings: Sequence[Finding], correction: str, style: str) -> str:
@@ -219,17 +203,13 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
     """Say what differs in a benchmark, alike verdicts together, the clearest first."""
-    tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     significant = [finding for finding in findings if finding.significant]
     places: dict[str, list[str]] = {}
     for finding in sorted(significant, key=attrgetter("adjusted")):
         where = f"{finding.score.title} ({finding.subject})"
         places.setdefault(finding.verdict, []).append(where)
-    count = f"{len(significant):,} of {tests:,} tested differences are significant"
-    return [
-        count,
-        *(f"{verdict}: {few(where, 4)}" for verdict, where in places.items()),
-    ]
+    said = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
+    return said or ["no significant difference"]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:

@@ -202,27 +202,19 @@ def tasks(name: str = "") -> str:
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
+    columns = ["Task", *numeric("Items", "Requests"), "Which", "Primary score"]
+    columns += numeric("Found alone", "among all")
     blocks = []
     for suite in listing:
-        columns = ["Task", *numeric("Items", "Requests"), "Which"]
-        about = ""
-        if suite["tests"]:
-            among = f"among {suite['tests']}"
-            columns += ["Primary score", *numeric("Found alone", among)]
-            about = f"\nFound: {_FOUND.format(suite['measured_on'])}"
         rows = []
         for name, part in suite["tasks"].items():
             chosen = f"chosen by {part['rule']}" if part["rule"] else "all"
-            rows.append([name, *_asked(part), chosen])
-            if suite["tests"]:
-                rows[-1] += _found(part["found"])
-        rows.append(["in all", *_asked(suite)])
-        rows[-1] += [""] * (len(columns) - 3)
-        blocks.append(
-            f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
-            + grid(columns, rows)
-            + about
-        )
+            rows.append([name, *_asked(part), chosen, *_found(part["found"])])
+        rows.append(["in all", *_asked(suite), "", "", "", ""])
+        block = f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
+        blocks.append(block + grid(columns, rows))
+        if suite["measured_on"]:
+            blocks[-1] += f"\nFound: {_FOUND.format(suite['measured_on'])}"
     return "\n\n".join(blocks)
 
 

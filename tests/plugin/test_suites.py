@@ -2,9 +2,7 @@
 
 import functools
 import json
-import math
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +12,6 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.numbers import difference
 from lm_eval_bias.custom_metrics.question_answering import design_of
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
@@ -57,30 +54,11 @@ def test_a_task_has_one_primary_score_which_is_a_main_one():
 
 def test_what_a_suite_can_find_was_measured_on_its_tasks_and_primary_scores():
     for suite in definition.listing():
-        found = {name: part["found"] for name, part in suite["tasks"].items()}
-        measured = {name for name in found if found[name]}
-        if suite["name"] not in ("quick", "standard"):
-            assert not measured
-            continue
-        assert set(found) == measured
-        assert suite["tests"] == len(measured)
-        for name in measured:
-            benchmark = catalog.entries()[name].benchmark
-            assert [found[name]["score"]] == catalog.primary(name, benchmark)
-            assert 0 < found[name]["alone"] < found[name]["corrected"]
-
-
-def test_the_page_shows_what_was_measured():
-    page = Path(__file__).parents[2].joinpath("docs", "compare.md").read_text("utf-8")
-    suites = {suite["name"]: suite["tasks"] for suite in definition.listing()}
-    for task, part in suites["standard"].items():
-        cells = [f"`{task}`", f"`{part['found']['score']}`"]
-        for suite in ("quick", "standard"):
-            found = suites[suite].get(task, {}).get("found") or {}
-            for end in ("alone", "corrected"):
-                number = found.get(end, math.nan)
-                cells.append(difference(number, part["found"]["unit"], ""))
-        assert f"\n| {' | '.join(cells)} |" in page
+        for name, part in suite["tasks"].items():
+            found, benchmark = part["found"], catalog.entries()[name].benchmark
+            assert bool(found) == (suite["name"] in ("quick", "standard"))
+            if found:
+                assert [found["score"]] == catalog.primary(name, benchmark)
 
 
 def test_each_suite_holds_the_one_before():

@@ -1,10 +1,8 @@
-"""What difference two models can show on the suites: ``python -m tests.simulation.power quick A B standard A B``.
+"""What two models can show on the suites: ``python -m tests.simulation.power quick A B standard A B``.
 
-Reads two runs of each suite, compares their primary scores item by item, and writes what each would find with 80%
-probability, alone and corrected for the family, to ``results/power.json``. ``ls --suites`` and the pages show it.
+Compares two runs of each suite item by item, and writes the true differences of primary scores that are found with 80%
+probability to ``results/power.json``, which ``ls --suites`` and the pages show.
 """
-
-from __future__ import annotations
 
 import json
 import sys
@@ -13,35 +11,22 @@ from pathlib import Path
 from lm_eval_bias.comparing.findings import Choice, compare
 from lm_eval_bias.runs.run_discovery import read
 
-FILE = Path(__file__).parents[2] / "results" / "power.json"
-
-
-def measured(first: str, second: str) -> dict:
-    """What two runs could tell apart, by task."""
-    runs, problems = read([first, second])
-    assert not problems
-    findings, _ = compare(runs, Choice())
-    found = [finding for finding in findings if finding.primary]
-    scores = {}
-    for finding in found:
-        assert finding.subject not in scores
-        scores[finding.subject] = {
-            "score": finding.score.name,
-            "unit": finding.score.unit,
-            "alone": round(finding.difference.detectable(), 4),
-            "corrected": round(finding.detectable, 4),
-        }
-    names = " and ".join(run.name for run in runs)
-    return {"measured_on": names, "tests": len(found), "tasks": scores}
-
-
-def main() -> None:
-    """Measure the suites that are named."""
-    data = {}
-    for suite, first, second in zip(*[iter(sys.argv[1:])] * 3, strict=True):
-        data[suite] = measured(first, second)
-    FILE.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    names, suites = set(), {}
+    for suite, *paths in zip(*[iter(sys.argv[1:])] * 3, strict=True):
+        runs, _ = read(paths)
+        names.add(" and ".join(run.name for run in runs))
+        suites[suite] = {
+            finding.subject: {
+                "score": finding.score.name,
+                "unit": finding.score.unit,
+                "alone": round(finding.difference.detectable(), 4),
+                "corrected": round(finding.detectable, 4),
+            }
+            for finding in compare(runs, Choice())[0]
+            if finding.primary
+        }
+    (measured_on,) = names
+    data = {"measured_on": measured_on, "suites": suites}
+    file = Path(__file__).parents[2] / "results" / "power.json"
+    file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
