@@ -39,7 +39,7 @@ _COUNTS = ("items", "n", "of")
 _NUMBERS = (
     "value", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "fixed_interval_low", "fixed_interval_high", "base_value", "other_value", "difference", "p", "p_adjusted",
-    "smallest_detectable", "detectable_at",
+    "detectable_alone", "smallest_detectable", "detectable_at",
 )  # fmt: skip
 
 
@@ -416,6 +416,7 @@ def compare(
     ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
     ``interval_low``, ``interval_high``      95% interval of the difference, clustered
     ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the tests of its family
+    ``detectable_alone``                     the true difference that one test at 5% finds with a probability of 80%
     ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests
