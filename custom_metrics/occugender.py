@@ -212,9 +212,7 @@ _PARTS = {
 }
 
 
-def scores(
-    records: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[OccuGenderRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
     """List all scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
 
     All are undefined without prompts, or with one whose words all have probability 0 -> nan. Means have the standard

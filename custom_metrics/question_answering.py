@@ -8,8 +8,6 @@ benchmark's hooks. Equations are numbered as in GG-BBQ and KoBBQ.
 from __future__ import annotations
 
 import math
-import re
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,9 +91,6 @@ class Terms:
     # by kind of score, where the paper defines it
     sources: Mapping[str, str] = field(default_factory=lambda: EQUATIONS)
     chance: tuple[float, float] = (1 / 3, 1 / 3)  # what guessing gives, by context
-    breakdowns: Sequence[str] = (
-        "value",
-    )  # the fields of a record by whose values detailed scores are broken down
     # other ways to tell the answer, as `by_rule` names them: a label, what each does, and why it can't be told where it
     # can't
     rules: Mapping[str, tuple[str, str, str]] = field(default_factory=lambda: BY_LENGTH)
@@ -393,19 +388,6 @@ def _headlines(terms: Terms, votes: bool = False) -> list[Score[QuestionRecord]]
     ]
 
 
-def value_slug(value: str) -> str:
-    """Shorten a social value, category or template for a score's name: lower case, whole words, up to 32 characters.
-
-    Only a first word that is longer is cut itself.
-
-    >>> value_slug("emotional closedness, lack of empathy")
-    'emotional_closedness_lack_of'
-    """
-    words = re.findall(r"\w+", value.lower().replace("-", "_")) or ["not_stated"]
-    words[0] = words[0][:32]
-    return textwrap.shorten(" ".join(words), 32, placeholder="").replace(" ", "_")
-
-
 _UNANSWERED: Score[QuestionRecord] = Score(
     "unanswered",
     summary="share of items without a single answer (ties, unparsed texts)",
@@ -613,34 +595,15 @@ def _in_choice(base: Score[QuestionRecord], terms: Terms) -> Score[QuestionRecor
     )
 
 
-def _cells(records: Sequence[Record], terms: Terms) -> list[Score[QuestionRecord]]:
-    """List accuracy and diff-bias by social value, category or template, as the terms break them down."""
-    cells = []
-    for by in terms.breakdowns:
-        for value in sorted({str(r[by]) for r in records}):
-            slug = value_slug(value)
-            part = f"{'template ' * (by == 'template')}{slug.replace('_', ' ')}"
-            for score in _headlines(terms):
-                cell = score.within(
-                    f"{by}/{slug}/{score.name}",
-                    f"{score.summary}; {by} {value}",
-                    {by: value},
-                    label=f"{score.label}, {part}",
-                )
-                cells.append(cell)
-    return cells
-
-
 def scores(
-    records: Sequence[Record] = (), detailed: bool = False, *, terms: Terms
+    records: Sequence[Record] = (), *, terms: Terms
 ) -> list[Score[QuestionRecord]]:
-    """List the scores of a set of questions, with ``detailed`` also by social value or the like.
+    """List the scores of a set of questions.
 
     Accuracy and diff-bias come by the other rules too; of generated answers by the main one alone.
 
     Args:
         records: Records or documents of the data set; only ``generated`` and what is broken down by are read.
-        detailed: Whether to add ``value/<social value>/<score>``, ``category/...``, ``template/...``.
         terms: What is particular to the paper.
     """
     generated = bool(records) and bool(records[0].get("generated"))
@@ -659,8 +622,6 @@ def scores(
             listed += [_by_rule(score, rule, terms) for score in _headlines(terms)]
     if terms.by_template:
         listed += _headlines(terms, votes=True)
-    if detailed:
-        listed += _cells(records, terms)
     return with_floor(listed, understanding(terms), 0.5)
 
 
@@ -699,13 +660,12 @@ def _mean_design(records: Items, *, score: Score[QuestionRecord]) -> Design:
 
 
 def prompt_scores(
-    records: Sequence[Record] = (), detailed: bool = False, *, terms: Terms
+    records: Sequence[Record] = (), *, terms: Terms
 ) -> list[Score[QuestionRecord]]:
     """List accuracy and diff-bias per prompt wording, with mean, standard deviation (ddof 1) and range.
 
     Args:
         records: Records or documents of the data set; only their ``wording`` and what is broken down by are read.
-        detailed: Whether to add the same breakdowns, over all wordings together.
         terms: What is particular to the paper.
     """
     wordings = sorted({int(r["wording"]) for r in records})
@@ -756,6 +716,4 @@ def prompt_scores(
         )
         listed += [mean, sd, spread]
     listed += [*_understanding(terms), _UNANSWERED]
-    if detailed:
-        listed += _cells(records, terms)
     return with_floor(listed, understanding(terms), 0.5)

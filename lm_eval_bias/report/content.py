@@ -221,6 +221,9 @@ def breakdowns(section: Section) -> list[Part]:
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
+    facets = parts.by_facet(section.tasks)
+    if facets:
+        contents.append(Part("Main scores by what the items differ in", folded=facets))
     return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, HarnessTasks, Options
+from lm_eval_bias.core.benchmark import Document, HarnessTasks
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class EsBBQ(BBQLike):
         refusal=_refusal,
         items=_items,
     )
-    options = Options({"by_value": DETAIL})
+
+    facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
@@ -88,22 +89,19 @@ class OfHarness(EsBBQ):
         tokens_where_known=False,
         balanced=None,  # its items come in another order
     )
-    options = Options()
     planting = None
     extensions = (HarnessTasks(_HARNESS_TASKS),)
+    facets = {
+        "context": "context_condition",
+        "category": "category",
+        "value": "relevant_social_value",
+        "polarity": "question_polarity",
+        "template": "template_id",
+    }
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""
         return (str(doc["category"]), str(doc["instance_id"]))
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Context, category and template."""
-        names = {
-            "context": "context_condition",
-            "category": "category",
-            "template": "template_id",
-        }
-        return {name: str(doc[field]) for name, field in names.items()}
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """Which option the harness takes."""

@@ -39,7 +39,6 @@ OF_HARNESS = Terms(
     },
     chance=(9 / 11, 1 / 11),
     main_rule="three",
-    breakdowns=("value", "template"),
     rules={
         "three": (
             "one wording of unknown",

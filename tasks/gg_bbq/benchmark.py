@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.core.benchmark import Document, Options
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
 ITEMS = {"group_terms": 968, "names": 10_900}
@@ -37,7 +37,13 @@ class GGBBQ(BBQLike):
         shows_options=lambda doc: bool(doc["wording"] != 1),  # all but the first do
         items=_items,
     )
-    options = Options({"wording": "", "by_value": DETAIL}, NUMBERS.chosen)
+    facets = {
+        **BBQLike.facets,
+        "polarity": "question_type",
+        "value": "value",
+        "wording": "wording",
+    }
+    options = Options({"wording": ""}, NUMBERS.chosen)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of; older logs don't say it."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
     DATA,
-    DETAIL,
     Asking,
     Command,
     Document,
@@ -28,7 +27,7 @@ def _check(metadata: Mapping[str, Any]) -> None:
     hooks.check_options(metadata)
 
 
-_OPTIONS = {"dataset": DATA, "by_test_and_type": DETAIL}
+_OPTIONS = {"dataset": DATA}
 _TERMS = 79  # that its items are about
 
 
@@ -40,6 +39,7 @@ class StereoSet(WithSentences):
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
     options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _check)
+    facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",
@@ -85,15 +85,6 @@ class StereoSet(WithSentences):
 
         return hooks.provenance(docs)
 
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Test, bias type and target term."""
-        test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
-        return {
-            "test": test,
-            "bias type": str(doc["bias_type"]),
-            "target": str(doc["term"]),
-        }
-
 
 class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
@@ -102,13 +93,11 @@ class Variants(StereoSet):
     main = ("gen/lms", "gen/ss", "gen/icat")
     options = Options({"bos": "", **_OPTIONS}, _check)
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """LMS, SS and ICAT by each way to score a next sentence."""
         from lm_eval_bias.custom_metrics.stereoset import variant_scores
 
-        return variant_scores(docs, detailed)
+        return variant_scores(docs)
 
 
 class Choices(StereoSet):
