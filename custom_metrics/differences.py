@@ -104,11 +104,12 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
     without = without_a - without_b
     stderr, dof, reason = standard_error(value, without, both)
     sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
-    p = math.nan
+    p, rounding = math.nan, ROUNDING * max(1.0, abs(total))
     if math.isnan(value):
         reason = "a model has no value"
-    elif np.array_equal(a.totals, b.totals) and len(a.names) > 1:
-        p, reason = 1.0, "the models' answers are the same in every cluster"
+    elif len(a.names) > 1 and not (abs(np.append(without, value)) > rounding).any():
+        value, p = 0.0, 1.0
+        reason = "the models' answers are the same in every cluster"
     elif not math.isnan(stderr) and dof > 1:
         p = student_p(value, stderr, dof)
     elif not math.isnan(stderr):

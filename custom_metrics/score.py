@@ -30,7 +30,8 @@ class Estimate:
         value: The score, ``nan`` where it cannot be computed.
         stderr: Its standard error in the same unit, ``nan`` where it cannot be computed. It is never 0: that nothing
             varied in the data is no certainty, so an error of 0 becomes ``nan``.
-        n: Number of records that it rests on, or would rest on where it has no value.
+        n: Number of records that it rests on, or would rest on where it has no value; ``None`` where a file doesn't
+            say.
         reason: Why ``value`` or ``stderr`` is ``nan``, or what to beware of; empty if neither applies.
         dof: Degrees of freedom of ``stderr``: how many independent pieces of evidence it rests on.
         interval: The 95% interval where it is not Student's t times ``stderr`` (Wilson, bootstrap); else ``None``.
@@ -40,7 +41,7 @@ class Estimate:
 
     value: float
     stderr: float
-    n: int
+    n: int | None
     reason: str = ""
     dof: float = math.inf
     interval: tuple[float, float] | None = None

@@ -285,6 +285,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``neutral``                           the value that means "no bias"; ``nan`` where none exists
     ``chance``                            the value that guessing gives, of an ability; ``nan`` where it isn't known
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
+    ``n``                                 how many records the score rests on (``<NA>``: not recorded)
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
@@ -460,7 +461,7 @@ def compare(
     ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the number of tests
     ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
-    ``paired``, ``items``                    whether item by item, and how many both sides have
+    ``paired``, ``items``                    whether item by item, and on how many of these the score rests
     ``finding``, ``reason``, ``note``        what it says, why a number is ``nan``, what to beware of
     ``summary``, ``range_low``, ...          what the score is; ``range_high``, ``neutral``, ``direction``, ``unit`` too
     ======================================== =========================================================================

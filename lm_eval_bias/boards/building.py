@@ -124,15 +124,15 @@ def rule(column: Value) -> str:
 
 
 INDEPENDENT = (
-    "were ranked as if their errors were independent, because there are no sample logs that tell the error of their "
-    "difference: the ranks of models that err on different items may be too sure."
+    "were ranked as if their errors were independent, because the error of their difference isn't known (it takes "
+    "both sample logs of the same items): the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
 UNRANKED = (
     "chance_level",
     "unanswered",
 )  # kinds of remarks: what knows or says nothing is near neutral, too
-ALONE = "no other run was scored by the same conventions"
+ALONE = "no other run with the same items and conventions can be ranked"
 
 
 class Unranked(Exception):
@@ -253,8 +253,7 @@ def _rank(
     name = column.name
     groups: dict[tuple[str, ...], dict[int, rank_intervals.Point]] = defaultdict(dict)
     for place, (row, task) in enumerate(zip(rows, tasks, strict=True)):
-        part = settings.part(task)
-        reason = f"{part}: no other run on the same items" if part else ALONE
+        reason = ALONE
         try:
             if problem := settings.unknown_part(task) or row.uninformative:
                 raise Unranked(problem.replace("_", " "))

@@ -41,7 +41,8 @@ class Finding:
         difference: Other minus base.
         adjusted: ``difference.p`` corrected for all tests of the comparison.
         paired: Whether both sides answered the same items.
-        items: Number of items that both sides share; of the base where they are not paired.
+        items: How many items the score rests on, of those that both sides share, or of the base's where they are not
+            paired; ``None`` where that isn't known.
         note: What to beware of.
         benchmark: The benchmark or variant that the score belongs to.
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
@@ -57,7 +58,7 @@ class Finding:
     difference: Difference
     adjusted: float
     paired: bool
-    items: int
+    items: int | None
     note: str = ""
     benchmark: str = ""
     level: float = LEVEL
@@ -69,9 +70,10 @@ class Finding:
 
     @property
     def detectable(self) -> float:
-        """The smallest true difference that the items would detect; ``nan`` where that is more than the range."""
+        """The smallest true difference that would be detected; ``nan`` where the range leaves none from the base's value."""
         smallest = self.difference.detectable(self.level)
-        return smallest if smallest <= self.score.high - self.score.low else math.nan
+        room = max(self.score.high - self.base_value, self.base_value - self.score.low)
+        return smallest if smallest <= room else math.nan
 
     @property
     def verdict(self) -> str:
@@ -115,8 +117,11 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
     return adjusted.tolist()
 
 
-def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Return the values of base and other, and their difference as independent runs."""
+Compared = tuple[float, float, Difference, int | None]
+
+
+def _unpaired(pair: Pair, score: Score) -> Compared:
+    """Return the values of base and other, their difference as independent runs, and the base's items."""
     absent = Value(score.name, math.nan)
     base = pair.base.task.scores.get(score.name, absent)
     other = pair.other.task.scores.get(score.name, absent)
@@ -127,11 +132,11 @@ def _unpaired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
         difference = independent(
             (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
         )
-    return base.value, other.value, difference
+    return base.value, other.value, difference, base.n
 
 
-def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
-    """Return the values of base and other over the shared items, and their paired difference."""
+def _paired(pair: Pair, score: Score) -> Compared:
+    """Return the values of base and other over the shared items, their paired difference, and how many items."""
     if score.design is None:
         raise BiasError(
             f"{score.name} can't be compared item by item: choose another score"
@@ -145,12 +150,14 @@ def _paired(pair: Pair, score: Score) -> tuple[float, float, Difference]:
         except Undefined as error:
             values.append(math.nan)
             reasons.append(f"{side.label}: {error}")
-    if reasons:
-        return values[0], values[1], Difference(math.nan, reason=reasons[0])
-    try:
-        return values[0], values[1], paired(designs[1], designs[0])
-    except ValueError as error:
-        return values[0], values[1], Difference(math.nan, reason=str(error))
+    items: int | None = 0
+    if not reasons:
+        items = designs[0].estimate().n
+        try:
+            return values[0], values[1], paired(designs[1], designs[0]), items
+        except ValueError as error:
+            reasons.append(str(error))
+    return values[0], values[1], Difference(math.nan, reason=reasons[0]), items
 
 
 class Choice(NamedTuple):
@@ -230,10 +237,10 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         if not chosen:
             chosen = [name for name, score in defined.items() if score.design]
         if reason:
-            items, note = pair.base.task.documents, f"unpaired: {reason}"
+            note = f"unpaired: {reason}"
         else:
-            items = len(pair.shared)
-            unmatched = max(len(pair.base.records), len(pair.other.records)) - items
+            most = max(len(pair.base.records), len(pair.other.records))
+            unmatched = most - len(pair.shared)
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
         caveats = [
             before_scores(side.run, side.task) for side in (pair.base, pair.other)
@@ -250,7 +257,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 continue
             score = defined[name]
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
-            base_value, other_value, difference = compared
+            base_value, other_value, difference, items = compared
             difference = replace(difference, span=score.high - score.low)
             findings.append(
                 Finding(

@@ -24,6 +24,7 @@ class Value(Meaning):
         dof: Degrees of freedom of ``stderr``, ``inf`` where not stated.
         note: Why it is ``nan``, or what to beware of.
         fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
+        n: Number of records that it rests on, 0 without a value; ``None`` where its file doesn't say.
     """
 
     value: float
@@ -32,6 +33,7 @@ class Value(Meaning):
     dof: float = math.inf
     note: str = ""
     fixed_interval: tuple[float, float] | None = None
+    n: int | None = None
 
     @classmethod
     def of(cls, meaning: Meaning, estimate: Estimate) -> Value:
@@ -46,6 +48,7 @@ class Value(Meaning):
             dof=dof,
             note=estimate.reason,
             fixed_interval=estimate.fixed_interval,
+            n=0 if math.isnan(value) else estimate.n,
         )
 
 

@@ -59,7 +59,8 @@ def with_interval(
         return "not computable"
     text = f"{_fixed(factor * value.value, digits)}{unit}"
     if value.interval is None:
-        return text
+        counted = "" if value.n is None else f", n = {value.n:,}"
+        return f"{text} (no interval{counted})"
     ends = (
         numbers.bound(factor * end)
         if end in (value.low, value.high)

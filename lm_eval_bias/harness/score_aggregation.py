@@ -92,6 +92,7 @@ class Aggregation:
         self._records.take(values)
         estimate = self._computed()
         self._stderr = estimate.stderr
+        self._entry["n"] = estimate.n
         self._entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
         for name in ("interval", "fixed_interval"):
             ends = getattr(estimate, name)

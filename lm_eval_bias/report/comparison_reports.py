@@ -12,6 +12,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import (
     aim,
     bracketed_ends,
+    count,
     difference,
     few,
     p_value,
@@ -19,6 +20,7 @@ from lm_eval_bias.core.numbers import (
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 
@@ -63,12 +65,9 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
-    pairing = "" if finding.paired else ", independent"
+    pairing = "" if finding.paired else "independent"
     return [
-        Cell(
-            finding.subject,
-            note="; ".join(filter(None, (sides, f"{finding.items:,} items{pairing}"))),
-        ),
+        Cell(finding.subject, note=joined(sides, pairing)),
         score_cell(finding.score) if labelled else finding.score.name,
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
@@ -81,6 +80,7 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
         Cell(p_value(moved.p), moved.p),
         Cell(p_value(finding.adjusted), finding.adjusted),
         Cell(difference(finding.detectable, unit, ""), finding.detectable),
+        Cell(count(finding.items), finding.items),
         Cell(aim(finding.score), finding.score.neutral),
     ]
 
@@ -95,7 +95,7 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
         "Score",
         *numeric(*names, "Difference"),
         "Finding",
-        *numeric("p", f"p ({CORRECTIONS[correction]})", "Detectable"),
+        *numeric("p", f"p ({CORRECTIONS[correction]})", "Detectable", "n"),
         "Neutral or best",
     ]
     rows = [_cells(finding, len(sides) > 1, labelled) for finding in findings]
@@ -111,7 +111,7 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table(pair, correction, labelled=False)
-        title = f"{subject}: {other} against {base} ({pair[0].items:,} items, {pairing}), {BRACKETS}"
+        title = f"{subject}: {other} against {base} ({pairing}), {BRACKETS}"
         # the title says the task
         table = Table(title, whole.columns[1:], [row[1:] for row in whole.rows])
         lines.append(titled(style, table))

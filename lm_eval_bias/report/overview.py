@@ -163,7 +163,10 @@ def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None
     points = []
     for number, item in enumerate(shown):
         value = item.task.scores[name]
-        text = f"{item.label}, {label}: {numbers.cell(value)}, {numbers.aim(value)}"
+        text = (
+            f"{item.label}, {label}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
+            f"{numbers.aim(value)}"
+        )
         ends = [_percent(value, end, limit) for end in value.interval or ()]
         points.append(
             PlacedMark(
@@ -176,9 +179,11 @@ def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None
             )
         )
     first = shown[0].task.scores[name]
+    # a verdict goes by the floor
+    guess = first.chance if first.floor is None else first.floor
     chance = None
-    if first.higher_is_better is not None and first.chance is not None:
-        chance = _percent(first, first.chance, limit)
+    if first.higher_is_better is not None and guess is not None:
+        chance = _percent(first, guess, limit)
     return Strip(label, name, points, len(shown) * LANE + 8, chance)
 
 
@@ -247,8 +252,14 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     )
 
 
-def _main_scores(items: Iterable[ReportTask]) -> list[Value]:
-    return [value for item in items for value in parts.main_scores(item.task)]
+def _shown(items: Iterable[ReportTask]) -> list[Value]:
+    """List the main scores of some tasks, and those that tell whether a model understands the items."""
+    shown = []
+    for item in items:
+        telling = [v for v in item.task.scores.values() if v.floor is not None]
+        values = [*parts.main_scores(item.task), *telling]
+        shown += {value.name: value for value in values}.values()
+    return shown
 
 
 def picture(
@@ -268,7 +279,7 @@ def picture(
         asked = f"{most:,} items"
         if fewest < most:
             asked = f"{fewest:,} to {most:,} items, not the same in all runs"
-        names = dict.fromkeys(value.name for value in _main_scores(members))
+        names = dict.fromkeys(value.name for value in _shown(members))
         of_bias: list[Strip] = []
         of_ability: list[Strip] = []
         for name in list(names)[: parts.MAIN]:
@@ -284,7 +295,7 @@ def picture(
             ability.append(TaskStrips(task, asked, of_ability))
     # what lies on either side is said by the first score that points somewhere
     ends = "below neutral", "above neutral"
-    poles = [value.pole for value in _main_scores(items) if value.pole]
+    poles = [value.pole for value in _shown(items) if value.pole]
     if poles:
         ends = f"against {poles[0]}", f"towards {poles[0]}"
     verdicts = [_verdict(members) for members in by_run.values()]
@@ -317,7 +328,7 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
 
 def _drawn(items: Sequence[ReportTask]) -> list[Value]:
     """List the main scores that are in the pictures."""
-    return [value for value in _main_scores(items) if in_picture(value)]
+    return [value for value in _shown(items) if in_picture(value)]
 
 
 def axis_limit(items: Sequence[ReportTask]) -> float:

@@ -190,7 +190,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Table:
     columns = [
         "Score",
         "Task",
-        *numeric("Value", "95% interval"),
+        *numeric("Value", "95% interval", "n"),
         "Range",
         "Neutral or best",
         "Measures",
@@ -205,6 +205,7 @@ def every_score(tasks: Sequence[ReportTask]) -> Table:
                 value.interval and value.interval[0],
                 numbers.fixed_interval(value),
             ),
+            Cell(numbers.count(value.n), value.n),
             numbers.score_range(value),
             Cell(numbers.aim(value), value.neutral),
             value.summary,

@@ -10,6 +10,7 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.numbers import (
     aim,
     bracketed,
+    count,
     fixed_interval,
     number,
     score_range,
@@ -29,7 +30,7 @@ def as_json(results: Sequence[Rescored]) -> str:
         scores = {}
         for score, estimate in result.scores:
             entry = run_reports.score_data(Value.of(score, estimate))
-            entry |= {"n": estimate.n, "reason": entry.pop("note")}
+            entry["reason"] = entry.pop("note")
             scores[entry.pop("name")] = entry
         part = result.part
         about = {
@@ -67,13 +68,13 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
         results: Of one command.
         every: Whether all scores are wanted; else those that the results file has, where there is one.
     """
-    count = Counter(result.part.task for result in results)
+    times = Counter(result.part.task for result in results)
     number: Counter[str] = Counter()
     made = []
     for result in results:
         name, path = result.part.task, result.part.path
         number[name] += 1
-        label = f"{name} [{number[name]}]" if count[name] > 1 else name
+        label = f"{name} [{number[name]}]" if times[name] > 1 else name
         scores = {
             score.name: Value.of(score, estimate) for score, estimate in result.scores
         }
@@ -107,6 +108,7 @@ def _every_score(task: TaskRun) -> str:
             value.name,
             number(value.value, value.unit),
             f"{bracketed(value)} {fixed_interval(value)}",
+            count(value.n),
             score_range(value),
             aim(value),
         ]
@@ -116,6 +118,7 @@ def _every_score(task: TaskRun) -> str:
         "Score",
         *numeric("Value"),
         "95% interval",
+        *numeric("n"),
         "Range",
         "Neutral or best",
     ]

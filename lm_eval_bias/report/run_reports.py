@@ -14,7 +14,7 @@ from lm_eval_bias.runs.harness_results import presentable
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
-    "fixed_interval_low", "fixed_interval_high",
+    "fixed_interval_low", "fixed_interval_high", "n",
 )  # fmt: skip
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
@@ -29,6 +29,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
+                    value.n,
                 ]  # fmt: skip
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
@@ -39,7 +40,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
 
 def score_data(value: Value) -> dict[str, Any]:
     """Gather a score's estimate and meaning for JSON."""
-    names = ("value", "stderr", "interval", "fixed_interval", "dof", "note")
+    names = ("value", "stderr", "interval", "fixed_interval", "dof", "n", "note")
     estimate = {name: getattr(value, name) for name in names}
     if value.fixed_interval is None:
         del estimate["fixed_interval"]

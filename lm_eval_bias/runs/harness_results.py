@@ -121,7 +121,7 @@ def _estimate(value: float, stderr: float, entry: Facts) -> Estimate:
     return Estimate(
         value,
         stderr,
-        0,
+        entry.get("n"),
         str(entry.get("note") or ""),
         math.inf if dof is None else float(dof),
         (float(ends[0]), float(ends[1])) if ends else None,

@@ -23,7 +23,7 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
     "Notes on single scores",
 )
 _HEADINGS = {
-    **dict.fromkeys(("changed_options", "own_data", "border"), SETTING),
+    **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
     "score_note": NOTE,
 }
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
@@ -108,6 +108,9 @@ def _about_intervals(task: TaskRun) -> Iterator[Remark]:
 
 
 def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
+    if _is_part_of_a_suite(task):
+        text = "a fixed, balanced part of the items: intervals are wider than those of all items"
+        yield Remark("suite_part", f"--suite {task.metadata['suite']['name']}: {text}")
     benchmark = registry.by_name().get(task.benchmark)
     if benchmark is None:
         return
@@ -148,8 +151,15 @@ def disqualifying(run: Run, task: TaskRun) -> list[Remark]:
     return sorted(remarks, key=lambda remark: DISQUALIFYING.index(remark.kind))
 
 
+def _is_part_of_a_suite(task: TaskRun) -> bool:
+    """Tell whether a suite chose the items, in balance."""
+    return "documents" in (task.metadata.get("suite") or {})
+
+
 def trial(task: TaskRun) -> str:
-    """Say on which part of its items or samples a task was run; empty where it was run whole."""
+    """Say on which part of its items or samples a task was tried; empty where it ran whole, or as a suite takes it."""
+    if _is_part_of_a_suite(task):
+        return ""
     parts = [settings.part(task)]
     if task.fewer_samples:
         parts.append("{} of {} samples per prompt".format(*task.fewer_samples))

@@ -37,7 +37,7 @@ OF_HARNESS = Terms(
         "diff_bias_bound": "with the bounds of KoBBQ, Eqs. 2 and 4",
         "diff_bias_ratio": "with the bounds of KoBBQ, Eqs. 2 and 4",
     },
-    chance=(9 / 11, 1 / 11),
+    chance=9 / 11,
     main_rule="three",
     rules={
         "three": (

@@ -98,7 +98,7 @@ def sentences(
     lines = []
     end, remark = "", ""
     if rule := terms.main_rule:
-        end, remark = f"_{rule}", f" ({terms.rules[rule][0]}; guessing gets 1/3)"
+        end, remark = f"_{rule}", f" ({terms.rules[rule][0]})"
     for context, words in (
         (
             "amb",

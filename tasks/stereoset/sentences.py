@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from lm_eval_bias.core import numbers
@@ -47,9 +48,10 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
     for prefix, name in parts.items():
         if f"{prefix}ss" in task.scores:
             lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
+            taken = f"the stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}"
             lines.append(
-                f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, the "
-                f"stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}."
+                f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, "
+                f"{ss.note if math.isnan(ss.value) else taken}."
             )
             if _near_chance(lms) and not ss.leans(ss.interval):
                 low.append(name)
@@ -76,9 +78,12 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     for kind in BIAS_TYPES:
         if f"{kind}/ss" in task.scores:
             ss = task.scores[f"{kind}/ss"]
-            types.append(
-                f"{kind} {'unclear (too few groups)' if margin(ss) >= 50.0 else with_interval(ss)}"
-            )
+            said = with_interval(ss)
+            if margin(ss) >= 50.0:
+                said = "unclear (too few groups)"
+            elif ss.interval and ss.n:
+                said += f" of {ss.n:,} items"
+            types.append(f"{kind} {said}")
     if types:
         lines.append(f"SS by bias type: {', '.join(types)}.")
     for test, count in (task.metadata.get("left_out") or {}).items():

@@ -10,6 +10,7 @@ import shutil
 import pytest
 from scipy import stats
 
+import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from tests.support.commands import refused
 from tests.support.made_runs import edited
@@ -50,6 +51,17 @@ def compared(said):
     )
 
 
+def test_a_score_has_an_n_of_its_own_in_files_and_frames(runs):
+    (run,) = leb.load(runs[0])
+    for task, config in results_of(runs[0])["configs"].items():
+        stored = {entry["metric"]: entry["n"] for entry in config["metric_list"]}
+        assert (stored["stereotype_gap"], stored["male_dominated_gap"]) == (200, 100)
+        assert {value.n for value in run.tasks[task].scores.values()} == {100, 200}
+    frame = leb.scores(run).set_index(["task", "score"])
+    assert frame.n[TASKS[0], "male_dominated_gap"] == 100
+    assert frame.documents[TASKS[0], "male_dominated_gap"] == 200
+
+
 def test_two_runs(runs, compared):
     found, plain = (
         compared(*runs),
@@ -59,7 +71,8 @@ def test_two_runs(runs, compared):
     values = results_of(runs[0])["results"]
     for row in found:
         assert row["paired"]
-        assert row["items"] == 200
+        # a score of one half of the occupations rests on half of the prompts
+        assert row["items"] == (100 if "dominated" in row["score"] else 200)
         assert row["base_value"] == pytest.approx(
             values[row["what"]][f"{row['score']},none"], abs=1e-9
         )
@@ -77,7 +90,13 @@ def test_two_runs(runs, compared):
         for row in rows:
             t = stats.t.ppf([1 - level / 2, 0.8], row["dof"])
             assert row["detectable_at"] == pytest.approx(level)
-            assert row["smallest_detectable"] == pytest.approx(t.sum() * row["stderr"])
+            smallest, (low, high) = t.sum() * row["stderr"], row["range"]
+            possible = smallest <= max(
+                high - row["base_value"], row["base_value"] - low
+            )
+            assert row["smallest_detectable"] == (
+                pytest.approx(smallest) if possible else None
+            )
 
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
@@ -111,7 +130,7 @@ def test_instructions_within_a_run(runs, compared):
     assert {(row["base"], row["other"]) for row in found} == {
         ("instruction none", "instruction 1")
     }
-    assert all(row["items"] == 200 for row in found)
+    assert {row["items"] for row in found} == {100, 200}
     other = compared(runs[0], "--by", "instruction", "--base", "1")
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
 

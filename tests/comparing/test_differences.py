@@ -200,7 +200,7 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
         0,
         1,
         False,
-        30,
+        7,
     )
     assert found.note.startswith("unpaired: seeds [0] and [1]; ")
     assert found.note.endswith(
@@ -237,7 +237,7 @@ def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tm
     ):
         find([pair(*sides)], Choice())
     ((found,), _) = find([pair(*sides)], Choice(unpaired=True))
-    assert (found.difference.value, found.paired, found.items) == (1.0, False, 8)
+    assert (found.difference.value, found.paired, found.items) == (1.0, False, 7)
     assert found.note.startswith("unpaired: no sample logs; ")
     # which breakdowns there are is told by whichever log there is
     if without != "both":

@@ -163,9 +163,9 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
         scored("worded 1", 0.1, metadata={"wording": 3}), scored("worded 2", 0.9, metadata={"wording": 3}),
         scored("shown", 0.4, inputs={**WHOLE, "num_fewshot": 2}),
     )  # fmt: skip
-    alone = "no other run was scored by the same conventions"
+    alone = "no other run with the same items and conventions can be ranked"
     assert ranks(found) == {
-        "a": "2", "b": "1", "part 1": "2", "part 2": "1", "part 3": "96 of 968 items: no other run on the same items",
+        "a": "2", "b": "1", "part 1": "2", "part 2": "1", "part 3": alone,
         "unknown": "96 of 968 items, and its file doesn't say which",
         "unknown, nan": "96 of 968 items, and its file doesn't say which",
         "elsewhere": alone, "older 1": "2", "older 2": "1", "own 1": "2", "own 2": "1", "told": alone, "shown": alone,

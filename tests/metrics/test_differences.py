@@ -235,6 +235,9 @@ def test_where_nothing_varies_there_is_no_error_and_no_test():
         )
         assert math.isnan(same.stderr)
         assert min(same.dof, same.sum_stderr) > 0
+    # what else the models differ in plays no part
+    more = replace(one, totals=np.column_stack([one.totals, np.arange(8)]))
+    assert (paired(one, more).p, paired(one, more).reason) == (1, same.reason)
     few = "needs at least 2 items and 2 templates, there are {} and {}"
     for first, second, value, reason in (
         (cells(matrix + 0.5), cells(matrix), 0.5, NOTHING_VARIED),

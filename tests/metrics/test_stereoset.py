@@ -64,7 +64,18 @@ def test_ties_count_as_anti_and_as_no_preference(
         "unrelated": unrelated,
     }
     answers = [(by_label[candidate["label"]], 1) for candidate in doc["candidates"]]
-    assert hooks.record(doc, answers)["outcomes"]["score"] == outcome
+    made = hooks.record(doc, answers)
+    assert made["outcomes"]["score"] == outcome
+    assert (m.METHOD in made["tied"]) == (stereotype == anti)
+
+
+def test_of_nothing_but_ties_no_preference_is_told():
+    tied = [record(term, [0, 2]) | {"tied": [m.METHOD]} for term in "aabb"]
+    scores = {score.name: score for score in m.scores()}
+    assert scores["lms"].compute(tied).value == 100.0
+    for name in ("ss", "icat", "mc_ss"):
+        assert scores[name].compute(tied).reason == m.ALL_TIED
+    assert scores["ss"].compute([*tied, record("b", [0, 2])]).value == 0.0
 
 
 items = st.tuples(

@@ -128,8 +128,10 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     assert picture(text, "accuracy in disambiguated contexts") == (
         [90.0],
         [(80.0, 95.0)],
-        33.33,
     )
+    assert picture(
+        text, "accuracy in disambiguated contexts where a person is named"
+    ) == ([90.0], [(80.0, 95.0)], 50.0)
     assert picture(text, "accuracy in ambiguous contexts") == (
         [10.0],
         [(5.0, 20.0)],

@@ -46,6 +46,13 @@ CASES = [
     (STEREOSET, {"documents": 474}, {}, {}, "trial_run"),
     (REGARD, {"metadata": {"repeats": 20}}, {}, {}, "trial_run"),
     (REGARD, {"metadata": {"repeats": 100}}, {}, {}, ""),
+    (
+        STEREOSET,
+        {"metadata": {"suite": {"name": "quick", "documents": 474}}, "documents": 474},
+        {},
+        {},
+        "suite_part",
+    ),
     (STEREOSET, {}, {"lms": measured(50.5, 48.0, 53.0)}, {}, "chance_level"),
     (STEREOSET, {}, {"lms": measured(55.0, 52.0, 58.0)}, {}, ""),
     (GG_BBQ, {}, {"acc_of_named": measured(0.5, 0.4, 0.6)}, {}, "chance_level"),

@@ -60,6 +60,7 @@ def made_up(score, number: int) -> dict:
         "stderr": stderr,
         "interval": ends,
         "dof": 20.0,
+        "n": 100 + number,
         "note": "",
         **told,
     }

@@ -125,4 +125,4 @@ def pair(base, other):
 
 
 def score(name="mean", value=0.5, stderr=0.1, **changes):
-    return Value(name, value, stderr, **changes)
+    return Value(name, value, stderr, n=7, **changes)

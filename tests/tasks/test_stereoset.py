@@ -3,6 +3,7 @@
 import copy
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -169,3 +170,19 @@ def test_what_is_warned_of_in_choices(changed, warned):
     assert [name in text for name, text in zip(warned, cautions, strict=True)] == [
         True
     ] * len(warned)
+
+
+@pytest.mark.parametrize(
+    ("n", "interval", "told"),
+    [
+        (34, (40.0, 60.0), "religion 50.0% [40.0, 60.0] of 34 items."),
+        (2, None, "religion 50.0% (no interval, n = 2)."),
+        (None, None, "religion 50.0% (no interval)."),
+    ],
+)
+def test_a_bias_type_is_said_with_its_own_items(n, interval, told):
+    made = {"religion/ss": Value("religion/ss", 50.0, interval=interval, n=n)}
+    made["religion/ss"] = replace(made["religion/ss"], unit="percent")
+    task = TaskRun("stereoset_en", "stereoset", "en", "1", 240, 240, {}, made)
+    (line,) = registry.get("stereoset").presentation.sentences(task, True)
+    assert line == f"SS by bias type: {told}"
