@@ -70,7 +70,7 @@ class Finding:
 
     @property
     def detectable(self) -> float:
-        """The smallest true difference that would be detected; ``nan`` where the range leaves none from the base's value."""
+        """The smallest true difference that would be detected; ``nan`` where the range leaves none from the base."""
         smallest = self.difference.detectable(self.level)
         room = max(self.score.high - self.base_value, self.base_value - self.score.low)
         return smallest if smallest <= room else math.nan

@@ -186,7 +186,5 @@ class BBQLike(Benchmark):
         """Accuracy and bias by context, and how much they move from wording to wording; how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        words = partial(
-            bbq_sentences.sentences, terms=self.terms, unknown=self.questions.unknown
-        )
+        words = partial(bbq_sentences.sentences, unknown=self.questions.unknown)
         return Presentation(words, bbq_sentences.cautions)

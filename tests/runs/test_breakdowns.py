@@ -26,7 +26,7 @@ BY_HAND = [
     ("gg_bbq_group_terms", "value", "acc_amb", "value"),
     ("gg_bbq_group_terms", "polarity", "acc_amb", "question_type"),
     ("es_bbq_gender", "category", "unanswered", "category"),
-    ("es_bbq_gender", "template", "diff_bias_amb_three", "template"),
+    ("es_bbq_gender", "template", "diff_bias_amb", "template"),
     ("kobbq_gender_identity", "template", "diff_bias_amb", "template"),
     ("mbbq_en_gender_identity", "category", "acc_amb", "category"),
     ("stereoset_en", "term", "lms", "term"),
