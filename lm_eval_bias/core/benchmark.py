@@ -208,6 +208,7 @@ class Presentation(NamedTuple):
             gates refuse the run then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
         figures: Figures and tables of its section in a page.
+        by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
     """
 
@@ -216,6 +217,7 @@ class Presentation(NamedTuple):
     withheld: Callable[[TaskRun], str] = lambda task: ""
     figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
     published: Callable[[], Iterable[Published]] = lambda: ()
+    by_language: Sequence[Sequence[str]] = ()
 
 
 def without_language(task: str, language: str) -> str:

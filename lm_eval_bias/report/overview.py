@@ -254,7 +254,7 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
 
 def _shown(items: Iterable[ReportTask]) -> list[Value]:
     """List the main scores of some tasks, and those that tell whether a model understands the items."""
-    shown = []
+    shown: list[Value] = []
     for item in items:
         telling = [v for v in item.task.scores.values() if v.floor is not None]
         values = [*parts.main_scores(item.task), *telling]

@@ -11,6 +11,7 @@ from lm_eval_bias.core.benchmark import (
     Command,
     Document,
     Options,
+    Presentation,
     SavedFiles,
     Size,
 )
@@ -55,6 +56,15 @@ class StereoSet(WithSentences):
         ),
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip
+
+    @property
+    def presentation(self) -> Presentation:  # type: ignore[override]
+        """Return its sentences, and the paper's tables: each test's LMS, SS and ICAT by language."""
+        groups = [self.main]
+        for test in ("intra", "inter"):
+            groups.append([f"{test}/{score}" for score in self.main])
+        figures = Presentation().figures
+        return super().presentation._replace(figures=figures, by_language=groups)
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
