@@ -454,11 +454,12 @@ def compare(
     Pairs of runs need the same items and sample logs (``--log_samples``).
 
     ======================================== =========================================================================
+    ``family``                               ``primary``: tested in the first family of scores; or ``other``
     ``what``, ``base``, ``other``, ``score`` the task or tasks, the two sides, the score
     ``base_value``, ``other_value``          of the items that both sides have
     ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
     ``interval_low``, ``interval_high``      95% interval of the difference, clustered
-    ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the number of tests
+    ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the tests of its family
     ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests

@@ -13,6 +13,7 @@ from lm_eval_bias.core.run_data import Problem
 _EPILOG = """examples:
   lm-eval-bias compare base/ instruct/
   lm-eval-bias compare base/ instruct/ -o compare.html
+  lm-eval-bias compare run/ --plan --target 0.05
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
 """
@@ -58,6 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare runs as independent where items, seeds or versions differ",
     )
     parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="of one run: the differences from another model that its primary scores could find with 80%% probability",
+    )
+    parser.add_argument(
+        "--target",
+        type=float,
+        default=0.1,
+        metavar="SHARE",
+        help="with --plan: how many times the items would find a difference of this share of half the range "
+        "(default: 0.1)",
+    )
+    parser.add_argument(
         "--correction",
         choices=CORRECTIONS,
         default="holm",
@@ -82,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Usage is bad, or runs can't be read or compared.
     """
-    from lm_eval_bias.comparing.findings import Choice, compare
+    from lm_eval_bias.comparing.findings import Choice, compare, plan
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
@@ -104,6 +118,16 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
+    if arguments.plan:
+        if len(runs) > 1 or output_format == "html" or not 0 < arguments.target <= 1:
+            raise BiasError(
+                "--plan takes one run, a --target above 0 and up to 1, and any format but html"
+            )
+        planned = plan(runs[0])
+        text = comparison_reports.plan(planned, arguments.target, output_format)
+        summary = f"{arguments.output}: {len(planned)} primary scores"
+        output.deliver(text, arguments.output, summary)
+        return 0
     findings, refused = compare(runs, choice)
     output.name_problems(
         [Problem(error.pair.other.run.path, str(error)) for error in refused]

@@ -12,18 +12,27 @@ import numpy as np
 from lm_eval_bias.comparing.pairing import (
     LANGUAGE,
     Pair,
+    Side,
     beside_the_model,
     conditions,
     why_not_paired,
 )
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
-from lm_eval_bias.custom_metrics.score import Design, Score, Undefined, joined, t_factor
+from lm_eval_bias.custom_metrics.score import (
+    Design,
+    Meaning,
+    Score,
+    Undefined,
+    joined,
+    t_factor,
+)
 from lm_eval_bias.runs.remarks import before_scores
 
 
@@ -39,7 +48,7 @@ class Finding:
         base_value: The base's.
         other_value: The other's.
         difference: Other minus base.
-        adjusted: ``difference.p`` corrected for all tests of the comparison.
+        adjusted: ``difference.p`` corrected for all tests of its family.
         paired: Whether both sides answered the same items.
         items: How many items the score rests on, of those that both sides share, or of the base's where they are not
             paired; ``None`` where that isn't known.
@@ -47,12 +56,13 @@ class Finding:
         benchmark: The benchmark or variant that the score belongs to.
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
+        primary: Whether it is in the family that is tested first: scores that the suites' file lists.
     """
 
     subject: str
     base: str
     other: str
-    score: Score
+    score: Meaning
     base_value: float
     other_value: float
     difference: Difference
@@ -62,6 +72,7 @@ class Finding:
     note: str = ""
     benchmark: str = ""
     level: float = LEVEL
+    primary: bool = False
 
     @property
     def significant(self) -> bool:
@@ -70,7 +81,7 @@ class Finding:
 
     @property
     def detectable(self) -> float:
-        """The smallest true difference that would be detected; ``nan`` where the range leaves none from the base."""
+        """The smallest true difference that would be detected; ``nan`` where the range has none that large."""
         smallest = self.difference.detectable(self.level)
         room = max(self.score.high - self.base_value, self.base_value - self.score.low)
         return smallest if smallest <= room else math.nan
@@ -120,7 +131,7 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
 Compared = tuple[float, float, Difference, int | None]
 
 
-def _unpaired(pair: Pair, score: Score) -> Compared:
+def _unpaired(pair: Pair, score: Meaning) -> Compared:
     """Return the values of base and other, their difference as independent runs, and the base's items."""
     absent = Value(score.name, math.nan)
     base = pair.base.task.scores.get(score.name, absent)
@@ -158,6 +169,34 @@ def _paired(pair: Pair, score: Score) -> Compared:
         except ValueError as error:
             reasons.append(str(error))
     return values[0], values[1], Difference(math.nan, reason=reasons[0]), items
+
+
+def _finding(
+    pair: Pair,
+    score: Meaning,
+    compared: Compared,
+    paired: bool,
+    note: str,
+    primary: bool,
+) -> Finding:
+    """Make a finding, whose p-value isn't corrected yet."""
+    base, other, difference, items = compared
+    difference = replace(difference, span=score.high - score.low)
+    return Finding(
+        pair.subject,
+        pair.base.label,
+        pair.other.label,
+        score,
+        base,
+        other,
+        difference,
+        math.nan,
+        paired,
+        items,
+        note,
+        pair.base.task.benchmark,
+        primary=primary,
+    )
 
 
 class Choice(NamedTuple):
@@ -251,28 +290,14 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
             ]
         note = joined(note, beside_the_model(pair), *dict.fromkeys(caveats))
-        labels = pair.subject, pair.base.label, pair.other.label
+        primary = catalog.primary(pair.base.task.task, benchmark.name)
         for name in chosen:
             if name not in defined:
                 continue
             score = defined[name]
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
-            base_value, other_value, difference, items = compared
-            difference = replace(difference, span=score.high - score.low)
-            findings.append(
-                Finding(
-                    *labels,
-                    score,
-                    base_value,
-                    other_value,
-                    difference,
-                    math.nan,
-                    not reason,
-                    items,
-                    note,
-                    benchmark.name,
-                )
-            )
+            facts = not reason, note, name in primary and not choice.scores
+            findings.append(_finding(pair, score, compared, *facts))
         pair.forget()
     if refused and not (choice.leave_out and findings):
         pair, reason = refused[0].pair, refused[0].reason
@@ -287,13 +312,40 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             raise BadOption("scores", name, problem)
     if not findings:
         raise BiasError("no score to compare")
-    tests = sum(not math.isnan(f.difference.p) for f in findings)
-    level = LEVEL if choice.correction == "none" else LEVEL / max(tests, 1)
-    adjusted = adjust([f.difference.p for f in findings], choice.correction)
-    return [
-        replace(f, adjusted=p, level=level)
-        for f, p in zip(findings, adjusted, strict=True)
-    ], refused
+    return _corrected(findings, choice.correction), refused
+
+
+def _corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
+    """Correct the p-values of each family for its number of tests: of the primary scores, then of all others."""
+    corrected = list(findings)
+    for primary in (True, False):
+        places = [i for i, f in enumerate(findings) if f.primary == primary]
+        p_values = [findings[i].difference.p for i in places]
+        tests = sum(not math.isnan(p) for p in p_values)
+        level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
+        for i, p in zip(places, adjust(p_values, correction), strict=True):
+            corrected[i] = replace(findings[i], adjusted=p, level=level)
+    return corrected
+
+
+def plan(run: Run) -> list[Finding]:
+    """Compare a run's primary scores with a like model's, whose errors are independent: what could be told apart.
+
+    Raises:
+        BiasError: The run has no primary score.
+    """
+    findings = []
+    for task in run.tasks.values():
+        side = Side(run.name, run, task)
+        pair = Pair(task.task, side, side)
+        for name in catalog.primary(task.task, task.benchmark):
+            if name in task.scores:
+                score = task.scores[name]
+                compared = _unpaired(pair, score)
+                findings.append(_finding(pair, score, compared, False, "", True))
+    if not findings:
+        raise BiasError(f"{run.path}: no task of it has a primary score")
+    return _corrected(findings, "holm")
 
 
 def ways() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -14,7 +15,13 @@ import yaml
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
 from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one_line
-from lm_eval_bias.core.files import expanded, list_files, parse_yaml, read_text
+from lm_eval_bias.core.files import (
+    expanded,
+    list_files,
+    packaged_text,
+    parse_yaml,
+    read_text,
+)
 from lm_eval_bias.custom_metrics.score import Score
 
 
@@ -28,6 +35,29 @@ Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar
 TAKE_FIRST = (
     "none"  # what the harness calls the filter of tasks that have none of their own
 )
+
+
+SUITES = parse_yaml(packaged_text("lm_eval_bias", "suites.yaml"), "suites.yaml")
+# of other packages, beside their tasks: the harness takes every *.yaml there for a task
+SUITES_FILE = "_suites_yaml"
+
+
+def suite_definitions(benchmark: Benchmark) -> dict[str, Any]:
+    """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
+    path = folder_of(benchmark) / SUITES_FILE
+    if not path.exists():
+        return {}
+    return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+
+
+def primary(task: str, benchmark: str) -> Sequence[str]:
+    """Return the scores of a task that comparisons test first, as the suites' file of its package lists them."""
+    family = registry.family(benchmark)
+    if family is None:
+        return ()
+    listed = suite_definitions(family).get("primary", {}) | SUITES["primary"]
+    fitting = (listed[name] for name in listed if fnmatch.fnmatchcase(task, name))
+    return next(fitting, ())
 
 
 @dataclass(frozen=True)

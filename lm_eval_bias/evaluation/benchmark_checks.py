@@ -24,7 +24,6 @@ from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.data.sources import fetch
-from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
@@ -121,9 +120,12 @@ class Examination:
         if known:
             self._are_known(f"{member.name}.main", "the score", member.main, known)
         tasks = {*self.entries, *harness_tasks(member)}
-        for suite, part in suites.definitions(self.family).items():
+        file, listed = catalog.SUITES_FILE, catalog.suite_definitions(self.family)
+        for names in listed.pop("primary", {}).values():
+            self._are_known(f"{file}: primary", "the score", names, known)
+        for suite, part in listed.items():
             self._are_known(
-                f"{suites.FILE}: {suite}", "the task", part.get("tasks", ()), tasks
+                f"{file}: {suite}", "the task", part.get("tasks", ()), tasks
             )
 
     def _task(self, entry: catalog.Entry) -> None:

@@ -11,16 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
-
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import (
-    REQUIRED,
-    Benchmark,
-    Size,
-    folder_of,
-    options_for,
-)
+from lm_eval_bias.core.benchmark import REQUIRED, Size, options_for
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
@@ -28,9 +20,8 @@ from lm_eval_bias.evaluation import preflight
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
-FILE = "_suites_yaml"  # of other packages, beside their tasks: the harness takes every *.yaml there for a task
 Facts = dict[str, Any]
-OWN: Facts = yaml.safe_load(packaged_text("lm_eval_bias", "suites.yaml"))
+OWN = {name: part for name, part in catalog.SUITES.items() if name != "primary"}
 NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
 Documents = Sequence[Mapping[str, Any]]
@@ -134,7 +125,10 @@ def load(name: str) -> Suite:
             raise BiasError(
                 f"--suite {name}: {given!r} is unknown.{did_you_mean(given, known)} Known: {', '.join(known)}"
             )
-    files = [OWN, *(definitions(registry.by_name()[other]) for other in more)]
+    files = [
+        OWN,
+        *(catalog.suite_definitions(registry.by_name()[other]) for other in more),
+    ]
     leaves_out: list[str] = []
     without: list[str] = []
     chosen: dict[str, Sampling | None] = {}
@@ -149,7 +143,7 @@ def load(name: str) -> Suite:
                 chosen[task] = fields and Sampling(**fields)
             else:
                 fault(
-                    f"{FILE}: {base} names {task}, which is not a task: it is left out"
+                    f"{catalog.SUITES_FILE}: {base} names {task}, which is not a task: it is left out"
                 )
     if base == "full":
         for task in _all_tasks(more):
@@ -181,19 +175,12 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
     return SuitePart(sampling, documents, requests)
 
 
-def definitions(benchmark: Benchmark) -> Facts:
-    """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
-    path = folder_of(benchmark) / FILE
-    if not path.exists():
-        return {}
-    return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-
-
 def listing() -> list[Facts]:
     """Return all suites as plain data."""
     suites = []
+    power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
     for name, purpose in PURPOSES.items():
-        suite = load(name)
+        suite, found = load(name), power["suites"].get(name, {})
         parts = suite.parts.values()
         tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():
@@ -201,6 +188,7 @@ def listing() -> list[Facts]:
                 "documents": documents,
                 "requests": requests,
                 "rule": sampling.rule if sampling else None,
+                "found": found.get(task),
             }
         suites.append(
             {
@@ -208,6 +196,7 @@ def listing() -> list[Facts]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
+                "measured_on": power["measured_on"] if found else None,
                 "documents": catalog.total(part.documents for part in parts),
                 "requests": catalog.total(part.requests for part in parts),
                 "tasks": tasks,

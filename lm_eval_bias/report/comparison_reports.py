@@ -26,6 +26,18 @@ from lm_eval_bias.report.tables import csv_text, json_text, titled
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
+DETECTABLE = (
+    "Detectable: the smallest true difference that this number of items would detect with 80% probability, by the "
+    "first step of that correction."
+)
+PLAN = (
+    "The true difference from a like model that is found with 80% probability, where the two models' errors are "
+    "independent; on the same items models rather err together, so that smaller ones are found"
+)
+FAMILIES = {
+    True: "primary scores (first family, chosen before looking)",
+    False: "other scores (second family)",
+}
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -33,6 +45,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
     """Turn a finding into a flat record with all that is needed to read it; missing numbers are ``nan``."""
     difference, score = finding.difference, finding.score
     return {
+        "family": "primary" if finding.primary else "other",
         "what": finding.subject,
         "base": finding.base,
         "other": finding.other,
@@ -47,6 +60,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
         "p_adjusted": finding.adjusted,
         "correction": correction,
         "test": difference.test,
+        "detectable_alone": difference.detectable(),
         "smallest_detectable": finding.detectable,
         "detectable_at": finding.level,
         "paired": finding.paired,
@@ -66,9 +80,12 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
     moved, unit = finding.difference, finding.score.unit
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else "independent"
+    first = "primary" if finding.primary else ""
     return [
         Cell(finding.subject, note=joined(sides, pairing)),
-        score_cell(finding.score) if labelled else finding.score.name,
+        score_cell(finding.score, first)
+        if labelled
+        else Cell(finding.score.name, note=first),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
         Cell(
@@ -107,7 +124,7 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     pairs: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         pairs[finding.subject, finding.base, finding.other].append(finding)
-    lines = []
+    lines = [legend(findings, correction), ""] if style != "latex" else []
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
         whole = _table(pair, correction, labelled=False)
@@ -119,28 +136,53 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
             notes = {finding.note for finding in pair if finding.note}
             lines += [f"note: {note}" for note in sorted(notes)]
         lines.append("")
-    if style != "latex":
-        lines.append(legend(findings, correction))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
-    """Say how many differences are significant, and how they were tested."""
-    tests = sum(not math.isnan(finding.adjusted) for finding in findings)
-    if not tests:
+    """Say how many differences of each family are significant, and how they were tested."""
+    counts = []
+    named = any(finding.primary for finding in findings)
+    for primary, of in FAMILIES.items():
+        adjusted = [f.adjusted for f in findings if f.primary == primary]
+        tests = [p for p in adjusted if not math.isnan(p)]
+        if tests:
+            significant = sum(p <= LEVEL for p in tests)
+            counts.append(
+                f"{significant} of {len(tests)} {of if named else 'differences'}"
+            )
+    if not counts:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
-    significant = sum(finding.significant for finding in findings)
-    corrected = f", corrected for the number of tests ({CORRECTIONS[correction]})"
-    if correction == "none":
-        corrected = ""
-    said = f"Significant at {100 * LEVEL:.0f}%: {significant} of {tests} differences{corrected}"
-    level = findings[0].level
-    first_step = ", the first step of the correction" if level < LEVEL else ""
-    return (
-        f"{said}. p: {'; '.join(methods)}. Detectable: the smallest true difference that this number of "
-        f"items would detect with 80% probability, tested at {100 * level:.2g}%{first_step}."
-    )
+    said = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
+    return f"{said}. p: {'; '.join(methods)}. {DETECTABLE}"
+
+
+def plan(findings: Sequence[Finding], target: float, style: str) -> str:
+    """Write what differences a run's primary scores could tell with 80% probability, as :func:`render` writes findings.
+
+    Args:
+        findings: Of :func:`~lm_eval_bias.comparing.findings.plan`.
+        target: The difference to be told, as a share of half the range.
+        style: The format.
+    """
+    if style in ("csv", "json"):
+        return render(findings, "holm", style)
+    rows = []
+    for finding in findings:
+        score, alone = finding.score, finding.difference.detectable()
+        wanted = target * (score.high - score.low) / 2
+        # errors fall with the root of the number of clusters
+        times = (finding.difference.detectable(finding.level) / wanted) ** 2
+        told = [
+            difference(number, score.unit, "")
+            for number in (alone, finding.detectable, wanted)
+        ]
+        told[-1] = f"{times:.2g} for {told[-1]}"
+        rows.append([finding.subject, score.name, count(finding.items), *told])
+    corrected = f"among {len(rows)} (Holm)"
+    columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
+    return titled(style, Table(PLAN, columns, rows)) + "\n"
 
 
 def render(findings: Sequence[Finding], correction: str, style: str) -> str:
@@ -161,17 +203,13 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
     """Say what differs in a benchmark, alike verdicts together, the clearest first."""
-    tests = sum(not math.isnan(finding.adjusted) for finding in findings)
     significant = [finding for finding in findings if finding.significant]
     places: dict[str, list[str]] = {}
     for finding in sorted(significant, key=attrgetter("adjusted")):
         where = f"{finding.score.title} ({finding.subject})"
         places.setdefault(finding.verdict, []).append(where)
-    count = f"{len(significant):,} of {tests:,} tested differences are significant"
-    return [
-        count,
-        *(f"{verdict}: {few(where, 4)}" for verdict, where in places.items()),
-    ]
+    said = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
+    return said or ["no significant difference"]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:

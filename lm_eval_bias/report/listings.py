@@ -9,11 +9,22 @@ from typing import Any
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.numbers import aim, count, reads_as, score_range
+from lm_eval_bias.core.numbers import (
+    NONE,
+    aim,
+    count,
+    difference,
+    reads_as,
+    score_range,
+)
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.report.tables import grid
 
 _WIDTH = 100
+_FOUND = (
+    "the smallest true difference between two models that compare finds with 80% probability, alone and corrected for "
+    "all primary scores (Holm); measured on {}, which err independently. compare --plan RUN says it of a model of yours"
+)
 _LABELS = {
     "measures": "Purpose", "population": "Population", "languages": "Languages", "size": "Size", "licence": "Licence",
     "cannot": "Can't say", "flaws": "Known flaws", "use": "Intended use", "misuse": "Misuse",
@@ -194,19 +205,28 @@ def tasks(name: str = "") -> str:
 
 def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
-    columns = ["Task", *numeric("Items", "Requests"), "Which"]
+    columns = ["Task", *numeric("Items", "Requests"), "Which", "Primary score"]
+    columns += numeric("Found alone", "among all")
     blocks = []
     for suite in listing:
         rows = []
         for name, part in suite["tasks"].items():
             chosen = f"chosen by {part['rule']}" if part["rule"] else "all"
-            rows.append([name, *_asked(part), chosen])
-        rows.append(["in all", *_asked(suite), ""])
-        blocks.append(
-            f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
-            + grid(columns, rows)
-        )
+            rows.append([name, *_asked(part), chosen, *_found(part["found"])])
+        rows.append(["in all", *_asked(suite), "", "", "", ""])
+        block = f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
+        blocks.append(block + grid(columns, rows))
+        if suite["measured_on"]:
+            blocks[-1] += f"\nFound: {_FOUND.format(suite['measured_on'])}"
     return "\n\n".join(blocks)
+
+
+def _found(found: Mapping[str, Any] | None) -> list[str]:
+    """Write the primary score and the differences that two models can show in it."""
+    if found is None:
+        return [NONE] * 3
+    ends = (found["alone"], found["corrected"])
+    return [found["score"], *(difference(end, found["unit"], "") for end in ends)]
 
 
 def _asked(part: Mapping[str, Any]) -> list[str]:

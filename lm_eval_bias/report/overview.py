@@ -256,9 +256,10 @@ def _shown(items: Iterable[ReportTask]) -> list[Value]:
     """List the main scores of some tasks, and those that tell whether a model understands the items."""
     shown: list[Value] = []
     for item in items:
-        telling = [v for v in item.task.scores.values() if v.floor is not None]
-        values = [*parts.main_scores(item.task), *telling]
-        shown += {value.name: value for value in values}.values()
+        main = {value.name: value for value in parts.main_scores(item.task)}
+        scores = item.task.scores
+        telling = {name: v for name, v in scores.items() if v.floor is not None}
+        shown += (main | telling).values()
     return shown
 
 

@@ -57,9 +57,8 @@ def test_a_score_has_an_n_of_its_own_in_files_and_frames(runs):
         stored = {entry["metric"]: entry["n"] for entry in config["metric_list"]}
         assert (stored["stereotype_gap"], stored["male_dominated_gap"]) == (200, 100)
         assert {value.n for value in run.tasks[task].scores.values()} == {100, 200}
-    frame = leb.scores(run).set_index(["task", "score"])
-    assert frame.n[TASKS[0], "male_dominated_gap"] == 100
-    assert frame.documents[TASKS[0], "male_dominated_gap"] == 200
+    frame = leb.scores(run)
+    assert set(frame.n[frame.score == "male_dominated_gap"]) == {100}
 
 
 def test_two_runs(runs, compared):
@@ -85,18 +84,45 @@ def test_two_runs(runs, compared):
         "bias-chance (seed=1)",
         "bias-chance (seed=2)",
     )
-    # what is detectable is told at the level after correction for ten tests
-    for rows, level in ((found, 0.005), (plain, 0.05)):
+    # what is detectable is told at the level after correction for the tests of its family: two, and eight
+    primary = {row["score"] for row in found if row["family"] == "primary"}
+    assert primary == {"stereotype_gap"}
+    for rows, corrected in ((found, True), (plain, False)):
         for row in rows:
+            tests = (2 if row["score"] in primary else 8) if corrected else 1
+            level = 0.05 / tests
             t = stats.t.ppf([1 - level / 2, 0.8], row["dof"])
             assert row["detectable_at"] == pytest.approx(level)
-            smallest, (low, high) = t.sum() * row["stderr"], row["range"]
-            possible = smallest <= max(
-                high - row["base_value"], row["base_value"] - low
-            )
-            assert row["smallest_detectable"] == (
-                pytest.approx(smallest) if possible else None
-            )
+            if row["smallest_detectable"] is not None:  # more than the range allows
+                expected = pytest.approx(t.sum() * row["stderr"])
+                assert row["smallest_detectable"] == expected
+
+
+def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
+    runs, said, compared
+):
+    first, *_ = said("compare", *runs).splitlines()
+    assert "of 2 primary scores (first family" in first
+    assert "of 8 other scores (second family)" in first
+    # who names scores has chosen them: one family
+    named = compared(*runs, "--scores", "stereotype_gap,coverage")
+    assert {(row["family"], row["detectable_at"]) for row in named} == {
+        ("other", 0.0125)
+    }
+
+
+def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
+    plan = ("compare", "--plan", str(runs[0]))
+    (run,) = leb.load(runs[0])
+    for row in json.loads(said(*plan, "--format", "json")):
+        value = run.tasks[row["what"]].scores["stereotype_gap"]
+        for level, name in ((0.05, "detectable_alone"), (0.025, "smallest_detectable")):
+            t = stats.t.ppf([1 - level / 2, 0.8], 2 * value.dof).sum()
+            assert row[name] == pytest.approx(t * 2**0.5 * value.stderr)
+    # four times the items find half of it
+    times = f"{(row['smallest_detectable'] / 0.05) ** 2:.2g} for 0.050"
+    assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(times)
+    assert "--plan takes one run" in refused(tmp_path, *plan, str(runs[1]))
 
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):

@@ -176,6 +176,8 @@ def kit(tmp_path_factory):
     """Runs for the pages, and data in the released form."""
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
+        listing = suites.listing()
+        patch.setattr(suites, "listing", lambda: listing)
         patch.setattr(
             suites, "load", lambda name: stand_ins.SUITES[name.partition("+")[0]]
         )

@@ -10,7 +10,7 @@ from lm_eval.tasks import TaskManager
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, files
+from lm_eval_bias.core import catalog, files, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import design_of
 from lm_eval_bias.evaluation import suites as definition
@@ -43,6 +43,23 @@ def documents(task):
 def chosen(task, suite="quick"):
     docs = documents(task)
     return [docs[i] for i in definition.load(suite).choose(task, docs)]
+
+
+def test_a_task_has_one_primary_score_which_is_a_main_one():
+    for entry in catalog.entries().values():
+        benchmark = registry.by_name().get(entry.benchmark)
+        if entry.kind == "task" and benchmark and registry.is_own(benchmark):
+            (name,) = catalog.primary(entry.name, entry.benchmark)
+            assert name in benchmark.main, entry.name
+
+
+def test_what_a_suite_can_find_was_measured_on_its_tasks_and_primary_scores():
+    for suite in definition.listing():
+        for name, part in suite["tasks"].items():
+            found, benchmark = part["found"], catalog.entries()[name].benchmark
+            assert bool(found) == (suite["name"] in ("quick", "standard"))
+            if found:
+                assert [found["score"]] == catalog.primary(name, benchmark)
 
 
 def test_each_suite_holds_the_one_before():

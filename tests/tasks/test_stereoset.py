@@ -177,7 +177,6 @@ def test_what_is_warned_of_in_choices(changed, warned):
     [
         (34, (40.0, 60.0), "religion 50.0% [40.0, 60.0] of 34 items."),
         (2, None, "religion 50.0% (no interval, n = 2)."),
-        (None, None, "religion 50.0% (no interval)."),
     ],
 )
 def test_a_bias_type_is_said_with_its_own_items(n, interval, told):
