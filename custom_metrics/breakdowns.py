@@ -39,13 +39,14 @@ def _of_one_cluster(design: Design) -> Design | None:
     if isinstance(design, Cells) and min(design.cells.shape) == 1:
         is_template = len(design.templates) == 1
         values = design.scaled.ravel().tolist()
+        is_share = design.bounds is not None and design.bounds[0] == 0
         return tabulate(
             design.items if is_template else design.templates,
             [[1.0] * len(values), values],
             share_of,
             design.strata if is_template else (),
-            whole=design.whole,
-            bounds=design.bounds,
+            whole=design.bounds[1] if is_share and design.bounds else None,
+            bounds=None if is_share else design.bounds,
             kind="items" if is_template else "templates",
         )
     return None
