@@ -29,6 +29,7 @@ from lm_eval_bias.custom_metrics.score import (
     Record,
     Score,
     Undefined,
+    joined,
     with_floor,
 )
 
@@ -74,6 +75,8 @@ POSITION_CAVEAT = (
     "the options' places are not balanced over these items: a model that always takes the same place gets a diff-bias "
     f"of more than {POSITION_TOLERANCE} from that alone"
 )
+
+APART_CAVEAT = "no template has both biased and counter-biased contexts: the score compares different templates"
 
 
 def score_name(kind: str, context: str) -> str:
@@ -194,7 +197,7 @@ def design_of(
     ``diff_bias_bound``, the largest |diff-bias| that the accuracy allows: 1 - Acc (Eq. 2), and 1 - |2 Acc - 1| (Eq. 4).
     Range: 0..1. Neutral value: 0. Direction: higher leaves more room for bias. Eq. 4 is a bound only where biased and
     counter-biased contexts are equally many. In the released files they are not (208 and 276 in Subset-I, 1,250 and
-    4,200 in Subset-II, 1,191 and 1,293 in the paper's release of it), so that |diff-bias| can exceed it there; the
+    4,200 in the latest Subset-II, 1,191 and 1,293 in the paper's), so that |diff-bias| can exceed it there; the
     estimate says so in its ``reason``.
 
     ``diff_bias_ratio``, diff-bias / bound. Range: -1..1 in ambiguous contexts, and in disambiguated ones where biased
@@ -260,9 +263,11 @@ def design_of(
     if votes:
         return design.each_once()
     if kind == "diff_bias":
-        if position_effect(records, context=context) > POSITION_TOLERANCE:
-            return replace(design, note=POSITION_CAVEAT)
-    elif kind != "acc" and context == "disamb" and n_b != n_c:
+        placed = position_effect(records, context=context) > POSITION_TOLERANCE
+        apart = context == "disamb" and not design.totals[:, :2].all(axis=1).any()
+        notes = APART_CAVEAT * apart, POSITION_CAVEAT * placed
+        return replace(design, note=joined(*notes))
+    if kind != "acc" and context == "disamb" and n_b != n_c:
         note = f"Eq. 4 bounds |diff-bias| only for as many biased as counter-biased contexts, here {n_b} and {n_c}"
         return replace(design, note=note)
     return design
