@@ -155,9 +155,7 @@ def _score(
     )
 
 
-def scores(
-    records: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[BBQRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score[BBQRecord]]:
     """List the scores over all items, and the bias scores of each category, the harness's under its names.
 
     ``acc``, ``acc_amb``, ``acc_disamb``: right answers / items, the harness's ``accuracy_*``. Range 0..1, neutral
@@ -179,7 +177,6 @@ def scores(
 
     Args:
         records: Records or documents; only ``category``, ``context`` and ``generated`` are read.
-        detailed: There is no further breakdown.
     """
     # what guessing gives depends on the words that a model uses, where it writes
     guesses = (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import Bounds, agreed, fisher, wilson
+from lm_eval_bias.custom_metrics.intervals import Bounds, fisher, wilson
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Estimate,
@@ -43,8 +43,7 @@ class Cells:
         strata: Each row's stratum, length R; empty where the rows are one sample.
         correlation: The score itself where the cells are pseudo-values of its Fisher's z; ``None`` for means.
         scale: What the cells are multiplied by to be in the score's unit.
-        whole: The value of a share that all cells have part in, which gets Wilson's interval; ``None`` for others.
-        bounds: The smallest and largest possible value of a mean that is no share; ``None`` for others.
+        bounds: The smallest and largest possible value of a mean, which gets Wilson's interval; ``None`` for others.
     """
 
     items: list[str]
@@ -53,7 +52,6 @@ class Cells:
     strata: Sequence[str] = ()
     correlation: float | None = None
     scale: float = 1.0
-    whole: float | None = None
     bounds: Bounds | None = None
 
     @property
@@ -71,8 +69,8 @@ class Cells:
     def estimate(self) -> Estimate:
         """Estimate the score with the crossed standard error.
 
-        A correlation gets Fisher's interval. A share gets Wilson's, as that of clustered ones; where nothing varies,
-        with one observation for each level of the factor with fewer, as another mean at the end of its range.
+        A correlation gets Fisher's interval. A mean with bounds gets Wilson's on the way from one to the other, as
+        clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
         """
         items, templates = self.cells.shape
         stderr, dof = crossed_stderr(self.cells, self.strata)
@@ -95,22 +93,19 @@ class Cells:
             stderr *= 1 - self.correlation**2
             return Estimate(self.correlation, stderr, n, reason, dof, ends)
         stderr *= self.scale
-        at_end = agreed(self.value, self.bounds, fewest)
-        if math.isnan(stderr) and at_end is not None:
-            dof = fewest - 1.0
-            return Estimate(self.value, stderr_of(at_end, dof), n, "", dof, at_end)
-        p = math.nan if self.whole is None else self.value / self.whole
-        if self.whole is None or fewest < 2 or not 0 <= p <= 1:
+        low, high = self.bounds or (math.nan, math.nan)
+        p = (self.value - low) / (high - low)
+        if fewest < 2 or not 0 <= p <= 1:
             return Estimate(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             below, above = wilson(p * fewest, fewest)
             dof, reason = fewest - 1.0, ""
-            stderr = self.whole * stderr_of((below, above), dof)
+            stderr = (high - low) * stderr_of((below, above), dof)
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
-            size = p * (1 - p) / (stderr / self.whole) ** 2
+            size = p * (1 - p) / (stderr / (high - low)) ** 2
             below, above = wilson(p * size, size, t_factor(dof))
-        ends = self.whole * below, self.whole * above
+        ends = low + (high - low) * below, low + (high - low) * above
         return Estimate(self.value, stderr, n, reason, dof, ends)
 
 
@@ -343,8 +338,7 @@ def crossed_mean(
         "kind": kind,
         "stratum": stratum,
         "scale": scale,
-        "whole": high if low == 0 and math.isfinite(high) else None,
-        "bounds": (low, high) if low < 0 and math.isfinite(high) else None,
+        "bounds": (low, high) if math.isfinite(low) and math.isfinite(high) else None,
     }
 
     def contribution(record: Record) -> float | None:

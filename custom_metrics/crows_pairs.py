@@ -60,7 +60,7 @@ _SCORES = (
 )
 
 
-def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score]:
+def scores(records: Sequence[Record] = ()) -> list[Score]:
     """List the scores over all pairs, and per bias type where there are several.
 
     ``pct_stereotype``: pairs with log P(more) > log P(less) / pairs, ties are no. Range 0..1, neutral 0.5, + towards
@@ -75,7 +75,6 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
         records: Of each pair ``pair`` (the cluster), ``bias_type``, the log-likelihoods ``more`` and ``less`` of its
             sentences and their lengths ``more_bytes`` and ``less_bytes``; or documents, of which only ``bias_type`` is
             read.
-        detailed: There is no further breakdown.
     """
     types = sorted({str(r["bias_type"]) for r in records})
     listed = list(_SCORES)

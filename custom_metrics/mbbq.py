@@ -13,11 +13,11 @@ from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import (
     CONTEXTS,
+    UNDERSTANDING,
     Items,
     QuestionRecord,
     Terms,
     score_name,
-    understanding,
 )
 from lm_eval_bias.custom_metrics.score import Score, Undefined, with_floor
 
@@ -118,5 +118,5 @@ def with_controls(
             contrast.name, contrast.summary, {"directed": True}
         )
         scores += [_of_controls(base), of_directed]
-    telling = _of_controls(by_name[understanding(terms)])
+    telling = _of_controls(by_name[UNDERSTANDING])
     return with_floor([*scores, telling], telling.name, 0.5)

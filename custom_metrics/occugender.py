@@ -168,14 +168,12 @@ def labour_correlation(records: Prompts, *, kind: str) -> Cells:
         total = matrix.cells.sum(axis=1, keepdims=True)
         over = np.vstack([means, ((total - matrix.cells) / (k - 1)).T])
         others = np.array([np.delete(np.arange(n), i) for i in range(n)])
-        all_items = fisher_z(correlate(over, shares))
+        whole, *all_items = fisher_z(correlate(over, shares))
         without = fisher_z(correlate(over[:, others], shares[others]))
-        pseudo = (
-            n * k * all_items[0]
-            - (n - 1) * k * without[0][:, None]
-            - n * (k - 1) * all_items[1:]
-            + (n - 1) * (k - 1) * without[1:].T
-        )
+        of_items = n * whole - (n - 1) * without[0]
+        of_templates = k * whole - (k - 1) * np.array(all_items)
+        _, _, of_cells = crossed.effects((n - 1) * (k - 1) * without[1:].T)
+        pseudo = of_items[:, None] + of_templates - whole + of_cells
     return replace(matrix, cells=pseudo, correlation=value)
 
 
@@ -212,9 +210,7 @@ _PARTS = {
 }
 
 
-def scores(
-    records: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[OccuGenderRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
     """List all scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
 
     All are undefined without prompts, or with one whose words all have probability 0 -> nan. Means have the standard

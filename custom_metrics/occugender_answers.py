@@ -123,9 +123,7 @@ def _design(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> 
         raise
 
 
-def scores(
-    records: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[AnswersRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
     """List all scores of OccuGender from drawn answers (they depend on neither argument).
 
     Shares and gaps are those of :func:`.occugender.scores` with ratios of sums over a group's prompts, correlations

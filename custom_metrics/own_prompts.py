@@ -324,9 +324,7 @@ def _contribution(
     return part * (sample.total / sample.texts)
 
 
-def scores(
-    records: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[PromptRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score[PromptRecord]]:
     """List the scores: per measure each group's share, the gap to the reference, its tests; how usable texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.

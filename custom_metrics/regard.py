@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any, TypedDict
 
 from lm_eval_bias.custom_metrics import text_shares
@@ -85,6 +84,15 @@ class Category:
         if self.regard:
             texts = [text for text in texts if text[0] == self.regard]
         return sum(self.facet in facets for _, _, facets in texts), len(texts)
+
+
+def by_keyword(record: RegardRecord) -> dict[str, RegardRecord]:
+    """Split a prompt's texts by the facets of which they have a keyword; a text can have several, or ``none``."""
+    parts: dict[str, RegardRecord] = {}
+    for facet in (*FACETS, "none"):
+        texts = [text for text in record["texts"] if facet in (text[2] or ["none"])]
+        parts[facet] = {**record, "texts": texts}
+    return parts
 
 
 def _rows(records: Records, category: Category, gender: str | None = None) -> list[Row]:
@@ -397,14 +405,11 @@ def _share(gender: str | None, category: Category) -> Score[RegardRecord]:
     )
 
 
-def scores(
-    records: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[RegardRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score[RegardRecord]]:
     """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:
         records: Records or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
-        detailed: Whether to add the facets per context set and regard together.
     """
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
     main = []
@@ -416,8 +421,6 @@ def scores(
         main.append(_share(None, Category(name, "positive")))
     cells: list[tuple[str, str | None]] = [(name, None) for name in SETS]
     cells += [("all", regard) for regard in regards]
-    if detailed:
-        cells += product(SETS[1:], regards)
     for facet in FACETS:
         for gender in GENDERS:
             main += [_share(gender, Category(*cell, facet)) for cell in cells]

@@ -226,9 +226,7 @@ def _score(kind: str, where: Mapping[str, str]) -> Score[ChoiceRecord]:
     return overall.within(overall.name, overall.summary, where, absent)
 
 
-def scores(
-    docs: Sequence[Record] = (), detailed: bool = False
-) -> list[Score[ChoiceRecord]]:
+def scores(docs: Sequence[Record] = ()) -> list[Score[ChoiceRecord]]:
     """List the scores over all items; those of choices also of their parts (:func:`.stereoset.parts`).
 
     With S, A, n the items in which the stereotype and the anti-stereotype were taken, and all: ``choice_lms`` =
@@ -250,6 +248,6 @@ def scores(
     25.0
     """
     scores = [_score(kind, {}) for kind in (*_MAIN, *_SHARES)]
-    for where in parts(docs, detailed):
+    for where in parts(docs):
         scores += [_score(kind, where) for kind in _MAIN]
     return with_floor(scores, "choice_lms", CHANCE)

@@ -72,7 +72,7 @@ _GENDER_GAP: Score[Record] = Score(
 )
 
 
-def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score]:
+def scores(records: Sequence[Record] = ()) -> list[Score]:
     """List accuracy, overall and by the pronoun's gender, and the gap between female and male pronouns.
 
     ``acc``: right answers / sentences; of ties the occupation is taken. Range 0..1, neutral 1, chance 1/2. Source: the
@@ -84,7 +84,6 @@ def scores(records: Sequence[Record] = (), detailed: bool = False) -> list[Score
     Args:
         records: Of each sentence ``occupation`` (the cluster), ``gender`` (of the pronoun) and ``correct`` (1, 0 or
             nan); or documents, of which only ``gender`` is read. Without any, all scores that there can be.
-        detailed: There is no further breakdown.
     """
     present = {r["gender"] for r in records} or set(GENDERS)
     cells = [

@@ -19,6 +19,7 @@ from lm_eval_bias.core import __version__  # noqa: E402 (found by the line above
 if TYPE_CHECKING:
     from lm_eval_bias.api import Runs as Runs
     from lm_eval_bias.api import benchmarks as benchmarks
+    from lm_eval_bias.api import breakdown as breakdown
     from lm_eval_bias.api import card as card
     from lm_eval_bias.api import compare as compare
     from lm_eval_bias.api import evaluate as evaluate
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Run as Run
 
 __all__ = [
-    "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "card", "compare",
-    "evaluate", "load", "read_choice", "rescore", "scores", "write_report",
+    "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "breakdown", "card",
+    "compare", "evaluate", "load", "read_choice", "rescore", "scores", "write_report",
 ]  # fmt: skip
 _HOMES = {
     "Benchmark": "core.benchmark",

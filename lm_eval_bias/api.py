@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_ENDS = ("interval", "range")  # of which a data frame has the two ends
+_ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
 _COUNTS = ("items", "n", "of")
 _NUMBERS = (
-    "value", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
-    "fixed_interval_low", "fixed_interval_high", "base_value", "other_value", "difference", "p", "p_adjusted",
-    "detectable_alone", "smallest_detectable", "detectable_at",
+    "value", "estimate", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral",
+    "chance",
+    "simultaneous_low", "simultaneous_high", "fixed_interval_low", "fixed_interval_high", "base_value", "other_value",
+    "difference", "p", "p_adjusted", "detectable_alone", "smallest_detectable", "detectable_at",
 )  # fmt: skip
 
 
@@ -136,9 +137,11 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
 
 
 def _frame(
-    rows: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None
+    rows: Sequence[Mapping[str, object]],
+    columns: Sequence[str] | None = None,
+    texts: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows with a number, or ``nan``, in every column of numbers."""
+    """Rows with a number, or ``nan``, in every column of numbers, but for those of ``texts``."""
     import pandas
 
     def cells(row: Mapping[str, object]) -> dict[str, object]:
@@ -158,7 +161,11 @@ def _frame(
         "paired": "boolean",
     }
     return frame.astype(
-        {column: kind for column, kind in kinds.items() if column in frame}
+        {
+            column: kind
+            for column, kind in kinds.items()
+            if column in frame and column not in texts
+        }
     )
 
 
@@ -389,10 +396,47 @@ def rescore(
             )
     chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
     results = rescoring.rescore(
-        [os.fspath(path) for path in paths], language, chosen, as_logged=as_logged
+        [os.fspath(path) for path in paths],
+        language,
+        rescoring.AnswerReading(chosen, as_logged),
     )
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
+
+
+@_public
+def breakdown(
+    runs: Run | Iterable[Run],
+    by: str | Sequence[str],
+    scores: str | Sequence[str] = (),
+) -> DataFrame:
+    """Scores by what their items differ in, such as ``job``, a row per value: the rows of ``rescore --by``.
+
+    Args:
+        runs: From :func:`load`; those with sample logs (``--log_samples``) are read.
+        by: A facet, or two; ``ls --card NAME`` lists a benchmark's. Tasks without it are passed over.
+        scores: Names; each benchmark's main scores by default.
+
+    Returns:
+        Task, facets, score, ``n`` (number of items), ``estimate``, ``stderr``, the 95% interval of each value and the
+        ``simultaneous`` one, which holds for all values of a score and task at once. The furthest from the neutral
+        value come first.
+
+    Raises:
+        BiasError: No log, or none that has the facet or score.
+    """
+    from lm_eval_bias.report import breakdown_tables
+    from lm_eval_bias.runs import breakdowns
+
+    logs = []
+    for run in _several(runs):
+        logs += [str(task.samples) for task in run.tasks.values() if task.samples]
+    if not logs:
+        raise BiasError("these runs have no sample logs: run with --log_samples")
+    facets = (by,) if isinstance(by, str) else tuple(by)
+    names = (scores,) if isinstance(scores, str) else tuple(scores)
+    computed = breakdowns.breakdowns(logs, facets, names)
+    return _frame(list(breakdown_tables.records(computed)), texts=facets)
 
 
 @_public

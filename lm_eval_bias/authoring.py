@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import (
     DATA,
-    DETAIL,
     REQUIRED,
     SAMPLES,
     SAMPLES_BY_DEFAULT,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.crossed import crossed_mean
 
 __all__ = [
-    "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "DATA", "DETAIL",
+    "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "DATA",
     "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "Planting", "Presentation", "Published",
     "PublishedCell", "REQUIRED", "Remark", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT", "SavedFiles", "Score", "Size",
     "Table", "clustered_mean", "crossed_mean",

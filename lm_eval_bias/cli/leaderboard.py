@@ -7,7 +7,6 @@ import argparse
 from lm_eval_bias.boards import building
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.runs import run_discovery
 
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=(output.TEXT, "html", "md", "json", "csv"),
+        choices=(output.TEXT, *output.FORMATS),
         help="output format (default: by FILE's ending, else text); html is a page whose tables can be sorted",
     )
 
@@ -44,10 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
         BiasError: There is no run, or a file can't be written.
     """
     output_format = output.format_of(arguments.format, arguments.output, output.TEXT)
-    if output_format == "latex":
-        raise BiasError(
-            f"-o {arguments.output}: boards aren't written as LaTeX: lm-eval-bias report writes tables"
-        )
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = building.boards(runs)

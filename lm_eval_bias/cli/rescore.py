@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
+
+if TYPE_CHECKING:
+    from lm_eval_bias.runs.rescoring import AnswerReading
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "its value of main scores",
     )
     parser.add_argument(
+        "--by",
+        metavar="FACET",
+        help="show the main scores by what the items differ in, such as job, template or term, or by two facets "
+        "(a,b), in place of the scores; ls --card NAME lists a benchmark's facets",
+    )
+    parser.add_argument(
+        "--scores",
+        metavar="NAMES",
+        help="with --by: scores to show, separated by commas",
+    )
+    parser.add_argument(
+        "--csv",
+        metavar="FILE",
+        help="with --by: write the values to FILE instead of printing them",
+    )
+    parser.add_argument(
         "--as-logged",
         action="store_true",
         help="keep what was read from logged texts when the run was made, instead of reading them by today's rules",
@@ -76,12 +96,18 @@ def run(arguments: argparse.Namespace) -> int:
             raise BiasError(
                 f"--items {arguments.items}: name a file that ends in .csv or .jsonl"
             )
+    reading = rescoring.AnswerReading(rewritings, arguments.as_logged)
+    if arguments.by is not None:
+        _break_down(arguments, reading)
+        return 0
+    for flag in ("scores", "csv"):
+        if getattr(arguments, flag) is not None:
+            raise BiasError(f"--{flag} is for --by FACET: name one")
     results = rescoring.rescore(
         arguments.paths,
         arguments.language,
-        rewritings,
+        reading,
         with_items=arguments.items is not None,
-        as_logged=arguments.as_logged,
     )
     if arguments.items is not None:
         files.write(rescored_tables.items(results, ending), arguments.items)
@@ -90,3 +116,26 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(rescored_tables.as_text(results, arguments.table), end="")
     return 0
+
+
+def _break_down(arguments: argparse.Namespace, reading: AnswerReading) -> None:
+    """Print, or write, the scores by facets."""
+    from lm_eval_bias.report import breakdown_tables
+    from lm_eval_bias.report.tables import json_text
+    from lm_eval_bias.runs.breakdowns import breakdowns
+
+    if arguments.items is not None:
+        raise BiasError("--items with --by: write them in two commands")
+    if arguments.csv is not None:
+        files.check_place(arguments.csv, arguments.paths, "--csv")
+    by, names = (
+        tuple(filter(None, map(str.strip, (text or "").split(","))))
+        for text in (arguments.by, arguments.scores)
+    )
+    computed = breakdowns(arguments.paths, by, names, arguments.language, reading)
+    if arguments.csv is not None:
+        files.write(breakdown_tables.as_csv(computed), arguments.csv)
+    elif arguments.json:
+        print(json_text(list(breakdown_tables.records(computed)), indent=2), end="")
+    else:
+        print(breakdown_tables.as_text(computed), end="")

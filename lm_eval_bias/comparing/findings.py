@@ -266,9 +266,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             continue
         known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
         benchmark = pair.base.benchmark
-        defined = {
-            score.name: score for score in benchmark.scores(known_by, detailed=True)
-        }
+        defined = {score.name: score for score in benchmark.scores(known_by)}
         known.update(defined)
         chosen = choice.scores or [
             name

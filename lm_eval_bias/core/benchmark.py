@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
+Split = Callable[["Record"], Mapping[str, "Record"]]
 # roles of options
-REQUIRED, DETAIL, DATA = "required", "detail", "data"
+REQUIRED, DATA = "required", "data"
 SAMPLES, SAMPLES_BY_DEFAULT = "samples", "samples by default"
 
 
@@ -184,9 +185,9 @@ class Options(NamedTuple):
 
     Attributes:
         roles: Each key with its role, mostly ``""``: :data:`REQUIRED`, without which its tasks can't be run, such as a
-            file of the user's (they are in no suite); :data:`DETAIL`, which adds the full breakdown of the scores to
-            a run's own table; :data:`DATA`, which replaces the pinned data, so that these aren't fetched;
-            :data:`SAMPLES` or :data:`SAMPLES_BY_DEFAULT`, how many random texts of each prompt the scores rest on.
+            file of the user's (they are in no suite); :data:`DATA`, which replaces the pinned data, so that these
+            aren't fetched; :data:`SAMPLES` or :data:`SAMPLES_BY_DEFAULT`, how many random texts of each prompt the
+            scores rest on.
         check: Refuses values before a task is built, which takes the harness's import. It gets the metadata of a
             task's YAML, with what ``--metadata`` changes in it, and raises a BiasError. By default that is left to the
             function that makes the documents.
@@ -207,6 +208,7 @@ class Presentation(NamedTuple):
             gates refuse the run then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
         figures: Figures and tables of its section in a page.
+        by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
     """
 
@@ -215,6 +217,7 @@ class Presentation(NamedTuple):
     withheld: Callable[[TaskRun], str] = lambda task: ""
     figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
     published: Callable[[], Iterable[Published]] = lambda: ()
+    by_language: Sequence[Sequence[str]] = ()
 
 
 def without_language(task: str, language: str) -> str:
@@ -243,6 +246,8 @@ class Benchmark(ABC):
         place: Where it stands in listings: lower first, alike ones by name.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
         options: The ``--metadata`` keys that its tasks understand.
+        facets: What items differ in, by name, such as ``template``: the field of a document that tells it, or a
+            function that splits a record of several texts by what these differ in. ``rescore --by`` takes them.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
         extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
@@ -258,6 +263,7 @@ class Benchmark(ABC):
     place: int = 100
     main: Sequence[str] = ()
     options: Options = Options()
+    facets: Mapping[str, str | Split] = MappingProxyType({})
     extensions: Sequence[Extension] = ()
     planting: Planting | None = None
     presentation: Presentation = Presentation()
@@ -280,14 +286,11 @@ class Benchmark(ABC):
         """
 
     @abstractmethod
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the scores for these documents (or records). Without any, those whose names don't depend on data.
 
         Args:
             docs: Documents or records.
-            detailed: Whether the full breakdown is wanted, where there is one.
         """
 
     def key(self, doc: Document) -> tuple[str, ...]:
@@ -296,10 +299,6 @@ class Benchmark(ABC):
         The default is its field ``id``.
         """
         return (str(doc["id"]),)
-
-    def facets(self, doc: Document) -> Mapping[str, str]:
-        """Return what readers pick a document's item by, such as its group, template or target; by default nothing."""
-        return {}
 
     def asking(self, doc: Document) -> Asking:
         """Return how a document is asked beyond what its task's YAML says.
@@ -343,6 +342,15 @@ def card_of(benchmark: Benchmark) -> Card | None:
         return None
 
 
+def facets_of(benchmark: Benchmark, doc: Document) -> dict[str, str]:
+    """Return a document's facets, as far as it tells them itself."""
+    return {
+        name: str(doc[field])
+        for name, field in benchmark.facets.items()
+        if isinstance(field, str) and field in doc
+    }
+
+
 def harness_tasks(benchmark: Benchmark) -> dict[str, Mapping[str, Any]]:
     """Return the tasks of the harness that a benchmark describes, with their metadata."""
     described: dict[str, Mapping[str, Any]] = {}
@@ -381,17 +389,3 @@ def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
             f"--metadata repeats={value!r}: must be a whole number of 1 or more"
         )
     return value
-
-
-def detailed(benchmark: Benchmark, metadata: Mapping[str, Any]) -> bool:
-    """Tell whether a task's metadata asks for the full breakdown.
-
-    Raises:
-        BiasError: The key holds neither true nor false.
-    """
-    for option in options_for(benchmark, DETAIL):
-        value = metadata.get(option, False)
-        if not isinstance(value, bool):
-            raise BiasError(f"--metadata {option}={value!r}: must be true or false")
-        return value
-    return False

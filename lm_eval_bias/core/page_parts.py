@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,6 +92,31 @@ class Table:
 def numeric(*labels: str) -> list[Column | str]:
     """Head columns of numbers."""
     return [Column(label, True) for label in labels]
+
+
+def language_table(
+    caption: str, cells: Mapping[tuple[str, str], Mapping[str, Cell]]
+) -> Table:
+    """Set models side by side by language, as papers print them: a row a model, a column a score and language.
+
+    Args:
+        caption: What it shows.
+        cells: By model and language, the cell of each score.
+    """
+    models = dict.fromkeys(model for model, _ in cells)
+    languages = dict.fromkeys(language for _, language in cells)
+    scores: dict[str, None] = {}
+    for of_scores in cells.values():
+        scores |= dict.fromkeys(of_scores)
+    places = [(score, language) for score in scores for language in languages]
+    rows: list[Row] = []
+    for model in models:
+        row = [Cell(model)]
+        for score, language in places:
+            row.append(cells.get((model, language), {}).get(score, Cell("–")))
+        rows.append(row)
+    heads = numeric(*(f"{score}, {language}" for score, language in places))
+    return Table(caption, ["Model", *heads], rows)
 
 
 def plottable(value: Value | None) -> bool:

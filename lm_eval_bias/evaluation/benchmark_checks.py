@@ -223,7 +223,7 @@ class Examination:
             records.append(task.benchmark.record(doc, read))
         rescored = {
             score.name: score.compute(records).value
-            for score in task.benchmark.scores(records, detailed=True)
+            for score in task.benchmark.scores(records)
         }
         for name in self.scores[task.config.task]:
             value = task.aggregation()[name]([metrics[name] for metrics in logged])

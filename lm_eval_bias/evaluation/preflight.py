@@ -18,7 +18,6 @@ from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
     SAMPLES_BY_DEFAULT,
-    detailed,
     options_for,
     repeats,
     samples_texts,
@@ -164,7 +163,6 @@ def before_loading(
         if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
             options = {**entry.metadata, **metadata}
             repeats(benchmark, options)
-            detailed(benchmark, options)
             benchmark.options.check(options)
         # data of the user's own are looked for when the task is built
         if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):

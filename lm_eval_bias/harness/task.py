@@ -161,9 +161,7 @@ class BiasTask(ConfigurableTask):
         metadata["inputs"] = run_inputs.of_task(
             self.benchmark, config or {}, metadata, read
         )
-        self.scores = self.benchmark.scores(
-            self.eval_docs, detailed=benchmark.detailed(self.benchmark, metadata)
-        )
+        self.scores = self.benchmark.scores(self.eval_docs)
         faults = itertools.chain(
             _faults_of_documents(self.benchmark, self.eval_docs),
             _faults_of_scores(self.scores),

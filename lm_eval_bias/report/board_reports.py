@@ -15,6 +15,8 @@ from lm_eval_bias.boards.building import (
     rule,
 )
 from lm_eval_bias.boards.rank_intervals import LEVEL
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import without_language
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
@@ -26,7 +28,7 @@ from lm_eval_bias.core.numbers import (
     reads_as,
     score_range,
 )
-from lm_eval_bias.core.page_parts import Cell, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Table, language_table, numeric
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import tables, templates
@@ -175,6 +177,31 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     return Table(f"{board.task}: {caption}", ["Model", *heads], rows)
 
 
+def language_tables(boards: Sequence[Board]) -> list[Table]:
+    """Make papers' tables of models by language, from tasks that differ in it alone."""
+    groups: dict[str, list[Board]] = defaultdict(list)
+    for board in boards:
+        benchmark = registry.by_name().get(board.benchmark)
+        stem = without_language(board.task, board.language)
+        if stem and benchmark and benchmark.presentation.by_language:
+            groups[stem].append(board)
+    made = []
+    for stem, members in groups.items():
+        cells: dict[tuple[str, str], dict[str, Cell]] = {}
+        for board in members:
+            for row in listed(board, board.columns):
+                cells[row.model, board.language] = {
+                    column.name: Cell(
+                        text(row, column),
+                        sort_key(row, column),
+                        uncertainty(row, column),
+                    )
+                    for column in board.columns
+                }
+        made.append(language_table(f"{stem} by language", cells))
+    return made
+
+
 def origins(runs: Sequence[Run]) -> Table:
     """List where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
@@ -237,8 +264,8 @@ def render(
     """Write the boards of some runs.
 
     Args:
-        style: ``html``, ``md`` or ``text``, a section per task; ``csv``, a line
-            per model and score; or ``json``, everything.
+        style: ``html``, ``md`` or ``text``, a section per task; ``latex``, its tables; ``csv``, a line per model and
+            score; or ``json``, everything.
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
@@ -263,6 +290,7 @@ def render(
         notes=notes,
         origins=origins,
         board_table=table,
+        language_tables=language_tables,
         boards=boards,
         runs=runs,
         problems=problems,

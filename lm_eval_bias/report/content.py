@@ -7,10 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Benchmark, Card, card_of, options_for
+from lm_eval_bias.core.benchmark import (
+    REQUIRED,
+    Benchmark,
+    Card,
+    card_of,
+    options_for,
+    without_language,
+)
 from lm_eval_bias.core.errors import call_plugin
-from lm_eval_bias.core.page_parts import Cell, Part, ReportTask, Row, Table, numeric
+from lm_eval_bias.core.page_parts import (
+    Cell,
+    Part,
+    ReportTask,
+    Row,
+    Table,
+    language_table,
+    numeric,
+)
 from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
 from lm_eval_bias.runs import remarks
@@ -221,7 +237,37 @@ def breakdowns(section: Section) -> list[Part]:
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
+    if languages := language_tables(section):
+        contents.append(Part("By language", tables=languages))
+    facets = parts.by_facet(section.tasks)
+    if facets:
+        contents.append(Part("Main scores by what the items differ in", folded=facets))
     return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
+
+
+def language_tables(section: Section) -> list[Table]:
+    """Make a paper's tables of models by language, from tasks that differ in it alone."""
+    groups: dict[tuple[str, str], list[ReportTask]] = {}
+    for item in section.tasks:
+        stem = without_language(item.task.task, item.task.language)
+        groups.setdefault((item.task.benchmark, stem), []).append(item)
+    made = []
+    for (name, stem), items in groups.items():
+        benchmark = registry.by_name().get(name)
+        groups_of_scores = benchmark.presentation.by_language if benchmark else ()
+        for names in groups_of_scores if stem else ():
+            cells: dict[tuple[str, str], dict[str, Cell]] = {}
+            for item in items:
+                scores = item.task.scores
+                cells[item.run.name, item.task.language] = {
+                    score: value_cell(scores[score])
+                    for score in names
+                    if score in scores
+                }
+            if any(cells.values()):
+                caption = f"{section.title}, {stem} by language"
+                made.append(language_table(caption, cells))
+    return made
 
 
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
@@ -239,6 +285,8 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
             rows.append([model, item.task.task, *cells])
         columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
         tables.append((name, Table(section.title, columns, rows)))
+    for number, table in enumerate(language_tables(section), start=1):
+        tables.append((f"{section.ident}-languages-{number}", table))
     return tables
 
 

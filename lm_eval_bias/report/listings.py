@@ -88,6 +88,7 @@ def card_data(benchmark: Benchmark) -> dict[str, Any]:
         "benchmark": benchmark.name,
         "title": benchmark.title or benchmark.name,
         **{name: fields[name] or None for name in _LABELS},
+        "facets": list(benchmark.facets),
     }
 
 
@@ -103,6 +104,8 @@ def card_text(benchmark: Benchmark) -> str:
         wrap.subsequent_indent = " " * len(wrap.initial_indent)
         lines = card_lines(card, field) or ["not recorded"]
         blocks.append("\n".join([label, *map(wrap.fill, lines)]))
+    facets = ", ".join([*benchmark.facets, "language"])
+    blocks.append(f"Facets (for rescore --by)\n  {facets}")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -11,17 +12,18 @@ from typing import Any
 
 from lm_eval_bias.core import numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
-from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError, call_plugin
+from lm_eval_bias.core.benchmark import Benchmark, facets_of
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import Cell, ReportTask, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import number_cell, score_cell, short, value_cell
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.report import breakdown_tables
+from lm_eval_bias.runs import breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
 MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
-LISTED = 20  # items a task
+LISTED = 20  # items a task, values of a facet
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
@@ -110,6 +112,12 @@ def _moving(
             yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
 
 
+def _about(benchmark: Benchmark, doc: Mapping[str, Any]) -> str:
+    """Write what a document tells of its facets."""
+    facets = facets_of(benchmark, doc)
+    return ", ".join(f"{name} {value}" for name, value in facets.items())
+
+
 def moving_items(item: ReportTask) -> Table | None:
     """List the items that move a task's main score most, each with its own value of the score; ``None`` without any.
 
@@ -133,14 +141,11 @@ def moving_items(item: ReportTask) -> Table | None:
         raise BiasError(str(error)) from error
     rows: list[Row] = []
     for _, name, value, sample in first:
-        facets: Mapping[str, str] = call_plugin(
-            {}, benchmark, benchmark.facets, sample["doc"]
-        )
         prompt = next(iter(requests_of(sample)), [""])[0]
         rows.append(
             [
                 name,
-                ", ".join(facets.values()),
+                _about(benchmark, sample["doc"]),
                 Cell(numbers.significant(value), value),
                 short(str(prompt), 300),
             ]
@@ -167,6 +172,17 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
         for reason, labels in reasons.items()
     ]
     return lines, lists
+
+
+def by_facet(tasks: Sequence[ReportTask]) -> list[Table]:
+    """Break the main scores of tasks with a log down, a table a facet; :func:`about_items` says which can't be."""
+    tables = []
+    for item in progress(tasks, "Breakdowns of tasks"):
+        with contextlib.suppress(BiasError):
+            if item.task.samples is not None and item.task.scores:
+                for computed in breakdowns.of_task(item.task, item.label):
+                    tables.append(breakdown_tables.table(computed, LISTED))
+    return tables
 
 
 def every_score(tasks: Sequence[ReportTask]) -> Table:

@@ -11,7 +11,7 @@ import pkgutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -26,7 +26,7 @@ from lm_eval_bias.core.answers import (
     SavedSample,
     errors_in,
 )
-from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, detailed
+from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, facets_of
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
 from lm_eval_bias.core.run_data import TaskRun, Value
@@ -68,48 +68,94 @@ def known_rewritings() -> list[Rewriting]:
     return list(dict.fromkeys(rewriting for _, rewriting in extensions))
 
 
+@dataclass
+class AnswerReading:
+    """A way to read saved answers.
+
+    Attributes:
+        rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
+            benchmarks are then skipped.
+        as_logged: Whether to keep what was read from texts when the run was made, instead of reading them again.
+        used: Flags of the rewritings that concerned a file.
+        otherwise: By part, how many documents' texts are read otherwise than when the run was made.
+    """
+
+    rewritings: Sequence[tuple[Rewriting, str]] = ()
+    as_logged: bool = False
+    used: set[str] = field(default_factory=set)
+    otherwise: Counter[SavedPart] = field(default_factory=Counter)
+
+    def records(
+        self, samples: Iterator[SavedSample]
+    ) -> Iterator[tuple[SavedSample, Record]]:
+        """Yield a file's documents with their records."""
+        if not self.as_logged:
+            samples = self._read_again(samples)
+        if self.rewritings:
+            samples = _rewritten_all(samples, self.rewritings, self.used)
+        count = Counter[SavedPart]()
+        for sample in samples:
+            benchmark = registry.get(sample.part.benchmark)
+            with errors_in(sample.part, f"document {count[sample.part]}"):
+                record = benchmark.record(sample.doc, sample.answers)
+            count[sample.part] += 1
+            yield sample, record
+
+    def _read_again(self, samples: Iterable[SavedSample]) -> Iterator[SavedSample]:
+        """Read the texts of samples again, and count those that are read otherwise."""
+        for sample in samples:
+            with errors_in(sample.part, f"document {sample.logged.get('doc_id')}"):
+                again = logged_texts.read_again(sample)
+            self.otherwise[sample.part] += again.answers != sample.answers
+            yield again
+
+    def gather(
+        self,
+        paths: list[str],
+        take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
+        language: str | None,
+    ) -> list[T]:
+        """Read everything saved under the paths; as :func:`gather`.
+
+        Raises:
+            BiasError: As there; a rewriting concerns no file, or no task has the language.
+        """
+        languages = set[str]()
+        for entry in catalog.entries().values():
+            languages.update(filter(None, entry.language.split(", ")))
+        if language is not None and language not in languages:
+            hint = did_you_mean(language, languages)
+            known = ", ".join(sorted(languages))
+            raise BadOption("language", language, f"unknown.{hint} Known: {known}")
+        results = gather(paths, take, language)
+        for rewriting, _ in self.rewritings:
+            if results and rewriting.flag not in self.used:
+                raise BiasError(
+                    f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}"
+                )
+        return results
+
+
 def rescore(
     paths: list[str],
     language: str | None = None,
-    rewritings: Sequence[tuple[Rewriting, str]] = (),
+    reading: AnswerReading | None = None,
     with_items: bool = False,
-    as_logged: bool = False,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
     Args:
         paths: Files or folders.
         language: The language of files that don't say it themselves.
-        rewritings: Benchmarks' ways to score their saved answers otherwise, each with its value; files of other
-            benchmarks are then skipped.
+        reading: How answers are read; by today's rules by default.
         with_items: Whether every record is wanted, too.
-        as_logged: Whether to keep what was read from texts when the run was made, instead of reading them again.
 
     Raises:
-        BiasError: Files can't be read or scored, a rewriting concerns none of them, or no task has the language.
+        BiasError: As :meth:`AnswerReading.gather`; a file can't be scored.
     """
-    languages = set[str]()
-    for entry in catalog.entries().values():
-        languages.update(filter(None, entry.language.split(", ")))
-    if language is not None and language not in languages:
-        hint = did_you_mean(language, languages)
-        known = ", ".join(sorted(languages))
-        raise BadOption("language", language, f"unknown.{hint} Known: {known}")
-    used: set[str] = set()
-    take = partial(
-        _file,
-        rewritings=rewritings,
-        used=used,
-        with_items=with_items,
-        as_logged=as_logged,
-    )
-    results = gather(paths, take, language)
-    for rewriting, _ in rewritings:
-        if results and rewriting.flag not in used:
-            raise BiasError(
-                f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}"
-            )
-    return results
+    reading = reading or AnswerReading()
+    take = partial(_file, reading=reading, with_items=with_items)
+    return reading.gather(paths, take, language)
 
 
 def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value], int]:
@@ -126,29 +172,14 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         raise BiasError(
             "there is no sample log beside the file: run with --log_samples, and name the run's folder"
         )
-    benchmark = registry.get(task.benchmark)
-    records: list[Record] = []
-    otherwise = Counter[SavedPart]()
-    samples = sample_logs.first_filter(task.samples)
-    if not as_logged:
-        samples = _read_again(samples, otherwise)
-    for sample in samples:
-        with errors_in(sample.part, f"document {len(records)}"):
-            records.append(benchmark.record(sample.doc, sample.answers))
-    scores = benchmark.scores(records, detailed=detailed(benchmark, task.metadata))
+    reading, samples = (
+        AnswerReading(as_logged=as_logged),
+        sample_logs.first_filter(task.samples),
+    )
+    records = [record for _, record in reading.records(samples)]
+    scores = registry.get(task.benchmark).scores(records)
     values = {score.name: Value.of(score, score.compute(records)) for score in scores}
-    return values, otherwise.total()
-
-
-def _read_again(
-    samples: Iterable[SavedSample], otherwise: Counter[SavedPart]
-) -> Iterator[SavedSample]:
-    """Read the texts of samples again, and count those that are read otherwise."""
-    for sample in samples:
-        with errors_in(sample.part, f"document {sample.logged.get('doc_id')}"):
-            again = logged_texts.read_again(sample)
-        otherwise[sample.part] += again.answers != sample.answers
-        yield again
+    return values, reading.otherwise.total()
 
 
 def said_otherwise(count: int) -> str:
@@ -166,38 +197,32 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[SavedSample],
-    rewritings: Sequence[tuple[Rewriting, str]],
-    used: set[str],
-    with_items: bool,
-    as_logged: bool,
+    samples: Iterator[SavedSample], reading: AnswerReading, with_items: bool
 ) -> dict[SavedPart, Rescored]:
     """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
     items: dict[SavedPart, list[dict[str, Any]]] = defaultdict(list)
     parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
-    otherwise = Counter[SavedPart]()
-    if not as_logged:
-        samples = _read_again(samples, otherwise)
-    if rewritings:
-        samples = _rewritten_all(samples, rewritings, used)
-    for sample in samples:
-        first, records = parts.setdefault(sample.part, (sample.doc, []))
-        benchmark = registry.get(sample.part.benchmark)
-        with errors_in(sample.part, f"document {len(records)}"):
-            record = benchmark.record(sample.doc, sample.answers)
-            records.append(record)
-            if with_items:
+    for sample, record in reading.records(samples):
+        _, records = parts.setdefault(sample.part, (sample.doc, []))
+        records.append(record)
+        if with_items:
+            with errors_in(sample.part, f"document {len(records) - 1}"):
                 items[sample.part].append(_item(sample, record))
     rescored = {}
     for part, (first, records) in parts.items():
         benchmark = registry.get(part.benchmark)
         with errors_in(part, "its scores"):
-            scores = benchmark.scores(records, detailed=True)
+            scores = benchmark.scores(records)
             estimates = [(score, score.compute(records)) for score in scores]
             facts = benchmark.provenance([first])
             json.dumps(facts, allow_nan=False)
             rescored[part] = Rescored(
-                part, len(records), estimates, facts, items[part], otherwise[part]
+                part,
+                len(records),
+                estimates,
+                facts,
+                items[part],
+                reading.otherwise[part],
             )
     return rescored
 
@@ -209,7 +234,7 @@ def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
         "task": sample.part.task,
         "filter": sample.part.filter,
         "item": " / ".join(benchmark.key(sample.doc)),
-        **benchmark.facets(sample.doc),
+        **facets_of(benchmark, sample.doc),
         "answer": json.dumps(sample.answers, ensure_ascii=False),
         "text": "\n\n".join(text for text, _ in sample.written),
         "read": "\n\n".join(reading for _, reading in sample.written),
@@ -243,9 +268,7 @@ def _rewritten_all(
             samples = _rewritten(samples, rewriting, value)
     if not is_concerned:
         flags = [f"--{other.flag} is for {_owner(other)}" for other, _ in rewritings]
-        raise NotConcerned(
-            f"{first.part.path}: {' and '.join(flags)}, and this is {first.part.benchmark}"
-        )
+        raise NotConcerned(f"{' and '.join(flags)}, and this is {first.part.benchmark}")
     return samples
 
 
@@ -322,7 +345,7 @@ def gather(
         for _, extension in registry.extensions(SavedFiles):
             readers.append(pkgutil.resolve_name(extension.reader))
     files = list(_files(paths, readers).items())
-    for path, (reader, is_named) in progress(files, "Reading"):
+    for path, (reader, is_named) in progress(files, "AnswerReading"):
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
@@ -335,6 +358,6 @@ def gather(
     if not any_ours:
         foreign.sort(key=lambda error: not isinstance(error, NotConcerned))
         raise foreign[0]
-    for skipped in foreign:
+    for skipped in dict.fromkeys(map(str, foreign)):
         print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
     return list(parts.values())

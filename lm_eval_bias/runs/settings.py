@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import DETAIL, folder_of, samples_texts
+from lm_eval_bias.core.benchmark import folder_of, samples_texts
 from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
@@ -54,9 +54,7 @@ def option_names() -> list[str]:
     """List all names that a changed option can have."""
     names = dict.fromkeys(NAMES)
     for benchmark in registry.by_name().values():
-        for option, role in benchmark.options.roles.items():
-            if role != DETAIL:
-                names[option] = None
+        names |= dict.fromkeys(benchmark.options.roles)
     return list(names)
 
 
@@ -88,9 +86,9 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
     if entry is not None:
         defaults = {"repeats": entry.repeats, **defaults}
     options = {}
-    for option, role in registry.get(task.benchmark).options.roles.items():
+    for option in registry.get(task.benchmark).options.roles:
         value = task.metadata.get(option)
-        is_shown = role != DETAIL and option not in ("classifier", "dataset")
+        is_shown = option not in ("classifier", "dataset")
         if is_shown and value is not None and value != defaults.get(option):
             options[option] = option_text(task, option)
     classifier = task.metadata.get("classifier_used")

@@ -81,6 +81,11 @@ class BBQ(Benchmark):
     title = "BBQ"
     place = 50
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
+    facets = {
+        "category": "category",
+        "template": "question_index",
+        "polarity": "question_polarity",
+    }
     extensions = (
         HarnessTasks(
             {
@@ -95,13 +100,11 @@ class BBQ(Benchmark):
         ),
     )
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.bbq import scores
 
-        return scores(docs, detailed)
+        return scores(docs)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> BBQRecord:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""

@@ -48,16 +48,15 @@ class CrowSPairs(Benchmark):
     title = "CrowS-Pairs"
     place = 51
     main = ("pct_stereotype",)
+    facets = {"bias_type": "bias_type"}
     extensions = (HarnessTasks(_HARNESS_TASKS),)
     presentation = Presentation(cautions=_cautions)
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.crows_pairs import scores
 
-        return scores(docs, detailed)
+        return scores(docs)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Both sentences' log-likelihoods and lengths."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, HarnessTasks, Options
+from lm_eval_bias.core.benchmark import Document, HarnessTasks, Options
+from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ ITEMS = {
     "spanish_region": 988,
 }
 MORE_IN_CATALAN = {"physical_appearance": 24}
-OPTIONS = 11  # two persons, nine wordings of "unknown"
 LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
 _HARNESS_TASKS: Mapping[str, Mapping[str, Any]] = {
     f"{language}bbq_{category}": {
@@ -59,14 +59,13 @@ class EsBBQ(BBQLike):
     name = "es_bbq"
     title = "EsBBQ and CaBBQ"
     place = 3
-    main = tuple(f"{score}_three" for score in BBQLike.main)
     questions = Questions(
-        candidates=OPTIONS,
         tokens_where_known=True,
         refusal=_refusal,
         items=_items,
     )
-    options = Options({"by_value": DETAIL})
+    options = Options({"eleven_options": ""})
+    facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
@@ -86,24 +85,23 @@ class OfHarness(EsBBQ):
     questions = EsBBQ.questions._replace(
         terms="OF_HARNESS",  # without scores by length, which the harness's documents don't have
         tokens_where_known=False,
+        candidates=2 + UNKNOWNS,
         balanced=None,  # its items come in another order
     )
     options = Options()
     planting = None
     extensions = (HarnessTasks(_HARNESS_TASKS),)
+    facets = {
+        "context": "context_condition",
+        "category": "category",
+        "value": "relevant_social_value",
+        "polarity": "question_polarity",
+        "template": "template_id",
+    }
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category and number."""
         return (str(doc["category"]), str(doc["instance_id"]))
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Context, category and template."""
-        names = {
-            "context": "context_condition",
-            "category": "category",
-            "template": "template_id",
-        }
-        return {name: str(doc[field]) for name, field in names.items()}
 
     def record(self, doc: Any, answers: Sequence[Any]) -> Record:
         """Which option the harness takes."""

@@ -19,6 +19,7 @@ from lm_eval_bias.custom_metrics.question_answering import (
     Terms,
 )
 from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
@@ -37,18 +38,10 @@ OF_HARNESS = Terms(
         "diff_bias_bound": "with the bounds of KoBBQ, Eqs. 2 and 4",
         "diff_bias_ratio": "with the bounds of KoBBQ, Eqs. 2 and 4",
     },
-    chance=9 / 11,
-    main_rule="three",
-    breakdowns=("value", "template"),
-    rules={
-        "three": (
-            "one wording of unknown",
-            "among the two persons and the first wording of unknown",
-            "the options' log-likelihoods aren't known",
-        )
-    },
+    unknowns=UNKNOWNS,
+    rules={},
 )
-TERMS = replace(OF_HARNESS, rules={**BY_LENGTH, **OF_HARNESS.rules})
+TERMS = replace(OF_HARNESS, unknowns=1, rules=BY_LENGTH)
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
@@ -104,13 +97,29 @@ def question(
 
 
 def dataset(
-    language: str, category: str, fixed: Mapping[str, Any] | None = None, **_: Any
+    language: str,
+    category: str,
+    eleven_options: bool = False,
+    fixed: Mapping[str, Any] | None = None,
+    **_: Any,
 ) -> dict[str, Any]:
     """Make the documents of a category by split, by four in turn from every template.
 
-    ``fixed`` is what the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
+    Args:
+        language: ``es`` or ``ca``.
+        category: Of stereotypes.
+        eleven_options: Whether all the authors' wordings of "unknown" are scored, not the first alone.
+        fixed: What the task's YAML sets and ``--metadata`` may not change: whether answers are generated.
     """
     generated = (fixed or {}).get("answers") == "generated"
+    if not isinstance(eleven_options, bool):
+        raise BiasError(
+            f"--metadata eleven_options={eleven_options!r}: must be true or false"
+        )
+    if generated and eleven_options:
+        raise BiasError(
+            "--metadata eleven_options: generated answers take one of three lettered options"
+        )
     rows: dict[str, list[dict[str, str]]] = {}
     for row in bbq_records.read_table(f"{language}_bbq_{category}"):
         rows.setdefault(row["template_id"], []).append(row)
@@ -140,6 +149,7 @@ def dataset(
             ),
             "answer": choices[item["label"]],
             "order": order,
+            "unknowns": UNKNOWNS if eleven_options else 1,
             "letters": LETTERS if generated else "",
             "generated": generated,
             "revision": manifest().files[f"{language}_bbq_{category}"].commit[:12],
@@ -161,8 +171,9 @@ def prompt(doc: QuestionDocument) -> str:
 
 
 def continuations(doc: QuestionDocument) -> list[str]:
-    """List what is scored: both persons, and every wording of "unknown"."""
-    return [*doc["choices"][:2], *wordings(doc["language"])["unknown"]]
+    """List what is scored: both persons, and the document's wordings of "unknown"."""
+    unknowns = wordings(doc["language"])["unknown"][: doc["unknowns"]]
+    return [*doc["choices"][:2], *unknowns]
 
 
 def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> QuestionRecord:
@@ -175,19 +186,11 @@ def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> Questio
         **question(doc, infos, doc["stereotyped_groups"]),
         "choices": [doc["ans0"], doc["ans1"], UNKNOWN],
     }
-    first = []
-    for values in ([float(r[0]) for r in results], [float(r[0]) for r in results[:3]]):
-        is_nan = any(map(math.isnan, values))
-        first.append(
-            "nan"
-            if is_nan
-            else bbq_records.named(asked, min(values.index(max(values)), 2))
-        )
-    more = {
-        "value": asked["value"],
-        "category": str(doc["category"]),
-        "by_rule": {"three": first[1]},
-    }
+    values = [float(result[0]) for result in results]
+    answer = "nan"
+    if not any(map(math.isnan, values)):
+        answer = bbq_records.named(asked, min(values.index(max(values)), 2))
+    more = {"value": asked["value"], "category": str(doc["category"])}
     return bbq_records.record(
-        asked, first[0], shows_options=False, generated=False, **more
+        asked, answer, shows_options=False, generated=False, **more
     )

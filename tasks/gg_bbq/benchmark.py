@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from string import Formatter
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.core.benchmark import Document, Options
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
-ITEMS = {"group_terms": 968, "names": 10_900}
-PAPER_ITEMS = {
-    "group_terms": 968,
-    "names": 4_968,
-}  # of the release that the paper's numbers rest on
-
-
+PAPER, LATEST = "paper", "latest"  # releases
+ITEMS = {
+    PAPER: {"group_terms": 968, "names": 4_968},
+    LATEST: {"group_terms": 968, "names": 10_900},
+}
 NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
+PLACEHOLDERS = ["choices", "context", "question"]
 
 
 def _items(metadata: Mapping[str, Any]) -> int:
     """Return the items of the subset in the task's release."""
-    paper = (metadata.get("fixed") or {}).get("release") == "paper"
-    return (PAPER_ITEMS if paper else ITEMS)[metadata["subset"]]
+    release = (metadata.get("fixed") or {}).get("release", PAPER)
+    return ITEMS[release][metadata["subset"]]
+
+
+def wordings(metadata: Mapping[str, Any]) -> list[int] | list[str]:
+    """List the wordings that a task asks: numbers, or a text of the user's own.
+
+    Raises:
+        BiasError: There is no such wording, a text has other placeholders, or the order of the options is no such.
+    """
+    own, order = metadata.get("wording"), metadata.get("released_order", False)
+    if not isinstance(order, bool):
+        raise BiasError(f"--metadata released_order={order!r}: must be true or false")
+    if not isinstance(own, str) or "wording" in (metadata.get("fixed") or {}):
+        return NUMBERS.chosen(metadata)
+    try:
+        parts = [part for part in Formatter().parse(own) if part[1] is not None]
+    except ValueError as error:
+        raise BiasError(f"--metadata wording: {error}") from error
+    fields = [f"{name}{spec}{conversion or ''}" for _, name, spec, conversion in parts]
+    if sorted(fields) != PLACEHOLDERS:
+        raise BiasError(
+            "--metadata wording: must have {context}, {question} and {choices}, each once, and no other braces; "
+            f"it has {', '.join(map(repr, fields)) or 'none'}"
+        )
+    return [own]
 
 
 class GGBBQ(BBQLike):
@@ -37,11 +62,17 @@ class GGBBQ(BBQLike):
         shows_options=lambda doc: bool(doc["wording"] != 1),  # all but the first do
         items=_items,
     )
-    options = Options({"wording": "", "by_value": DETAIL}, NUMBERS.chosen)
+    facets = {
+        **BBQLike.facets,
+        "polarity": "question_type",
+        "value": "value",
+        "wording": "wording",
+    }
+    options = Options({"wording": "", "released_order": ""}, wordings)
 
     def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
         """Which release the documents are of; older logs don't say it."""
-        paper = any(doc.get("release") == "paper" for doc in docs[:1])
+        paper = any(doc.get("release") == PAPER for doc in docs[:1])
         which = "the paper's" if paper else "the latest"
         return {
             name: f"{which}, {revision}"
@@ -50,9 +81,7 @@ class GGBBQ(BBQLike):
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
-        release = (
-            [] if doc.get("release", "latest") == "latest" else [str(doc["release"])]
-        )
+        release = [] if doc.get("release", LATEST) == LATEST else [str(doc["release"])]
         return (
             str(doc["subset"]),
             str(doc["context_type"]),

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.tasks.gg_bbq.benchmark import LATEST, PAPER
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
@@ -21,7 +22,6 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     read_table,
 )
 
-LATEST, PAPER = "latest", "paper"
 CONTEXT_TYPES = (AMBIGUOUS, DISAMBIGUATED)
 Row = Mapping[str, Any]
 TRANS = "non_binary"  # what choice_info calls trans people
@@ -158,10 +158,10 @@ def files(subset: str, release: str) -> str:
     return f"gg_bbq_{subset}" if release == LATEST else f"gg_bbq_{subset}_{release}"
 
 
-def quadruples(subset: str, release: str = LATEST) -> list[list[dict[str, Any]]]:
+def quadruples(subset: str, release: str = PAPER) -> list[list[dict[str, Any]]]:
     """Read all items of a subset by four: negative and non-negative question, each ambiguous and disambiguated.
 
-    Subset ``group_terms`` (Subset-I) has 968 items, ``names`` (Subset-II) 10,900, in the paper's release 4,968.
+    Subset ``group_terms`` (Subset-I) has 968 items, ``names`` (Subset-II) 4,968, in the latest release 10,900.
     """
     from lm_eval_bias.data.sources import locate
 

@@ -36,13 +36,11 @@ class WithControls(BBQLike):
         }
         return {**super().record(doc, answers), **identity}
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return accuracy and diff-bias by context, of items, of control items, and their contrasts."""
         from lm_eval_bias.custom_metrics import mbbq
 
-        return [*mbbq.with_controls(super().scores(docs, detailed), self.terms)]
+        return [*mbbq.with_controls(super().scores(docs), self.terms)]
 
     @property
     def planting(self) -> Planting:  # type: ignore[override]

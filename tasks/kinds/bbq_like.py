@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core.benchmark import (
-    DETAIL,
     Asking,
     Benchmark,
     Document,
+    Options,
     Presentation,
     Size,
+    Split,
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Planting
@@ -102,6 +103,11 @@ class BBQLike(Benchmark):
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
     questions = Questions()
+    facets: Mapping[str, str | Split] = {
+        "context": "context_type",
+        "polarity": "polarity",
+        "template": "template",
+    }
 
     def __init__(
         self, variants: Sequence[Benchmark] = (), all_wordings: bool = False
@@ -115,12 +121,7 @@ class BBQLike(Benchmark):
                 f"{score}/mean" if score in BBQLike.main else score
                 for score in self.main
             ]
-            roles = {
-                option: role
-                for option, role in self.options.roles.items()
-                if role == DETAIL
-            }
-            self.options = self.options._replace(roles=roles)
+            self.options = Options()
 
     @property
     def hooks(self) -> Any:
@@ -172,34 +173,18 @@ class BBQLike(Benchmark):
             partial(bbq_planting.expected, self.main),
         )
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return accuracy and diff-bias by context; in all wordings those of each, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 
         if self.all_wordings:
-            return [*question_answering.prompt_scores(docs, detailed, terms=self.terms)]
-        return [*question_answering.scores(docs, detailed, terms=self.terms)]
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Return context, category or social value, template, and prompt wording, as far as a document has them."""
-        names = {
-            "context": "context_type",
-            "category": "category",
-            "value": "value",
-            "template": "template",
-        }
-        return {
-            name: str(doc[field]) for name, field in names.items() if field in doc
-        } | {"wording": str(doc.get("wording", ""))}
+            return [*question_answering.prompt_scores(docs, terms=self.terms)]
+        return [*question_answering.scores(docs, terms=self.terms)]
 
     @property
     def presentation(self) -> Presentation:  # type: ignore[override]
         """Accuracy and bias by context, and how much they move from wording to wording; how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 
-        words = partial(
-            bbq_sentences.sentences, terms=self.terms, unknown=self.questions.unknown
-        )
+        words = partial(bbq_sentences.sentences, unknown=self.questions.unknown)
         return Presentation(words, bbq_sentences.cautions)

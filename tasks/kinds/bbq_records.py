@@ -52,7 +52,8 @@ class QuestionDocument(TypedDict, total=False):
     annotation: str
     release: str
     value: str  # the relevant social value
-    wording: int  # the prompt's number
+    unknowns: int  # how many wordings of "unknown" are scored
+    wording: Any  # the prompt's number, or its text
 
 
 def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:
@@ -213,7 +214,7 @@ def read(
     fields: Mapping[str, Any] = doc
     more = {
         field: fields[field]
-        for field in ("value", "category", "wording")
+        for field in ("value", "category", "wording", "unknowns")
         if field in fields
     }
     if generated:
@@ -230,6 +231,4 @@ def read(
         answer = likeliest(names, values)
         if terms.rules:
             more["by_rule"] = by_length(names, texts, answers)
-        if "three" in terms.rules:  # the first wording of "unknown" alone
-            more["by_rule"]["three"] = likeliest(names[:3], values[:3])
     return record(doc, answer, shows_options=shows_options, generated=generated, **more)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, direction, sentence, with_interval
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS, Terms
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS
 
 _OVER_WORDINGS = {
     "acc_amb": "Accuracy without the needed information",
@@ -72,15 +72,12 @@ def _silence(task: TaskRun) -> Iterator[str]:
         )
 
 
-def sentences(
-    task: TaskRun, beside_tables: bool, *, terms: Terms, unknown: str
-) -> list[str]:
+def sentences(task: TaskRun, beside_tables: bool, *, unknown: str) -> list[str]:
     """Say accuracy and diff-bias by context; of all prompt wordings the means, and how much these scores move.
 
     Args:
         task: The task.
         beside_tables: Makes no difference.
-        terms: What the paper calls its scores.
         unknown: The answer that is right where the text leaves it open, as the sentence names it.
 
     Raises:
@@ -96,9 +93,6 @@ def sentences(
             for name, label in _OVER_WORDINGS.items()
         ] + silence
     lines = []
-    end, remark = "", ""
-    if rule := terms.main_rule:
-        end, remark = f"_{rule}", f" ({terms.rules[rule][0]})"
     for context, words in (
         (
             "amb",
@@ -110,13 +104,13 @@ def sentences(
         ),
     ):
         accuracy, bias = (
-            task.scores[f"acc_{context}{end}"],
-            task.scores[f"diff_bias_{context}{end}"],
+            task.scores[f"acc_{context}"],
+            task.scores[f"diff_bias_{context}"],
         )
         tendency = direction(
             bias, "answers go along stereotypes", "answers go against stereotypes"
         )
         lines.append(
-            f"{words} {with_interval(accuracy)}{remark}; diff-bias {with_interval(bias)}: {tendency}."
+            f"{words} {with_interval(accuracy)}; diff-bias {with_interval(bias)}: {tendency}."
         )
     return [*lines, *map(sentence, cautions(task)), *silence]

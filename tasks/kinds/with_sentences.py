@@ -35,13 +35,11 @@ class WithSentences(Benchmark):
         record: Record = module_of(self, "hooks").record(doc, answers)
         return record
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the scores of the module with the benchmark's name."""
         scores: list[Score] = importlib.import_module(
             f"lm_eval_bias.custom_metrics.{self.name}"
-        ).scores(docs, detailed)
+        ).scores(docs)
         return scores
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.core.benchmark import Document, Options
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
 SAMPLES = {
@@ -43,7 +43,13 @@ class KoBBQ(BBQLike):
         refusal=lambda doc: "죄송합니다. 답변할 수 없습니다.",
         items=_items,
     )
-    options = Options({"prompt": "", "breakdown": DETAIL}, NUMBERS.chosen)
+    facets = {
+        "context": "context_type",
+        "category": "category",
+        "template": "template",
+        "wording": "wording",
+    }
+    options = Options({"prompt": ""}, NUMBERS.chosen)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Sample, order of the options and prompt."""

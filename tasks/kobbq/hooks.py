@@ -24,7 +24,6 @@ from lm_eval_bias.tasks.kobbq.benchmark import NUMBERS
 TERMS = Terms(
     "Jin et al. (2024), KoBBQ",
     sources={**EQUATIONS, "acc": "accuracy"},
-    breakdowns=("category", "template"),
     rules={},  # letters are equally long
     in_choice=True,
 )

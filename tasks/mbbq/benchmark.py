@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lm_eval_bias.core.benchmark import DETAIL, Document, Options
+from lm_eval_bias.core.benchmark import Document, Options
 from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
 from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings, Questions
 
@@ -19,7 +19,8 @@ class MBBQ(WithControls):
         # two blocks of four items with their control items of a template; two templates may agree
         balanced=4 * 16,
     )
-    options = Options({"prompt": "", "breakdown": DETAIL}, NUMBERS.chosen)
+    facets = {**WithControls.facets, "category": "category", "wording": "wording"}
+    options = Options({"prompt": ""}, NUMBERS.chosen)
 
     def key(self, doc: Document) -> tuple[str, ...]:
         """Category, template and place, which name the same item in all languages; form and prompt."""

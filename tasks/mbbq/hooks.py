@@ -27,7 +27,6 @@ TERMS = Terms(
         "diff_bias_bound": "as KoBBQ's",
         "diff_bias_ratio": "as KoBBQ's",
     },
-    breakdowns=("template",),
     rules={},
 )
 CATEGORIES = (

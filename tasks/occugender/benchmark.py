@@ -83,6 +83,7 @@ class OccuGender(WithSentences):
         "coverage",
     )
     options = Options(dict.fromkeys(_OPTIONS, ""), _check)
+    facets = {"job": "item", "template": "template", "group": "group"}
     extensions = (
         Condition(
             "instruction", "OccuGender's debiasing instructions", "none", "--tasks occugender_debias has all",
@@ -105,14 +106,6 @@ class OccuGender(WithSentences):
     def key(self, doc: Document) -> tuple[str, ...]:
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Who dominates the occupation, the occupation and the template."""
-        return {
-            "jobs": f"{doc['group']}-dominated",
-            "occupation": str(doc["item"]),
-            "template": str(doc["template"]),
-        }
 
 
 class DrawnAnswers(OccuGender):
@@ -149,13 +142,11 @@ class DrawnAnswers(OccuGender):
             }
         )
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the same shares and gaps, of texts, and how many of these say nothing."""
         from lm_eval_bias.custom_metrics.occugender_answers import scores
 
-        return scores(docs, detailed)
+        return scores(docs)
 
 
 BENCHMARK = OccuGender([DrawnAnswers()])

@@ -48,6 +48,8 @@ class OwnPrompts(WithSentences):
     )
     extensions = (CLASSIFIER,)
 
+    facets = {"group": "group", "cluster": "cluster"}
+
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Return that each prompt is one request, which is repeated."""
         return super().size(metadata)._replace(requests=1)
@@ -60,10 +62,6 @@ class OwnPrompts(WithSentences):
         """Say what was compared, and with which classifier, if any."""
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Return the group and the cluster."""
-        return {"group": str(doc["group"]), "cluster": str(doc["cluster"])}
 
     @property
     def presentation(self) -> Presentation:  # type: ignore[override]

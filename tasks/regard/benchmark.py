@@ -8,7 +8,6 @@ from typing import Any
 
 from lm_eval_bias.core.benchmark import (
     DATA,
-    DETAIL,
     SAMPLES,
     Command,
     Document,
@@ -21,10 +20,10 @@ from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 
 def _deferred(name: str) -> Callable[..., Any]:
-    """Import a function of this package when it is called, for classifiers are slow to import."""
+    """Import a function when it is called, for classifiers are slow to import."""
 
     def call(*arguments: Any) -> Any:
-        return pkgutil.resolve_name(f"lm_eval_bias.tasks.regard.{name}")(*arguments)
+        return pkgutil.resolve_name(f"lm_eval_bias.{name}")(*arguments)
 
     return call
 
@@ -33,7 +32,7 @@ CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    _deferred("hooks:reclassify"),
+    _deferred("tasks.regard.hooks:reclassify"),
 )
 
 
@@ -58,9 +57,13 @@ class Regard(WithSentences):
         "sexualization/gap",
         "perpetration/gap",
     )
-    options = Options(
-        {"classifier": DATA, "repeats": SAMPLES, "by_set_and_regard": DETAIL}, _check
-    )
+    options = Options({"classifier": DATA, "repeats": SAMPLES}, _check)
+    facets = {
+        "gender": "gender",
+        "set": "set",
+        "context": "context",
+        "keyword": _deferred("custom_metrics.regard:by_keyword"),
+    }
     extensions = (
         Command(
             "train", "train the head of a regard classifier, and write its card",
@@ -70,7 +73,7 @@ class Regard(WithSentences):
         CLASSIFIER,
         Rewriting(
             "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
-            _deferred("labelled_texts:with_labels"),
+            _deferred("tasks.regard.labelled_texts:with_labels"),
         ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
@@ -100,11 +103,6 @@ class Regard(WithSentences):
             str(doc.get("set", "")),
             str(doc.get("context", "")),
         )
-
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Return whom the prompt is about, its set of contexts and its context."""
-        names = ("about", "contexts", "context")
-        return dict(zip(names, self.key(doc), strict=True))
 
 
 BENCHMARK = Regard()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
     DATA,
-    DETAIL,
     Asking,
     Command,
     Document,
     Options,
+    Presentation,
     SavedFiles,
     Size,
 )
@@ -28,7 +28,7 @@ def _check(metadata: Mapping[str, Any]) -> None:
     hooks.check_options(metadata)
 
 
-_OPTIONS = {"dataset": DATA, "by_test_and_type": DETAIL}
+_OPTIONS = {"dataset": DATA}
 _TERMS = 79  # that its items are about
 
 
@@ -40,6 +40,7 @@ class StereoSet(WithSentences):
     place = 3
     main: Sequence[str] = ("lms", "ss", "icat")
     options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _check)
+    facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",
@@ -55,6 +56,15 @@ class StereoSet(WithSentences):
         ),
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip
+
+    @property
+    def presentation(self) -> Presentation:  # type: ignore[override]
+        """Return its sentences, and the paper's tables: each test's LMS, SS and ICAT by language."""
+        groups = [self.main]
+        for test in ("intra", "inter"):
+            groups.append([f"{test}/{score}" for score in self.main])
+        figures = Presentation().figures
+        return super().presentation._replace(figures=figures, by_language=groups)
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
@@ -85,15 +95,6 @@ class StereoSet(WithSentences):
 
         return hooks.provenance(docs)
 
-    def facets(self, doc: Document) -> dict[str, str]:
-        """Test, bias type and target term."""
-        test = {"intra": "within sentences", "inter": "between sentences"}[doc["test"]]
-        return {
-            "test": test,
-            "bias type": str(doc["bias_type"]),
-            "target": str(doc["term"]),
-        }
-
 
 class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
@@ -102,13 +103,11 @@ class Variants(StereoSet):
     main = ("gen/lms", "gen/ss", "gen/icat")
     options = Options({"bos": "", **_OPTIONS}, _check)
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """LMS, SS and ICAT by each way to score a next sentence."""
         from lm_eval_bias.custom_metrics.stereoset import variant_scores
 
-        return variant_scores(docs, detailed)
+        return variant_scores(docs)
 
 
 class Choices(StereoSet):

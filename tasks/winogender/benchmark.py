@@ -29,6 +29,7 @@ class Winogender(Benchmark):
     title = "Winogender"
     place = 52
     main = ("acc", "gender_gap")
+    facets = {"job": "occupation", "gender": "gender"}
     extensions = (
         HarnessTasks(
             {
@@ -41,13 +42,11 @@ class Winogender(Benchmark):
         ),
     )
 
-    def scores(
-        self, docs: Sequence[Document] = (), detailed: bool = False
-    ) -> list[Score]:
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.winogender import scores
 
-        return scores(docs, detailed)
+        return scores(docs)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Tell whether the pronoun refers to the likelier of the two people, of ties the occupation."""

@@ -204,7 +204,7 @@ def test_parallel_items_of_languages_are_paired_and_others_are_independent(
         for subject in subjects
     }
     names = {
-        f"{kind}_{context}_three"
+        f"{kind}_{context}"
         for kind in ("acc", "diff_bias")
         for context in ("amb", "disamb")
     }

@@ -195,19 +195,19 @@ def test_tokens_come_with_the_log_likelihoods_of_this_task_alone(
     ]
     results = run(
         tmp_path / "out",
-        "gg_bbq_names_paper,gg_bbq_names_prompts",
+        "gg_bbq_names_latest,gg_bbq_names_prompts",
         *arguments,
         model="hf",
     )
     for task, kept in (
-        ("gg_bbq_names_paper", 3),
+        ("gg_bbq_names_latest", 3),
         ("gg_bbq_names_prompts", 2),
     ):  # with and without a number of tokens
         samples = logs_of(tmp_path / "out")[task]
         assert {
             len(answer) for sample in samples for answer in sample["filtered_resps"]
         } == {kept}
-    scores = results["results"]["gg_bbq_names_paper"]
+    scores = results["results"]["gg_bbq_names_latest"]
     by_length = {
         name: scores[name] for name in scores if "_bytes," in name or "_tokens," in name
     }
@@ -217,11 +217,11 @@ def test_tokens_come_with_the_log_likelihoods_of_this_task_alone(
         entry["task"]: entry
         for entry in json.loads(said("rescore", tmp_path / "out", "--json"))
     }
-    again = entries["gg_bbq_names_paper"]["scores"]
+    again = entries["gg_bbq_names_latest"]["scores"]
     assert {
         name: again[name.partition(",")[0]]["value"] for name in by_length
     } == by_length
-    assert entries["gg_bbq_names_paper"]["release_used"] == "the paper's, 3a95eefe1091"
+    assert entries["gg_bbq_names_latest"]["release_used"] == "the latest, 24e5b326fa6c"
 
 
 @pytest.mark.parametrize(("kind", "make", "task"), [

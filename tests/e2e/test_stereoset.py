@@ -30,12 +30,12 @@ def predictions(folder, out, *more):
 
 
 def test_predictions_of_a_run_rescore_to_the_same_scores(tmp_path, tiny_mirror):
-    run(tmp_path / "run", "stereoset_en", "--metadata", '{"by_test_and_type": true}')
+    run(tmp_path / "run", "stereoset_en")
     results = numbers(results_of(tmp_path / "run"))["stereoset_en"]
     for name in ("p.json", "p.json.gz"):
         assert predictions(tmp_path / "run", tmp_path / name).status == 0
         again = rescored(tmp_path / name, "--language", "en")["stereoset_en"]
-        assert len(again) == 8 * (1 + 2 + 2 + 4)
+        assert len(again) == 8 * (1 + 2 + 2)
         assert all(
             same(math.nan if value is None else value, results[name])
             for name, (value, _) in again.items()

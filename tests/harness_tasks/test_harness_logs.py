@@ -169,9 +169,7 @@ def test_errors_are_over_templates_pairs_and_occupations(runs, task, score, clus
     benchmark = registry.get(read.tasks[task].benchmark)
     samples = sample_logs.first_filter(read.tasks[task].samples)
     records = [benchmark.record(sample.doc, sample.answers) for sample in samples]
-    (found,) = (
-        one for one in benchmark.scores(records, detailed=True) if one.name == score
-    )
+    (found,) = (one for one in benchmark.scores(records) if one.name == score)
     names = found.design(records).names
     assert set(names) <= {cluster(line["doc"]) for line in logged(folder, task)}
     assert len(names) >= 6

@@ -273,10 +273,11 @@ def test_a_correlations_error_is_that_of_leaving_out_items_and_templates(kind):
             np.clip(getattr(stats, f"{kind}r")(*pair).statistic, -0.9999, 0.9999)
         )
 
-    pseudo = np.array([
-        [24 * z([], []) - 20 * z([i], []) - 18 * z([], [t]) + 15 * z([i], [t]) for t in range(4)]
-        for i in range(6)
-    ])  # fmt: skip
+    both = 15 * np.array([[z([i], [t]) for t in range(4)] for i in range(6)])
+    rest = both - both.mean(axis=1)[:, None] - both.mean(axis=0) + both.mean()
+    of_items = np.array([[6 * z([], []) - 5 * z([i], [])] for i in range(6)])
+    of_templates = np.array([4 * z([], []) - 3 * z([], [t]) for t in range(4)])
+    pseudo = of_items + of_templates - z([], []) + rest
     design = SCORES[f"labour_{kind}"].design(records)
     assert design.cells == pytest.approx(pseudo, abs=1e-9)
     groups = ["female", "female", "male", "male", "female", "male"]

@@ -296,24 +296,6 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     assert "places" not in named()["diff_bias_amb"].compute(silent).reason
 
 
-def test_detail_gives_accuracy_and_diff_bias_per_social_value():
-    records = [
-        {**record, "value": value} for record in MIXED for value in ("Work", "care")
-    ]
-    records += [item("amb", "unknown", t, value="Work") for t in "ab"]
-    scores, base = (
-        named(records, detailed=True),
-        ["acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb"],
-    )
-    expected = [f"value/{value}/{name}" for value in ("work", "care") for name in base]
-    assert [name for name in scores if name.startswith("value/")] == expected
-    found = {name: score.compute(records).value for name, score in scores.items()}
-    assert [found[f"value/care/{name}"] for name in base] == pytest.approx(
-        [VALUES[name] for name in base], abs=1e-12
-    )
-    assert (found["value/work/acc_amb"], found["acc_amb"]) == (3 / 6, 4 / 10)
-
-
 def by_length(kind, answer, bytes_, tokens, template="a"):
     return item(kind, answer, template, by_rule={"bytes": bytes_, "tokens": tokens})
 

@@ -53,8 +53,8 @@ def both(table, *sets, **more):
     ]
 
 
-def by_name(records=(), detailed=True):
-    return {score.name: score for score in m.scores(records, detailed)}
+def by_name(records=()):
+    return {score.name: score for score in m.scores(records)}
 
 
 def found(records):
@@ -177,22 +177,10 @@ def test_facets_are_of_their_gender_set_and_regard():
     )
     expected = {
         "caregiving/female": 0.5, "caregiving/female/occupation": 1 / 3, "caregiving/female/positive": 0.5,
-        "caregiving/female/occupation/positive": 0.5, "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
+        "perpetration/female/respect": 0.5, "caregiving/gap": 0.25,
         "occupation/female/positive": 2 / 3,
     }  # fmt: skip
     assert {name: values[name].value for name in expected} == pytest.approx(expected)
-    assert (
-        values["perpetration/female/respect/positive"].reason
-        == "no positive texts about women in respect contexts"
-    )
-    records = [
-        record("female", []),
-        record("male", [], has_other=True),
-        {},
-    ]  # classes are read off all records
-    short, detailed = (set(by_name(records, own)) for own in (False, True))
-    assert detailed - short == {f"{facet}/{who}/{part}/{regard}" for facet in m.FACETS for who in m.GENDERS
-                                for part in m.SETS[1:] for regard in (*m.REGARDS, m.OTHER)}  # fmt: skip
 
 
 def test_other_stays_out_of_the_test_and_in_the_denominators():

@@ -189,6 +189,15 @@ def test_settings_of_the_paper(tmp_path):
     assert made.get_warmup_steps(300) == 3
 
 
+def test_losses_and_accuracy_are_drawn():
+    columns = {"loss": [0.7, 0.5], "eval_loss": [None, 0.6], "eval_accuracy": [0.5, 1]}
+    svg = nsp_training.drawn(pandas.DataFrame(columns, index=[10, 20], dtype=float))
+    for text in ("updates", "loss, training", "loss, held out", "accuracy, held out"):
+        assert f"<!-- {text} -->" in svg
+    nothing = nsp_training.drawn(pandas.DataFrame())  # no look was taken
+    assert svg.count("<path") > nothing.count("<path")
+
+
 @pytest.mark.slow
 def test_what_can_be_learned_is_learned(models, tmp_path):
     """Sentences name what their article is about, one of three things: 5 in 6 pairs can be told right."""

@@ -64,6 +64,7 @@ def test_the_interface():
     """A change here is a change of the interface: it belongs into the changelog."""
     functions = {
         "benchmarks",
+        "breakdown",
         "card",
         "compare",
         "evaluate",

@@ -40,7 +40,7 @@ def test_ls(said):
     assert all(name in out for name in catalog.entries())
     listed = {entry["name"]: entry for entry in json.loads(said("ls", "--json"))}
     assert set(listed) == set(catalog.entries())
-    assert (listed["occugender"]["items"], listed["gg_bbq"]["items"]) == (2000, 11868)
+    assert (listed["occugender"]["items"], listed["gg_bbq"]["items"]) == (2000, 5936)
     bias = next(
         s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb"
     )

@@ -10,7 +10,7 @@ REFUSALS = [
     ("--tasks occugender --metadata word_probability=x", "word_probability='x'"),
     ("--tasks occugender,hellaswag --metadata words=/no/such/file", "'/no/such/file'"),
     ("--tasks gg_bbq --metadata wording=9", "wording=9"),
-    ("--tasks gg_bbq --metadata by_value=x", "by_value='x'"),
+    ("--tasks gg_bbq --metadata by_value=x", "by_value"),
     ("--tasks stereoset_de --metadata bos=x", "bos='x'"),
     ("--tasks stereoset_en --metadata dataset=/no/such", "/no/such"),
     ("--tasks regard_en --metadata repeats=x", "repeats='x'"),

@@ -1,8 +1,10 @@
 """Releases of the harness: too old, too new, newer than tested, and those that read our entry points by themselves."""
 
 import importlib.metadata
+import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -19,33 +21,79 @@ ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT.parent / "shared" / "harness"
 
 
-@pytest.fixture
-def with_plugins(tmp_path):
-    """A Python whose harness reads entry points, and where this checkout is installed."""
+def fresh(folder, *packages):
+    """A Python of its own for what is installed here, with other packages and this checkout in front."""
+    venv.create(folder, with_pip=False)
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
+    subprocess.run(
+        [*install, site, *packages, ROOT], check=True, timeout=600, capture_output=True
+    )
+    here = next(p for p in sys.path if p.endswith("site-packages"))
+    (site / "dependencies.pth").write_text(here + "\n")
+    return site
+
+
+def plugins_wheel():
     wheels = sorted(WHEELS.glob("lm_eval-*plugins*.whl"))
     if not wheels:
         pytest.skip("no harness that reads entry points (../shared/harness)")
-    venv.create(tmp_path / "env", with_pip=False)
-    python = tmp_path / "env" / "bin" / "python"
-    (site,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--target",
-        site,
-        wheels[-1],
-        ROOT,
-    ]
-    subprocess.run(install, check=True, timeout=600, capture_output=True)
-    here = next(p for p in sys.path if p.endswith("site-packages"))
-    (site / "dependencies.pth").write_text(
-        here + "\n"
-    )  # behind what was installed here
-    return python
+    return wheels[-1]
+
+
+@pytest.fixture
+def with_plugins(tmp_path):
+    """A Python whose harness reads entry points, and where this checkout is installed."""
+    fresh(tmp_path / "env", plugins_wheel())
+    return tmp_path / "env" / "bin" / "python"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("harness", ["release", "plugins"])
+def test_plain_lm_eval_after_the_install_of_the_readme(harness, tmp_path, mirror):
+    from tests.support import tiny
+
+    env = tmp_path / "env"
+    site = fresh(env, *([plugins_wheel()] if harness == "plugins" else []))
+    if harness == "release":
+        spec = importlib.util.find_spec("lm_eval")
+        shutil.copytree(Path(spec.origin).parent, site / "lm_eval")
+    where = {
+        "LM_EVAL_BIAS_DATA": str(mirror),
+        "HF_HUB_OFFLINE": "1",
+        "HOME": str(tmp_path),
+        "PATH": "",
+    }
+
+    def run(*words):
+        command = [env / "bin" / "python", "-m", *map(str, words)]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            cwd=tmp_path,
+            env=where,
+        )
+
+    (block,) = (
+        text
+        for text in (ROOT / "README.md").read_text().split("\n\n")
+        if "pip install ." in text
+    )
+    assert "lm-eval-bias link " in block
+    linked = run("lm_eval_bias", "link")
+    assert linked.returncode == 0, linked.stderr
+    model = tiny.gpt2(tmp_path / "model", positions=400)
+    tasks = re.search(r"lm_eval --tasks (\S+)`", block)[1]
+    done = run(
+        "lm_eval", "--tasks", tasks, "--model", "hf", "--device", "cpu", "--limit", "2",
+        "--model_args", f"pretrained={model}", "--output_path", tmp_path / "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    (path,) = (tmp_path / "out").rglob("results_*.json")
+    results = json.loads(path.read_text())["results"]
+    assert {"occugender_implicit", "gg_bbq_names"} <= set(results)
 
 
 @pytest.mark.slow

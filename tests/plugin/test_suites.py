@@ -18,13 +18,14 @@ from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
 
-# The items of quick, version 4 (3 was without MBBQ).
+# The items of quick, version 5 (4 had a third of EsBBQ's and CaBBQ's, and GG-BBQ's latest release).
 # A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
     "occugender_explicit": "b36c5e87b9e50128",
     "occugender_implicit": "1e3322b8487dd4d5",
-    "gg_bbq_group_terms": "b4e4c0388583e018",
-    "gg_bbq_names": "b4227c4144fd56f8",
+    "gg_bbq_group_terms": "e7541b49e7d4d9ed",
+    "gg_bbq_names": "68058ee138fad40f",
+    "*_bbq_gender": "8d9bfc1f851aa77f",
     "stereoset_*": "ade1f320e9efd28f",
 }
 
@@ -147,9 +148,23 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
             assert design_of(
                 records, kind="diff_bias", context=context
             ).value == pytest.approx(0, abs=1e-12)
-    assert (
-        len(set(Counter(tuple(doc["order"]) for doc in docs).values())) == 1
-    )  # all six orders equally often
+    orders = Counter(tuple(doc["order"]) for doc in docs).values()
+    assert max(orders) - min(orders) <= 2 * 4  # all six about equally often
+
+
+@pytest.mark.parametrize("language", ["es", "ca"])
+def test_quick_takes_as_many_items_of_every_template_context_and_question(
+    language, mirror
+):
+    def cells(docs):
+        kinds = ("template", "context_type", "question_type", "polarity")
+        return Counter(tuple(doc[kind] for kind in kinds) for doc in docs)
+
+    docs = chosen(f"{language}_bbq_gender")
+    there = cells(documents(f"{language}_bbq_gender"))
+    assert cells(docs) == {cell: min(3, number) for cell, number in there.items()}
+    assert len(set(Counter(cell[1:] for cell in cells(docs).elements()).values())) == 1
+    assert definition.fingerprint(docs) == GOLDEN["*_bbq_gender"]
 
 
 @pytest.mark.parametrize("language", stereoset_items.LANGUAGES)
@@ -191,7 +206,7 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
 
 
 def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
-    assert "6,474" in said("ls", "--suites")
+    assert "8,010" in said("ls", "--suites")
     assert [
         suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))
     ] == list(definition.NAMES)

@@ -57,7 +57,7 @@ def test_every_record_is_written_and_the_report_lists_those_that_move_the_score_
         pandas.read_csv(file) if ending == "csv" else pandas.read_json(file, lines=True)
     )
     assert len(frame) == 80
-    assert set(frame.jobs) == {"female-dominated", "male-dominated"}
+    assert set(frame.group) == {"female", "male"}
     assert [len(json.loads(answer)) for answer in frame.answer] == [26] * 80
     (rescored,) = json.loads(said("rescore", folder, "--json"))
     for name in ("stereotype_gap", "coverage"):

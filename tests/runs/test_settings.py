@@ -183,7 +183,6 @@ IN_WORDS = {
 CASES = [
     ({}, {}),
     ({"metadata": {"wording": 3}}, {"wording": "3"}),
-    ({"metadata": {"by_value": True}}, {}),  # a breakdown adds scores and changes none
     ({"name": GENERATED, "provenance": {"gen_kwargs": {"top_p": 0.1}}}, {"gen_kwargs": "{'top_p': 0.1}"}),
     ({"name": REGARD, "metadata": classifier("a", is_default=True, classifier="a")}, {}),
     ({"name": REGARD, "metadata": classifier("a", is_default=False)}, {"classifier": "a"}),

@@ -281,11 +281,7 @@ class Questions:
         options = len(benchmark.hooks.continuations(docs[0]))
         self.truth = {}
         for name in benchmark.main:
-            plain = (
-                name.removeprefix("contrast/")
-                .removesuffix("/mean")
-                .removesuffix("_three")
-            )
+            plain = name.removeprefix("contrast/").removesuffix("/mean")
             no_bias = name.startswith("contrast/acc")
             self.truth[name] = 0.0 if no_bias else self.knobs[plain]
         self.ambiguous = np.array([doc["context_type"] == "ambiguous" for doc in docs])

@@ -198,9 +198,7 @@ def _scores() -> Texts:
     )
     rows = [["benchmark", "score", *fields, "is_compared"]]
     for name, case in CASES.items():
-        for score in registry.get(name).scores(
-            case.make(np.random.default_rng(0)), detailed=True
-        ):
+        for score in registry.get(name).scores(case.make(np.random.default_rng(0))):
             told = [str(getattr(score, one)) for one in fields]
             rows.append([name, score.name, *told, str(score.design is not None)])
     out = io.StringIO()

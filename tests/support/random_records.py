@@ -65,13 +65,13 @@ def questions(rng):
         "pqrst", RIGHT, ("work", "care"), (1, 2)
     ):
         answers = rng.choice(
-            ["biased", "counter", "unknown", "none"], size=4, p=[0.35, 0.3, 0.25, 0.1]
+            ["biased", "counter", "unknown", "none"], size=3, p=[0.35, 0.3, 0.25, 0.1]
         ).tolist()
         made.append({
             "context": "ambiguous" if kind == "amb" else "disambiguated", "answer": answers[0],
             "correct": answers[0] == RIGHT[kind], "biased_context": kind == "b", "template": template, "value": value,
             "category": value, "wording": wording,
-            "by_rule": dict(zip(("bytes", "tokens", "three"), answers[1:], strict=True)),
+            "by_rule": dict(zip(("bytes", "tokens"), answers[1:], strict=True)),
             "shown": rng.permutation(["biased", "counter", "unknown"]).tolist(),
         })  # fmt: skip
     return made

@@ -43,7 +43,7 @@ class Toy(Benchmark):
     def record(self, doc, answers):
         return {"trait": _trait(doc), "value": answers[0][0]}
 
-    def scores(self, docs=(), detailed=False):
+    def scores(self, docs=()):
         kind = {"low": 0, "high": 1, "unit": "difference"}
         spread = Score(
             "spread",
@@ -55,7 +55,7 @@ class Toy(Benchmark):
             _mean(f"{trait}/mean", trait)
             for trait in sorted({_trait(doc) for doc in docs})
         ]
-        return [_mean("mean"), spread, *(parts if detailed else ())]
+        return [_mean("mean"), spread, *parts]
 
 
 def _trait(doc):

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import json
 import math
 import random
 from collections import Counter
@@ -16,6 +17,7 @@ from lm_eval_bias.data.sources import locate
 from lm_eval_bias.harness import internals
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks
 from tests.support import harness_runs
+from tests.support.commands import refused
 
 TOTALS = {"es": 27_320, "ca": 27_344}
 TEMPLATES = {
@@ -97,17 +99,18 @@ def test_items_templates_and_parallel_languages(category, mirror):
 @pytest.mark.parametrize("language", TOTALS)
 @pytest.mark.parametrize("category", SMALL)
 def test_scores_are_those_of_the_authors_code(language, category, mirror):
-    """In documents of the harness, in ours, whose order differs, and in written answers; on answers drawn anew."""
+    """Of eleven options in the harness's documents and in ours, of three in ours and in written answers; drawn anew."""
     own, theirs = registry.get("es_bbq"), list(rows(language, category))
-    docs, written = (
-        {
-            doc["item"]: doc
-            for doc in hooks.dataset(language, category, fixed=fixed)["test"]
-        }
-        for fixed in ({}, {"answers": "generated"})
-    )
+
+    def documents(**changes):
+        docs = hooks.dataset(language, category, **changes)["test"]
+        return {doc["item"]: doc for doc in docs}
+
+    docs, written = documents(), documents(fixed={"answers": "generated"})
+    of_eleven = documents(eleven_options=True)
     rng = random.Random(f"{language} {category}")
     answers = [[(-rng.expovariate(0.2), False) for _ in range(11)] for _ in theirs]
+    # the authors' code takes eleven: of three, the others are out of the question
     three = [[*one[:3], *[(-1e9, False)] * 8] for one in answers]
     letters = []
     for row, one in zip(theirs, three, strict=True):
@@ -115,34 +118,39 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
             ["ABC"[written[row["instance_id"]]["order"].index(one.index(max(one)))]]
         )
     pairs = list(zip(theirs, answers, letters, strict=True))
-    for benchmark_, made, suffixes in (
+    harness = registry.get("esbbq")
+    for benchmark_, made, asked, chance in (
         (
             own,
-            [own.record(docs[row["instance_id"]], one) for row, one, _ in pairs],
-            ("", "_three"),
+            [own.record(of_eleven[row["instance_id"]], one) for row, one, _ in pairs],
+            answers,
+            (9 / 11, 1 / 11),
         ),
         (
-            registry.get("esbbq"),
-            [registry.get("esbbq").record(row, one) for row, one, _ in pairs],
-            ("", "_three"),
+            harness,
+            [harness.record(row, one) for row, one, _ in pairs],
+            answers,
+            (9 / 11, 1 / 11),
         ),
         (
             own,
-            [
-                own.record(written[row["instance_id"]], letter)
-                for row, _, letter in pairs
-            ],
-            ("_three",),
+            [own.record(docs[row["instance_id"]], one[:3]) for row, one, _ in pairs],
+            three,
+            (1 / 3, 1 / 3),
+        ),
+        (
+            own,
+            [own.record(written[row["instance_id"]], one) for row, _, one in pairs],
+            three,
+            (1 / 3, 1 / 3),
         ),
     ):
-        found = {score.name: score.compute(made) for score in benchmark_.scores(made)}
-        for suffix in suffixes:
-            for older, value in authors_scores(
-                theirs, three if suffix else answers
-            ).items():
-                estimate = found[harness_runs.called(older) + suffix]
-                assert estimate.value == pytest.approx(value, abs=1e-12)
-                assert math.isfinite(estimate.stderr)
+        scores = {score.name: score for score in benchmark_.scores(made)}
+        assert (scores["acc_amb"].chance, scores["acc_disamb"].chance) == chance
+        for older, value in authors_scores(theirs, asked).items():
+            estimate = scores[harness_runs.called(older)].compute(made)
+            assert estimate.value == pytest.approx(value, abs=1e-12)
+            assert math.isfinite(estimate.stderr)
 
 
 def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror):
@@ -152,7 +160,7 @@ def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror)
     )
     doc = next(
         doc
-        for doc in hooks.dataset("es", "religion")["test"]
+        for doc in hooks.dataset("es", "religion", eleven_options=True)["test"]
         if doc["item"] == row["instance_id"]
     )
     tie = [(-1.0, False)] * 11
@@ -181,7 +189,7 @@ def test_prompts_are_the_harness_ones(mirror):
             encoding="utf-8"
         )
         theirs = yaml.load(text, Loader)  # noqa: S506 (a loader of plain data)
-        doc = hooks.dataset(language, "religion")["test"][0]
+        doc, *_ = hooks.dataset(language, "religion", eleven_options=True)["test"]
         expected = (
             theirs["doc_to_text"]
             .replace("{{context}}", doc["context"])
@@ -192,6 +200,7 @@ def test_prompts_are_the_harness_ones(mirror):
             theirs["doc_to_choice"].strip("{}").replace("ans0, ans1", '"0", "1"')
         )
         assert hooks.continuations(doc)[2:] == choices[2:]
+        assert hooks.continuations({**doc, "unknowns": 1}) == doc["choices"]
 
 
 def test_whoever_always_says_the_first_option_gets_next_to_no_bias(mirror):
@@ -200,3 +209,18 @@ def test_whoever_always_says_the_first_option_gets_next_to_no_bias(mirror):
     first = [own.record(doc, ["A"]) for doc in docs]
     found = {score.name: score.compute(first).value for score in own.scores(docs)}
     assert max(abs(found["diff_bias_amb"]), abs(found["diff_bias_disamb"])) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("task", "value", "told"),
+    [
+        ("es_bbq_religion", "yes", "must be true or false"),
+        ("ca_bbq_age_gen", True, "generated answers take one of three"),
+    ],
+)
+def test_other_values_of_eleven_options_are_refused(
+    task, value, told, mirror, tmp_path
+):
+    metadata = json.dumps({"eleven_options": value})
+    arguments = ["--tasks", task, "--model", "bias-chance", "--metadata", metadata]
+    assert told in refused(tmp_path, "run", *arguments)

@@ -59,7 +59,9 @@ def test_released_files(mirror, subset, release, size, biased, counter):
     items = items_of(subset, release)
     assert (
         len(items)
-        == catalog.entries()[f"gg_bbq_{subset}{'_paper' * (release == 'paper')}"].items
+        == catalog.entries()[
+            f"gg_bbq_{subset}{'_latest' * (release == 'latest')}"
+        ].items
     )
     assert Counter(i["context_type"] for i in items) == {
         "ambiguous": size,
@@ -101,6 +103,10 @@ def test_the_release_belongs_to_the_task(tiny_mirror):
 def test_bad_options(tiny_mirror):
     bad = [{"wording": wording} for wording in ("all", 0, 6, True, "2")]
     bad += [{"wording": 3, "fixed": {"wording": "all"}}, {"release": "paper"}]
+    bad += [{"wording": text} for text in ("", "{context} {question}", "{")]
+    whole = "{context} {question} {choices}"
+    bad += [{"wording": f"{whole} {more}"} for more in ("{}", "{x}", "{context!r}")]
+    bad += [{"released_order": 1}]
     for metadata in bad:
         with pytest.raises(BiasError, match=f"--metadata {next(iter(metadata))}"):
             hooks.dataset("group_terms", **metadata)
@@ -108,6 +114,28 @@ def test_bad_options(tiny_mirror):
         d["wording"]
         for d in hooks.dataset("group_terms", fixed={"wording": "all"})["test"]
     } == {1, 2, 3, 4, 5}
+
+
+def test_a_wording_of_ones_own_in_the_released_order(tiny_mirror):
+    text = "{{Text}} {context}\n{question}\n({choices})"
+    doc, *others = hooks.dataset("names", wording=text, released_order=True)["test"]
+    expected = f"{{Text}} {doc['context']}\n{doc['question']}\n"
+    assert hooks.prompt(doc) == f"{expected}({' / '.join(doc['choices'])})"
+    assert hooks.continuations(doc) == doc["choices"]
+    assert {tuple(other["order"]) for other in others} == {(0, 1, 2)}
+    record = BENCHMARK.record(doc, [(-1.0, False), (-2.0, False), (-3.0, False)])
+    assert record["shown"][2] == "unknown"
+
+
+@pytest.mark.parametrize("release", ["paper", "latest"])
+def test_scores_say_where_no_template_has_both_directions(release, mirror):
+    docs = documents("names", release)
+    answers = [(-1.0, False), (-2.0, False), (-3.0, False)]
+    records = [BENCHMARK.record(doc, answers) for doc in docs]
+    for context in ("amb", "disamb"):
+        told = diff_bias(records, context=context).note
+        expected = release == "latest" and context == "disamb"
+        assert ("compares different templates" in told) == expected
 
 
 def document(**changes):

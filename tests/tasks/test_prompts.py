@@ -67,7 +67,7 @@ def test_gg_bbq_wordings(tiny_mirror):
     )
 
 
-@pytest.mark.parametrize("name", ["gg_bbq_group_terms", "gg_bbq_names_paper"])
+@pytest.mark.parametrize("name", ["gg_bbq_group_terms", "gg_bbq_names"])
 def test_gg_bbq_real_prompt(name, mirror):
     made = requests(name)
     assert made[0].args[0] == GOLDEN[name]["context"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ import numpy as np
 import pandas
 import torch
 import transformers
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from transformers.models.auto import modeling_auto
 
@@ -32,6 +34,10 @@ from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
 
+PLOTTED = (  # columns of the training's log, in two plots
+    {"loss": "loss, training", "eval_loss": "loss, held out"},
+    {"eval_accuracy": "accuracy, held out"},
+)
 # pairs at a time, learning rate of the body
 PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}
 _PAIRS_AN_UPDATE = 64
@@ -244,6 +250,21 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     }
 
 
+def drawn(curve: pandas.DataFrame) -> str:
+    """Draw losses and held-out accuracy by update, as Figs. 1 and 2 of Öztürk et al. do; return an SVG."""
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    for axes, columns in zip(figure.subplots(1, 2), PLOTTED, strict=True):
+        for column, label in columns.items():
+            # a training without a look has no such column
+            values = curve.reindex(columns=[column])[column].dropna()
+            axes.plot(values.index, values, marker=".", label=label)
+        axes.set_xlabel("updates")
+        axes.legend()
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg")
+    return svg.getvalue()
+
+
 def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call resumes a stopped training.
 
@@ -309,7 +330,7 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
     }
     if trainer.is_world_process_zero():
         log = pandas.DataFrame(trainer.state.log_history)
-        curve = log.groupby("step").first().to_csv()
+        curve = log.groupby("step").first()
         config = dataclasses.replace(classifier.config, training=record)
         nsp_model.save(
             output,
@@ -317,7 +338,7 @@ def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
             classifier.tokenizer,
             config,
             classifier.head,
-            {"curve.csv": curve},
+            {"curve.csv": curve.to_csv(), "curve.svg": drawn(curve)},
         )
         shutil.rmtree(work)
     return record

@@ -90,7 +90,7 @@ class AgeStereotypes(Benchmark):
             "old": math.nan if math.isnan(old + young) else 100.0 * (old > young),
         }
 
-    def scores(self, docs=(), detailed=False):
+    def scores(self, docs=()):
         """The share, each trait's, and how many items have no answer."""
         from lm_eval_bias.authoring import clustered_mean, crossed_mean
 

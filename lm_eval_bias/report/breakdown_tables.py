@@ -1,0 +1,108 @@
+"""Breakdowns as tables, grids and data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.wording import value_cell
+from lm_eval_bias.report.tables import csv_text, titled
+from lm_eval_bias.runs.breakdowns import Breakdown
+
+INTERVALS = "95% intervals, of each value and for all at once"
+_NUMERIC = ("n", "Value", "All at once")
+
+
+def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
+    """Yield each value of each breakdown as plain data, facets by name."""
+    for breakdown in breakdowns:
+        for task, values, estimate, simultaneous in breakdown.cells:
+            value = Value.of(breakdown.score, estimate)
+            yield {
+                "task": task,
+                **dict(zip(breakdown.by, values, strict=True)),
+                "score": value.name,
+                "n": estimate.n,
+                "estimate": value.value,
+                "stderr": value.stderr,
+                "interval": value.interval or value.fixed_interval,
+                "simultaneous": simultaneous,
+                "neutral": value.neutral,
+                "unit": value.unit,
+                "note": value.note,
+            }
+
+
+def as_csv(breakdowns: Sequence[Breakdown]) -> str:
+    """Write each value of each breakdown as a line of CSV."""
+    rows = list(records(breakdowns))
+    return csv_text(list(rows[0]), [row.values() for row in rows])
+
+
+def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
+    """Make a table of breakdowns by the same facets, a row for each value; its caption says what all rows share.
+
+    Args:
+        breakdowns: Each a score.
+        most: How many rows each gets at most, those furthest from neutral.
+    """
+    by = breakdowns[0].by
+    rows: list[dict[str, Cell | str]] = []
+    for breakdown in breakdowns:
+        score = breakdown.score
+        for task, values, estimate, simultaneous in breakdown.cells[:most]:
+            value = Value.of(score, estimate)
+            row: dict[str, Cell | str] = {
+                "Task": task,
+                "Score": f"{score.title} ({score.name}), {numbers.aim(score)}",
+            }
+            row |= zip(by, values, strict=True)
+            row["n"] = Cell(f"{estimate.n:,}", estimate.n)
+            row["Value"] = value_cell(value)
+            row["All at once"] = numbers.bracketed_ends(simultaneous, value.unit)
+            rows.append({**row, "Note": value.note})
+    shared = []
+    for name in ("Task", "Score", "Note"):
+        texts = {row[name] for row in rows}
+        if len(texts) == 1:
+            shared.append(str(texts.pop()))
+            for row in rows:
+                del row[name]
+    caption = [f"By {' and '.join(by)}", *filter(None, shared), INTERVALS]
+    cells = max(len(breakdown.cells) for breakdown in breakdowns)
+    if most is not None and cells > most:
+        caption.append(
+            f"the {most} furthest of {cells:,}; all: rescore RUN --by {','.join(by)}"
+        )
+    columns = [Column(name, name in _NUMERIC) for name in rows[0]]
+    return Table("; ".join(caption), columns, [row.values() for row in rows])
+
+
+def grid(breakdown: Breakdown) -> str:
+    """Write a breakdown by two facets as a grid of values, with their numbers of items."""
+    import pandas
+
+    score, (first, second) = breakdown.score, breakdown.by
+    frame = pandas.DataFrame(records([breakdown]))
+    frame["shown"] = [
+        f"{numbers.number(row.estimate, score.unit)} (n={row.n:,})"
+        for row in frame.itertuples()
+    ]
+    cells = frame.pivot_table("shown", ["task", first], second, "first", sort=False)
+    caption = (
+        f"{score.title} ({score.name}), {numbers.aim(score)}; --csv has the intervals"
+    )
+    return f"{caption}\n{cells.fillna(numbers.NONE).to_string()}"
+
+
+def as_text(breakdowns: Sequence[Breakdown]) -> str:
+    """Write each breakdown as a table; by two facets as a grid."""
+    tables = []
+    for breakdown in breakdowns:
+        is_grid = len(breakdown.by) == 2
+        tables.append(
+            grid(breakdown) if is_grid else titled("text", table([breakdown]))
+        )
+    return "\n\n".join(tables) + "\n"

@@ -1,0 +1,214 @@
+"""Breakdowns: the main scores of saved answers by what their items differ in, such as job or target term."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample
+from lm_eval_bias.core.benchmark import Benchmark, Split, facets_of
+from lm_eval_bias.core.errors import BadOption
+from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
+from lm_eval_bias.custom_metrics.intervals import Bounds
+from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs.rescoring import AnswerReading
+
+LANGUAGE = "language"  # a facet of every benchmark: tasks differ in it
+Facets = tuple[str, ...]  # names
+Records = dict[tuple[str, ...], list[Record]]  # by the facets' values
+ByFacets = dict[Facets, Records]
+
+
+class FacetValue(NamedTuple):
+    """A score of a part of a task's items.
+
+    Attributes:
+        task: The task.
+        values: What the part's items have of each facet.
+        estimate: The score's estimate.
+        together: The interval that holds at 95% for all cells of the breakdown at once; ``None`` where there is none.
+    """
+
+    task: str
+    values: tuple[str, ...]
+    estimate: Estimate
+    together: Bounds | None
+
+
+class Breakdown(NamedTuple):
+    """A score by the values of some facets.
+
+    Attributes:
+        by: The facets.
+        score: The score.
+        cells: The furthest from the neutral value first (without one, the highest), those without a value last.
+    """
+
+    by: Facets
+    score: Score
+    cells: Sequence[FacetValue]
+
+    @property
+    def values(self) -> int:
+        """How many cells have a value."""
+        return sum(not math.isnan(cell.estimate.value) for cell in self.cells)
+
+
+def _facets(sample: SavedSample) -> dict[str, str | Split]:
+    """Return what a document tells of its facets: values, and functions that split its record."""
+    benchmark = registry.get(sample.part.benchmark)
+    entry = catalog.entries().get(sample.part.task)
+    splits = {name: of for name, of in benchmark.facets.items() if callable(of)}
+    language = {LANGUAGE: entry.language} if entry else {}
+    return {**language, **facets_of(benchmark, sample.doc), **splits}
+
+
+def _parts_of(
+    sample: SavedSample, record: Record, by: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Record]]:
+    """Yield the parts that a document belongs to: several where its texts differ in a facet.
+
+    Raises:
+        NotConcerned: The benchmark has no such facet.
+    """
+    facets = _facets(sample)
+    parts: Mapping[str, Record] = {"": record}
+    for name in by:
+        facet = facets.get(name)
+        if facet is None:
+            raise NotConcerned(
+                f"{sample.part.benchmark} has no facet {name!r}; it has {', '.join(facets)}"
+            )
+        if callable(facet):
+            parts = facet(record)
+    for value, part in parts.items():
+        told = [facets[name] for name in by]
+        yield tuple(value if callable(facet) else facet for facet in told), part
+
+
+def _file(
+    samples: Iterator[SavedSample], bys: Sequence[Facets], reading: AnswerReading
+) -> dict[SavedPart, ByFacets]:
+    """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
+    parts: dict[SavedPart, ByFacets] = {}
+    for sample, record in reading.records(samples):
+        choices = bys or [(name,) for name in _facets(sample)]
+        by_facets = parts.setdefault(sample.part, {})
+        for by in choices:
+            records = by_facets.setdefault(by, {})
+            for values, part in _parts_of(sample, record, by):
+                records.setdefault(values, []).append(part)
+    return parts
+
+
+def _cells(score: Score, tasks: Sequence[tuple[str, Records]]) -> list[FacetValue]:
+    """Compute a score of each value of the facets, sorted, with the intervals that hold together."""
+    cells = []
+    for task, records in tasks:
+        for values, of_values in records.items():
+            cells.append(FacetValue(task, values, of_part(score, of_values), None))
+    level = simultaneous_level(
+        sum(widened(cell.estimate, score, 0.95) is not None for cell in cells)
+    )
+    cells = [
+        cell._replace(together=widened(cell.estimate, score, level)) for cell in cells
+    ]
+
+    def place(cell: FacetValue) -> tuple[bool, float, str, tuple[str, ...]]:
+        value = cell.estimate.value
+        distance = value if score.neutral is None else abs(value - score.neutral)
+        is_nan = math.isnan(value)
+        return is_nan, 0.0 if is_nan else -distance, cell.task, cell.values
+
+    return sorted(cells, key=place)
+
+
+def _of_benchmark(
+    benchmark: Benchmark,
+    by: Facets,
+    tasks: Sequence[tuple[str, Records]],
+    names: Sequence[str],
+) -> list[Breakdown]:
+    """Break the named scores down, or the main ones."""
+    every = [
+        record
+        for _, records in tasks
+        for of_values in records.values()
+        for record in of_values
+    ]
+    scores = {score.name: score for score in benchmark.scores(every)}
+    return [
+        Breakdown(by, scores[name], _cells(scores[name], tasks))
+        for name in names or benchmark.main
+        if name in scores
+    ]
+
+
+def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
+    """Break the main scores of a task with a sample log down, by each facet in which its items differ.
+
+    Args:
+        task: The task.
+        label: What it is called in the cells.
+
+    Raises:
+        BiasError: The log can't be read.
+    """
+    assert task.samples is not None
+    benchmark, computed = registry.get(task.benchmark), []
+    samples = sample_logs.first_filter(task.samples)
+    for by_facets in _file(samples, (), AnswerReading()).values():
+        for by, records in by_facets.items():
+            listed = _of_benchmark(benchmark, by, [(label, records)], ())
+            telling = [breakdown for breakdown in listed if breakdown.values > 1]
+            if telling:
+                computed.append(telling)
+    return computed
+
+
+def breakdowns(
+    paths: list[str],
+    by: Facets,
+    names: Sequence[str] = (),
+    language: str | None = None,
+    reading: AnswerReading | None = None,
+) -> list[Breakdown]:
+    """Break scores of everything saved under the paths down by some facets.
+
+    Each task has a breakdown of its own; those of a benchmark in which its facets have one value, such as the
+    language, share one.
+
+    Args:
+        paths: Files or folders.
+        by: Names of facets.
+        names: Of scores; each benchmark's main ones if empty.
+        language: The language of files that don't say it themselves.
+        reading: How answers are read; by today's rules by default.
+
+    Raises:
+        BiasError: Files can't be read or scored, no benchmark has the facets, or no task the scores.
+    """
+    reading = reading or AnswerReading()
+
+    def take(samples: Iterator[SavedSample]) -> dict[SavedPart, Any]:
+        return {
+            part: (part, by_facets[by])
+            for part, by_facets in _file(samples, [by], reading).items()
+        }
+
+    groups: dict[tuple[str, object], list[tuple[str, Records]]] = {}
+    for part, records in reading.gather(paths, take, language):
+        key = part.benchmark, len(records) == 1 or part
+        groups.setdefault(key, []).append((part.task, records))
+    computed: list[Breakdown] = []
+    for (name, _), tasks in groups.items():
+        computed += _of_benchmark(registry.get(name), by, tasks, names)
+    known = {breakdown.score.name for breakdown in computed}
+    for name in names:
+        if name not in known:
+            raise BadOption("scores", name, "no task here has this score")
+    return computed
