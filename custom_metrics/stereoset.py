@@ -96,7 +96,7 @@ def _design(records: Sequence[StereoSetRecord], *, kind: str, method: str) -> Cl
     if n_nan:
         raise Undefined(f"the model gave nan for {n_nan} of {len(records)} items")
     columns = list(zip(*rows, strict=True))
-    whole = 100.0 if kind in ("lms", "ss") else None
+    whole = 100.0 if kind in ("lms", "ss", "icat") else None
     of = partial(_resampled, kind=kind)
     design = tabulate(
         [r["term"] for r in records], columns, of, whole=whole, kind="target terms"
@@ -276,7 +276,7 @@ def scores(
 
     Range: 0..100 percent. Undefined: no items, or a score that is no number -> nan. Denominator: all items. Standard
     error: jackknife over target terms (of the means over terms, standard deviation / sqrt(terms)); ICAT has a kink at
-    SS = 50, near which it is too large rather than too small. Interval of ``lms`` and ``ss``: Wilson.
+    SS = 50, near which it is too large rather than too small. Interval of ``lms``, ``ss`` and ``icat``: Wilson.
 
     >>> records = [{"term": "a", "outcomes": {"score": [1, 2]}}, {"term": "b", "outcomes": {"score": [0, 1]}}]
     >>> [score.compute(records).value for score in scores()[:3]]
