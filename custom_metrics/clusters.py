@@ -103,10 +103,11 @@ class Clusters:
             alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
             deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
             ends = []
-            if not unanimous:
+            if not unanimous and 0 < p < 1:
                 size = min(self.most, p * (1 - p) / (stderr / self.whole) ** 2)
                 ends.append(wilson(p * size, size, t_factor(dof)))
-            if unanimous or deviate < FEW_DEVIATE:
+            # ICAT can be at an end of its range where clusters don't agree
+            if not ends or deviate < FEW_DEVIATE:
                 ends.append(wilson(p * count, count))
             low, high = min(ends)[0], max(end for _, end in ends)
             interval = self.whole * low, self.whole * high

@@ -100,7 +100,7 @@ def _design(records: Sequence[StereoSetRecord], *, kind: str, method: str) -> Cl
     if not kind.endswith("lms") and all(method in r.get("tied", ()) for r in records):
         raise Undefined(ALL_TIED)
     columns = list(zip(*rows, strict=True))
-    whole = 100.0 if kind in ("lms", "ss") else None
+    whole = 100.0 if kind in ("lms", "ss", "icat") else None
     of = partial(_resampled, kind=kind)
     design = tabulate(
         [r["term"] for r in records], columns, of, whole=whole, kind="target terms"
@@ -276,8 +276,8 @@ def scores(docs: Sequence[Record] = ()) -> list[Score[StereoSetRecord]]:
 
     Range: 0..100 percent. Undefined: no items, or a score that is no number; SS and ICAT of nothing but ties -> nan.
     Denominator: all items. Standard error: jackknife over target terms (of the means over terms, standard deviation /
-    sqrt(terms)); ICAT has a kink at SS = 50, near which it is too large rather than too small. Interval of ``lms`` and
-    ``ss``: Wilson.
+    sqrt(terms)); ICAT has a kink at SS = 50, near which it is too large rather than too small. Interval of ``lms``,
+    ``ss`` and ``icat``: Wilson.
 
     >>> records = [{"term": "a", "outcomes": {"score": [1, 2]}}, {"term": "b", "outcomes": {"score": [0, 1]}}]
     >>> [score.compute(records).value for score in scores()[:3]]

@@ -87,7 +87,7 @@ def _design(records: Records, *, kind: str) -> Clusters:
         [r["term"] for r in records],
         [[1.0] * len(records), *zip(*counts, strict=True)],
         partial(_of, kind=kind),
-        whole=None if kind == "icat" else whole,
+        whole=whole,
         kind="target terms",
         note=note,
     )
@@ -240,7 +240,7 @@ def scores(docs: Sequence[Record] = ()) -> list[Score[ChoiceRecord]]:
     Undefined: no items -> nan; but for ``unanswered`` and ``refused`` also no choice, for ``choice_ss`` and ICAT no
     meaningful one.
     Denominator: all items. Caveat: where places are not balanced (:func:`position_effect`). Standard error: jackknife
-    over target terms (of ICAT too large rather than too small near S = A); interval: Wilson's, but of ICAT. Source:
+    over target terms (of ICAT too large rather than too small near S = A); interval: Wilson's. Source:
     after Nadeem et al. (2021), section 3. Differs from the source in: a choice leaves candidates uncompared.
 
     >>> records = [{"term": t, "taken": t, "shown": ()} for t in ("stereotype", "unrelated", "none", "refused")]

@@ -255,7 +255,8 @@ def language_tables(section: Section) -> list[Table]:
     for (name, stem), items in groups.items():
         benchmark = registry.by_name().get(name)
         groups_of_scores = benchmark.presentation.by_language if benchmark else ()
-        for names in groups_of_scores if stem else ():
+        languages = {item.task.language for item in items}
+        for names in groups_of_scores if len(languages) > 1 else ():
             cells: dict[tuple[str, str], dict[str, Cell]] = {}
             for item in items:
                 scores = item.task.scores

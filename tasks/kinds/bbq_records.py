@@ -53,7 +53,7 @@ class QuestionDocument(TypedDict, total=False):
     release: str
     value: str  # the relevant social value
     unknowns: int  # how many wordings of "unknown" are scored
-    wording: Any  # the prompt's number, or its text
+    wording: int  # the prompt's number
 
 
 def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:

@@ -103,7 +103,7 @@ def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):
         f"{one.repository}@{one.commit}/{one.path}": one.sha256 for one in pinned
     }
     assert inputs("gg_bbq_group_terms", "gg_bbq")["files"] == expected
-    assert len(expected) == 3
+    assert len(expected) == 4
 
 
 def test_prompts_count_beside_the_documents(tmp_path):

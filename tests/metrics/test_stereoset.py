@@ -236,3 +236,15 @@ def test_authors_predictions_give_the_authors_scores(name, mirror):
                 assert 0 < estimate.stderr < 30
                 compared += 1
     assert compared == 120
+
+
+@pytest.mark.parametrize("pro", [2, 4])
+def test_an_icat_at_the_end_of_its_range_on_which_terms_disagree_has_an_interval(pro):
+    """SS is 50 over all terms and in none, or 100: ICAT is 100 or 0."""
+    records = [
+        {"term": str(term), "test": "intra", "outcomes": {"sum": (term < pro, 2)}}
+        for term in range(4)
+    ]
+    found = m._design(records, kind="icat", method="sum").estimate()
+    assert found.value == (100.0 if pro == 2 else 0.0)
+    assert found.interval[0] < found.interval[1]

@@ -124,25 +124,25 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
             own,
             [own.record(of_eleven[row["instance_id"]], one) for row, one, _ in pairs],
             answers,
-            (9 / 11, 1 / 11),
+            (9 / 11, None),
         ),
         (
             harness,
             [harness.record(row, one) for row, one, _ in pairs],
             answers,
-            (9 / 11, 1 / 11),
+            (9 / 11, None),
         ),
         (
             own,
             [own.record(docs[row["instance_id"]], one[:3]) for row, one, _ in pairs],
             three,
-            (1 / 3, 1 / 3),
+            (1 / 3, None),
         ),
         (
             own,
             [own.record(written[row["instance_id"]], one) for row, _, one in pairs],
             three,
-            (1 / 3, 1 / 3),
+            (1 / 3, None),
         ),
     ):
         scores = {score.name: score for score in benchmark_.scores(made)}
