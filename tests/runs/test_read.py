@@ -9,7 +9,6 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
 from tests.support.made_runs import write
