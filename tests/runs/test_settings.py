@@ -101,7 +101,7 @@ def test_the_same_key_where_the_same_was_measured():
     assert (
         key(task())
         == key(task(), dtype="float16")
-        == ("gg_bbq", "2.0", f"documents {'0' * 64}, all items")
+        == ("gg_bbq", "3.0", f"documents {'0' * 64}, all items")
     )
     # in whatever order options were given
     assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == (
