@@ -55,18 +55,15 @@ def test_one_models_tasks_are_one_run(folder):
         second.tasks[TASK].scores[name]
         for name in ("stereotype_gap", "male_dominated_M_se_paper")
     )
-    raw = results_of(folder / "two")["results"][TASK]
+    written = results_of(folder / "two")
+    raw = written["results"][TASK]
     assert (gap.value, gap.stderr) == (
         raw["stereotype_gap,none"],
         raw["stereotype_gap_stderr,none"],
     )
     assert (gap.low, gap.high, gap.neutral, gap.unit) == (-1.0, 1.0, 0.0, "difference")
-    (entry,) = (
-        entry
-        for entry in results_of(folder / "two")["configs"][TASK]["metric_list"]
-        if entry["metric"] == "stereotype_gap"
-    )
-    assert gap.interval == tuple(entry["interval"])
+    metrics = {own["metric"]: own for own in written["configs"][TASK]["metric_list"]}
+    assert list(gap.interval) == metrics["stereotype_gap"]["interval"]
     assert math.isnan(paper.stderr)
     assert paper.interval is None
 

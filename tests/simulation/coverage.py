@@ -1,6 +1,6 @@
 """Do intervals cover, do tests find what isn't there, and do ranks order equals? Simulated models on real items.
 
-    python -m tests.simulation.coverage --rounds 1000
+    python -m tests.simulation.coverage --rounds 1000 --page docs/simulations.md
 
 Two models of the same known true scores answer every item of a design (``simulated_models.py``). Each round draws all
 effects anew, asks the package's own functions for the scores' intervals, for the models' difference with its p-value
@@ -15,8 +15,9 @@ import multiprocessing
 import os
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault(
@@ -37,32 +38,48 @@ from tests.simulation.simulated_models import (
     Choices,
     Maker,
     Occupations,
+    OwnPrompts,
     Questions,
     Shape,
     Stereotyped,
     Texts,
+    unlike,
 )
 
 SKEWED, HEAVY = Shape("skewed"), Shape("heavy")
-MEASURES = ("interval", "difference", "false", "ordered")
-TITLES = ("covered, %", "difference covered, %", "false findings, %", "ranks order, %")
+CEILING = "ceiling"  # in the names of designs whose intervals may cover more often
+TITLES = {  # of what is measured, with the percentages that it should lie in
+    "interval": ("covered", 93.0, 97.0),
+    "difference": ("difference covered", 93.0, 97.0),
+    "false": ("false findings", 3.0, 7.0),
+    "ordered": ("ranks order", 0.0, 7.0),
+}
+HIGHEST_AT_CEILING = 99.6
+NONE = "–"
 
 
-def part(task: str, docs: Sequence[Any]) -> Sequence[Any]:
-    """What the suite ``quick`` takes of a task."""
-    return [docs[i] for i in suites.load("quick").choose(task, docs)]
+def part(task: str, docs: Sequence[Any], suite: str = "quick") -> Sequence[Any]:
+    """What a suite takes of a task."""
+    return [docs[i] for i in suites.load(suite).choose(task, docs)]
 
 
-def gg_bbq(subset: str, **fixed: Any) -> Sequence[Any]:
+def first(number: int, docs: Sequence[Any]) -> Sequence[Any]:
+    """The documents of the first few templates, or target terms."""
+    field = "term" if "term" in docs[0] else "template"
+    names = list(dict.fromkeys(doc[field] for doc in docs))[:number]
+    return [doc for doc in docs if doc[field] in names]
+
+
+def gg_bbq(subset: str = "group_terms", **fixed: Any) -> Sequence[Any]:
     from lm_eval_bias.tasks.gg_bbq import hooks
 
     return hooks.dataset(subset, fixed=fixed)["test"]
 
 
-def es_bbq(category: str) -> Sequence[Any]:
+def es_bbq() -> Sequence[Any]:
     from lm_eval_bias.tasks.es_bbq import hooks
 
-    return hooks.dataset("es", category)["test"]
+    return part("es_bbq_gender", hooks.dataset("es", "gender")["test"])
 
 
 def kobbq(**fixed: Any) -> Sequence[Any]:
@@ -74,112 +91,86 @@ def kobbq(**fixed: Any) -> Sequence[Any]:
 def mbbq() -> Sequence[Any]:
     from lm_eval_bias.tasks.mbbq import hooks
 
-    return [
-        doc for doc in hooks.dataset("en", "gender_identity")["test"] if doc["directed"]
-    ]
+    docs = hooks.dataset("en", "gender_identity")["test"]
+    return [doc for doc in docs if doc["directed"]]
 
 
-def stereoset(*tests: str, **more: Any) -> Sequence[Any]:
+def stereoset(**more: Any) -> Sequence[Any]:
     from lm_eval_bias.tasks.stereoset import hooks
 
-    return hooks.documents(
-        {"language": "en", "tests": list(tests or ("inter", "intra")), **more}
-    )
+    return hooks.documents({"language": "en", "tests": ["inter", "intra"], **more})
 
 
+def quick_stereoset() -> Sequence[Any]:
+    return part("stereoset_en", stereoset())
+
+
+def choices() -> Sequence[Any]:
+    return part("stereoset_en_gen", stereoset(choices=True), "quick-chat")
+
+
+def varied(make: Any, docs: Callable[[], Sequence[Any]], variant: str) -> Maker:
+    """Two models of these documents, at a level or at the middle one with something else."""
+    if variant == "5 clusters":
+        return make(first(5, docs()))
+    if variant == "unlike":
+        return unlike(make(docs()))
+    if variant == "heavy-tailed":
+        return make(docs(), shape=HEAVY)
+    return make(docs(), variant)
+
+
+VARIANTS = ("low", "middle", "high", CEILING, "unlike", "heavy-tailed", "5 clusters")
+# by name the benchmark and what makes two models
 DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
-    "OccuGender, 25 templates": ("occugender", partial(Occupations, 25)),
-    "OccuGender, 25 templates, skewed effects": (
-        "occugender",
-        partial(Occupations, 25, SKEWED),
-    ),
-    "OccuGender, 25 templates, heavy-tailed effects": (
+    "OccuGender, 25 templates, low": ("occugender", partial(Stereotyped, 25, 0.5)),
+    "OccuGender, 25 templates, middle": ("occugender", partial(Occupations, 25)),
+    "OccuGender, 25 templates, high": ("occugender", partial(Stereotyped, 25, 0.9)),
+    "OccuGender, 25 templates, ceiling": ("occugender", partial(Stereotyped, 25, 0.99)),
+    "OccuGender, 25 templates, unlike": ("occugender", lambda: unlike(Occupations(25))),
+    "OccuGender, 25 templates, heavy-tailed": (
         "occugender",
         partial(Occupations, 25, HEAVY),
     ),
-    "OccuGender, 25 templates, stereotyped in 90%": (
+    "OccuGender, 25 templates, high, heavy-tailed": (
         "occugender",
-        partial(Stereotyped, 25, 0.9),
+        partial(Stereotyped, 25, 0.9, HEAVY),
     ),
-    "OccuGender, 25 templates, stereotyped in 99%": (
-        "occugender",
-        partial(Stereotyped, 25, 0.99),
-    ),
-    "OccuGender, 5 templates, stereotyped in 90%": (
-        "occugender",
-        partial(Stereotyped, 5, 0.9),
-    ),
-    "OccuGender, 8 templates (quick)": ("occugender", partial(Occupations, 8)),
+    "OccuGender, 5 templates, middle": ("occugender", partial(Occupations, 5)),
+    "OccuGender, 5 templates, high": ("occugender", partial(Stereotyped, 5, 0.9)),
+    "OccuGender, 5 templates, ceiling": ("occugender", partial(Stereotyped, 5, 0.99)),
     "OccuGender, 25 templates, 3 answers a prompt": (
         "occugender_gen",
         partial(Answers, 25, 3),
     ),
-    "OccuGender, 25 templates, 10 answers a prompt": (
-        "occugender_gen",
-        partial(Answers, 25, 10),
-    ),
-    "OccuGender, 25 templates, 100 answers a prompt": (
-        "occugender_gen",
-        partial(Answers, 25, 100),
-    ),
-    "GG-BBQ, Subset-I": ("gg_bbq", lambda: Questions(gg_bbq("group_terms"))),
-    "GG-BBQ, Subset-I, five wordings": (
-        "gg_bbq_prompts",
-        lambda: Questions(gg_bbq("group_terms", wording="all")),
-    ),
-    "GG-BBQ, Subset-II": ("gg_bbq", lambda: Questions(gg_bbq("names"))),
-    "GG-BBQ, Subset-II, effects grow with size": (
+    **{
+        f"{name}, {variant}": (benchmark, partial(varied, make, docs, variant))
+        for name, benchmark, make, docs in (
+            ("GG-BBQ, 21 templates", "gg_bbq", Questions, gg_bbq),
+            ("EsBBQ, 66 templates", "es_bbq", Questions, es_bbq),
+            ("KoBBQ, 25 stories", "kobbq", Questions, kobbq),
+            ("MBBQ, 24 templates", "mbbq", Questions, mbbq),
+            ("StereoSet, 79 terms", "stereoset", Candidates, quick_stereoset),
+            ("StereoSet as a choice", "stereoset_choices", Choices, choices),
+        )
+        for variant in VARIANTS
+    },
+    "GG-BBQ, names, effects grow with size": (
         "gg_bbq",
-        lambda: Questions(gg_bbq("names"), growing=True),
+        lambda: Questions(gg_bbq("names", release="paper"), growing=True),
     ),
-    "EsBBQ, gender (66 templates)": ("es_bbq", lambda: Questions(es_bbq("gender"))),
-    "EsBBQ, age (23 templates)": ("es_bbq", lambda: Questions(es_bbq("age"))),
-    "EsBBQ, age (23 templates), skewed effects": (
-        "es_bbq",
-        lambda: Questions(es_bbq("age"), SKEWED),
-    ),
-    "EsBBQ, age (23 templates), heavy-tailed effects": (
-        "es_bbq",
-        lambda: Questions(es_bbq("age"), HEAVY),
-    ),
-    "KoBBQ, gender (25 stories)": ("kobbq", lambda: Questions(kobbq())),
-    "KoBBQ, gender, part (quick)": (
-        "kobbq",
-        lambda: Questions(part("kobbq_gender_identity", kobbq())),
-    ),
-    "KoBBQ, five prompts, gender (25 stories)": (
+    "KoBBQ, 12 stories, five prompts": (
         "kobbq_prompts",
-        lambda: Questions(kobbq(prompt="all")),
+        lambda: Questions(first(12, kobbq(prompt="all"))),
     ),
-    "MBBQ, gender identity (24 templates)": ("mbbq", lambda: Questions(mbbq())),
-    "StereoSet, both tests": ("stereoset", lambda: Candidates(stereoset())),
-    "StereoSet, both tests, SS of 50": (
-        "stereoset",
-        lambda: Candidates(stereoset(), ss=50.0),
-    ),
-    "StereoSet, both tests, skewed effects": (
-        "stereoset",
-        lambda: Candidates(stereoset(), shape=SKEWED),
-    ),
-    "StereoSet, both tests, heavy-tailed effects": (
-        "stereoset",
-        lambda: Candidates(stereoset(), shape=HEAVY),
-    ),
-    "StereoSet, part (quick)": (
-        "stereoset",
-        lambda: Candidates(part("stereoset_en", stereoset())),
-    ),
-    "StereoSet, inter, generative variants": (
-        "stereoset_variants",
-        lambda: Candidates(stereoset("inter", variants=True)),
-    ),
-    "StereoSet, as a choice": (
-        "stereoset_choices",
-        lambda: Choices(stereoset(choices=True)),
-    ),
-    "regard, 100 texts": ("regard", Texts),
-    "regard, 100 texts, skewed effects": ("regard", partial(Texts, SKEWED)),
-    "regard, 100 texts, heavy-tailed effects": ("regard", partial(Texts, HEAVY)),
+    "regard, rare facets": ("regard", Texts),
+    "regard, frequent facets": ("regard", partial(Texts, 5)),
+    "regard, rare facets, unlike": ("regard", lambda: unlike(Texts())),
+    "regard, rare facets, heavy-tailed": ("regard", partial(Texts, shape=HEAVY)),
+    "regard, rare facets, skewed": ("regard", partial(Texts, shape=SKEWED)),
+    "Own prompts, 8 clusters": ("own_prompts", partial(OwnPrompts, 8)),
+    "Own prompts, 20 clusters": ("own_prompts", partial(OwnPrompts, 20)),
+    "Own prompts, 12 uneven clusters": ("own_prompts", partial(OwnPrompts, 12, True)),
 }
 
 
@@ -199,14 +190,23 @@ def main_scores(design: str) -> list[Any]:
     ]
 
 
+@cache
+def tests_within(design: str) -> dict[str, Any]:
+    """The tests between a run's own groups, by name."""
+    records, _ = maker(design).pair(np.random.default_rng(0))
+    scores = registry.get(DESIGNS[design][0]).scores(records)
+    return {score.name: score for score in scores if score.name.endswith("/p")}
+
+
 def ordered(score: Any, estimates: Sequence[Any], forms: Sequence[Any]) -> float:
     """Whether the two models' intervals of rank differ; ``nan`` where they have none."""
     points = []
     for estimate, form in zip(estimates, forms, strict=True):
         value = Value.of(score, estimate)
-        points.append(building._point(value, value, form))
-    if any(isinstance(point, str) for point in points):
-        return math.nan
+        try:
+            points.append(building._point(value, value, form))
+        except building.Unranked:
+            return math.nan
     first, second = rank_intervals.intervals(
         points, score.neutral, score.higher_is_better
     )
@@ -233,7 +233,6 @@ def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
         covers = [end[0] <= truth <= end[1] for end in ends if end is not None]
         known = covers and not math.isnan(truth)
         found[score.name, "interval"] = float(np.mean(covers)) if known else math.nan
-        found[score.name, "stderr"] = estimates[0].stderr
         forms = [_design(score, own) for own in records]
         found[score.name, "difference"] = found[score.name, "false"] = math.nan
         if None not in forms:
@@ -244,6 +243,10 @@ def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
                 )
             if not math.isnan(difference.p):
                 found[score.name, "false"] = float(difference.p <= 0.05)
+        within = tests_within(design).get(score.name.replace("/gap", "/p"))
+        if within is not None:  # of groups within a run
+            p = [within.compute(own).value for own in records]
+            found[score.name, "false"] = float(np.mean(np.array(p) <= 0.05))
         ranked = score.higher_is_better is not None or score.neutral is not None
         found[score.name, "ordered"] = (
             ordered(score, estimates, forms) if ranked else math.nan
@@ -251,50 +254,116 @@ def one_round(design: str, seed: int) -> dict[tuple[str, str], float]:
     return found
 
 
-def main() -> None:
-    """Simulate and print the table."""
+Shares = Mapping[str, float]  # percentages by measure; nan where there is none
+
+
+def simulate(design: str, rounds: int, processes: int) -> dict[str, Shares]:
+    """By score, how often its intervals, tests and ranks did what."""
+    scores = main_scores(design)  # before the processes are forked
+    outcomes = defaultdict(list)
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        for outcome in pool.imap(partial(one_round, design), range(rounds), 10):
+            for key, value in outcome.items():
+                outcomes[key].append(value)
+    found = {}
+    for score in scores:
+        shares = {}
+        for measure in TITLES:
+            known = np.array(outcomes[score.name, measure])
+            known = known[~np.isnan(known)]
+            shares[measure] = 100 * float(known.mean()) if len(known) else math.nan
+        found[score.name] = shares
+    return found
+
+
+def misses(design: str, measure: str, share: float) -> bool:
+    """Whether a percentage, as the page prints it, lies outside of what it should lie in."""
+    _, low, high = TITLES[measure]
+    if CEILING in design and high == 97.0:
+        high = HIGHEST_AT_CEILING
+    printed = round(share, 1)
+    return printed < low or printed > high  # false for nan
+
+
+def rows(design: str, found: Mapping[str, Shares]) -> Iterator[list[str]]:
+    """A row for all scores that miss nothing, with the least and the largest share, and one for each that does."""
+    folded: dict[str, list[str]] = {"": []}
+    for name, shares in found.items():
+        wrong = any(misses(design, measure, s) for measure, s in shares.items())
+        folded.setdefault(name if wrong else "", []).append(name)
+    for key, names in folded.items():
+        if not names:
+            continue
+        cells = []
+        for measure in TITLES:
+            known = [found[name][measure] for name in names]
+            known = sorted(share for share in known if not math.isnan(share))
+            ends = dict.fromkeys(f"{share:.1f}" for share in known[:1] + known[-1:])
+            text = " to ".join(ends) or NONE
+            is_wrong = any(misses(design, measure, share) for share in known)
+            cells.append(f"**{text}**" if is_wrong else text)
+        kinds = "main scores" if len(folded) == 1 else "other main scores"
+        yield [design, f"`{key}`" if key else kinds, *cells]
+
+
+def page(found: Mapping[str, Mapping[str, Shares]], rounds: int, command: str) -> str:
+    """The page of the documentation: the table, and what misses."""
     from tabulate import tabulate
 
+    listed = [row for design, shares in found.items() for row in rows(design, shares)]
+    missing = []
+    for design, score, *cells in listed:
+        wrong = [
+            f"{title} {cell.strip('*')}%"
+            for (title, *_), cell in zip(TITLES.values(), cells, strict=True)
+            if cell.startswith("**")
+        ]
+        if wrong:
+            missing.append(f"- {design}: {score}, {', '.join(wrong)}")
+    error = 196 * math.sqrt(0.05 * 0.95 / rounds)
+    table = tabulate(
+        listed,
+        ["design", "score", *(f"{title}, %" for title, *_ in TITLES.values())],
+        "github",
+        disable_numparse=True,
+    )
+    return "\n\n".join(
+        [
+            packaged("simulations_head.md").strip(),
+            f"    {command}",
+            f"{rounds:,} rounds a design, seeds 0 to {rounds - 1:,}, which leaves an error of ± {error:.1f} points.",
+            table,
+            "## What misses",
+            "\n".join(missing) or "Nothing.",
+            "",
+        ]
+    )
+
+
+def packaged(name: str) -> str:
+    """A text beside this module."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Simulate, and print the page or write it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--only", default="", help="designs whose name has this in it")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    args = parser.parse_args()
-    rows = []
+    parser.add_argument("--page", type=Path, help="the file to write")
+    args = parser.parse_args(argv)
+    found = {}
     for design in (name for name in DESIGNS if args.only in name):
-        main_scores(design)  # before the processes are forked
-        found = defaultdict(list)
-        with multiprocessing.get_context("fork").Pool(args.processes) as pool:
-            for outcome in pool.imap(
-                partial(one_round, design), range(args.rounds), chunksize=10
-            ):
-                for key, value in outcome.items():
-                    found[key].append(value)
-        for score in main_scores(design):
-            shares = [np.array(found[score.name, measure]) for measure in MEASURES]
-            cells = [
-                "–" if np.isnan(own).all() else f"{100 * np.nanmean(own):.1f}"
-                for own in shares
-            ]
-            error = f"{np.nanmean(found[score.name, 'stderr']):.3g}"
-            rows.append(
-                [
-                    design,
-                    f"`{score.name}`",
-                    f"{maker(design).truth.get(score.name, math.nan):.3g}",
-                    error,
-                    *cells,
-                ]
-            )
+        found[design] = simulate(design, args.rounds, args.processes)
         print(f"{design}: done", flush=True)
-    print(
-        tabulate(
-            rows,
-            ["design", "score", "true", "error", *TITLES],
-            "github",
-            disable_numparse=True,
-        )
-    )
+    only = f" --only '{args.only}'" if args.only else ""
+    command = f"python -m tests.simulation.coverage --rounds {args.rounds}{only}"
+    text = page(found, args.rounds, command)
+    if args.page:
+        args.page.write_text(text, encoding="utf-8")
+    else:
+        print(text)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,13 @@ class Maker(Protocol):
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]: ...
 
 
+def unlike(maker: Any) -> Any:
+    """Let two models share no effects: their own ones have the spread of both together."""
+    for name in maker.spreads:
+        setattr(maker, name, (0.0, math.hypot(*getattr(maker, name))))
+    return maker
+
+
 @dataclass(frozen=True)
 class Shape:
     """The distribution of clusters' effects, with mean 0 and standard deviation 1.
@@ -100,8 +107,9 @@ class Occupations:
     }  # mean percentage of women in the occupations that a gender dominates
     spread = 10.0  # its standard deviation among them
     diverse = 0.1  # P~_d, so that P~_f + P~_m is the rest
-    # standard deviations: occupations and templates shared by the models, the models' own ones, cells
-    shared, own, cell = (0.10, 0.08), (0.06, 0.05), 0.10
+    # standard deviations of occupations, templates and the mass of both (shared by the models, their own), of cells
+    occupation, template, mass, cell = (0.10, 0.06), (0.08, 0.05), (0.05, 0.03), 0.10
+    spreads = ("occupation", "template", "mass")
 
     def __init__(self, templates: int, shape: Shape = NORMAL) -> None:
         self.templates, self.shape = templates, shape
@@ -111,9 +119,7 @@ class Occupations:
     def truth(self) -> dict[str, float]:
         f, m = self.gaps.values()
         # over endlessly many occupations in these strata, each with as many templates: P~_f is half a gap
-        occupation = (
-            self.shared[0] ** 2 + self.own[0] ** 2 + self.cell**2 / self.templates
-        )
+        occupation = math.hypot(*self.occupation) ** 2 + self.cell**2 / self.templates
         share, labour = (f + m) / 4, (self.labour["female"] - self.labour["male"]) / 2
         wide = math.hypot(share, math.sqrt(occupation) / 2) * math.hypot(
             labour, self.spread
@@ -140,7 +146,8 @@ class Occupations:
         shares = np.array(
             [self.labour[group] for group in self.strata]
         ) + self.spread * rng.standard_normal(40)
-        gaps, masses = self._effects(rng, *self.shared), self._effects(rng, 0.05, 0.05)
+        gaps = self._effects(rng, self.occupation[0], self.template[0])
+        masses = self._effects(rng, self.mass[0], self.mass[0])
         return self._model(rng, shares, gaps, masses), self._model(
             rng, shares, gaps, masses
         )
@@ -152,11 +159,12 @@ class Occupations:
 
         noise = self.cell * rng.standard_normal(gaps.shape)
         mean = np.array([[self.gaps[group]] for group in self.strata])
-        gap = mean + gaps + self._effects(rng, *self.own) + noise
+        own = self._effects(rng, self.occupation[1], self.template[1])
+        gap = mean + gaps + own + noise
         mass = (
             self.coverage
             + masses
-            + self._effects(rng, 0.03, 0.03)
+            + self._effects(rng, self.mass[1], self.mass[1])
             + 0.05 * rng.standard_normal(gaps.shape)
         )
         mass = np.clip(mass, 0.01, 0.99)
@@ -182,18 +190,17 @@ class Stereotyped(Occupations):
 
     @cached_property
     def truth(self) -> dict[str, float]:
-        sizes = (*self.shared, *self.own, self.cell)
+        sizes = (*self.occupation, *self.template, self.cell)
         draws = [
             size * self.shape.draw(np.random.default_rng(k), 10**6)
             for k, size in enumerate(sizes)
         ]
         share = 100 * (1 - self.diverse) * float(np.mean(self._women(sum(draws))))
         gap = 2 * share / 100 - (1 - self.diverse)
-        names = ("female_dominated_F", "male_dominated_M")
-        return dict.fromkeys(names, share) | {
-            "stereotype_gap": gap,
-            "coverage": self.coverage,
-        }
+        values = {"stereotype_gap": gap, "coverage": self.coverage}
+        if self.logit == 0:  # with a bias it isn't known
+            values["labour_pearson"] = 0.0
+        return values | dict.fromkeys(("female_dominated_F", "male_dominated_M"), share)
 
     def _women(self, effects: Any) -> Any:
         return 1 / (1 + np.exp(-self.logit - 10 * effects))
@@ -222,9 +229,7 @@ class Answers(Occupations):
         drawn /= (
             self.templates * self.samples * self.coverage
         )  # what the draw adds to an occupation's variance of P~_f
-        occupation = (
-            self.shared[0] ** 2 + self.own[0] ** 2 + self.cell**2 / self.templates
-        )
+        occupation = math.hypot(*self.occupation) ** 2 + self.cell**2 / self.templates
         before = ((shares[0] - shares[1]) / 2) ** 2 + occupation / 4
         pearson = values["labour_pearson"] * math.sqrt(before / (before + drawn))
         return {**values, "labour_pearson": pearson, "unanswered": 1 - self.coverage}
@@ -262,21 +267,32 @@ class Questions:
     on whom a guess names; items on answering rightly. Control items share their template's effects and have no bias.
     """
 
-    knobs = {
-        "acc_amb": 0.45,
-        "acc_disamb": 0.6,
-        "diff_bias_amb": 0.08,
-        "diff_bias_disamb": 0.1,
+    levels = {  # accuracies without and with the needed information
+        "low": (0.1, 0.4),
+        "middle": (0.45, 0.6),
+        "high": (0.85, 0.9),
+        "ceiling": (0.97, 0.985),
     }
+    spreads = ("right", "lean", "along")
     # standard deviations of templates (shared by the models, their own) and of items
     right, lean, along, item = (0.3, 0.25), (0.2, 0.3), (0.15, 0.15), 0.4
 
     def __init__(
-        self, docs: Sequence[Document], shape: Shape = NORMAL, growing: bool = False
+        self,
+        docs: Sequence[Document],
+        level: str = "middle",
+        shape: Shape = NORMAL,
+        growing: bool = False,
     ) -> None:
         """Models of these documents; ``growing`` templates' effects are in proportion to their number of items."""
         from lm_eval_bias.core import registry
 
+        amb, disamb = self.levels[level]
+        biases = {
+            "diff_bias_amb": 0.15 * (1 - amb),
+            "diff_bias_disamb": 0.25 * (1 - disamb),
+        }
+        self.knobs = {"acc_amb": amb, "acc_disamb": disamb, **biases}
         benchmark = registry.get(str(docs[0]["benchmark"]))
         options = len(benchmark.hooks.continuations(docs[0]))
         self.truth = {}
@@ -386,24 +402,27 @@ class Candidates:
     Terms have effects on SS and LMS, items on SS.
     """
 
-    term, hard, item = (
-        (0.25, 0.25),
-        (0.3, 0.2),
-        0.5,
-    )  # standard deviations: of terms (shared, own) and items
+    # standard deviations: of terms (shared, own) and items
+    term, hard, item = (0.25, 0.25), (0.3, 0.2), 0.5
+    spreads = ("term", "hard")
+    levels = {  # LMS and SS
+        "low": (60.0, 50.0),
+        "middle": (86.0, 58.0),
+        "high": (95.0, 80.0),
+        "ceiling": (99.5, 98.0),
+    }
     labels = ("stereotype", "anti-stereotype", "unrelated")
 
     def __init__(
         self,
         docs: Sequence[Document],
-        ss: float = 58.0,
-        lms: float = 86.0,
+        level: str = "middle",
         shape: Shape = NORMAL,
     ) -> None:
         from lm_eval_bias.core import registry
 
         self.benchmark = registry.get(str(docs[0]["benchmark"]))
-        self.shape, self.ss, self.lms = shape, ss, lms
+        self.shape, (self.lms, self.ss) = shape, self.levels[level]
         self.terms, self.at = places([doc["term"] for doc in docs])
         self.answers = [
             [self.record(doc, outcome) for outcome in range(6)] for doc in docs
@@ -508,12 +527,18 @@ class Texts:
         (0.6, 0.2),
         (0.15, 0.2),
     )  # standard deviations: shared by the models, their own
+    spreads = ("context", "apart")
     texts = 100
 
-    def __init__(self, shape: Shape = NORMAL) -> None:
+    def __init__(self, often: int = 1, shape: Shape = NORMAL) -> None:
+        """Models in whose texts facets are ``often`` times as frequent."""
         from lm_eval_bias.tasks.regard import hooks, regard_texts
 
         self.shape = shape
+        self.men, self.gaps, self.steps = (
+            {k: v * (often if k in self.facets else 1) for k, v in shares.items()}
+            for shares in (self.men, self.gaps, self.steps)
+        )
         self.truth = {}
         for kind, gap in self.gaps.items():
             self.truth[f"{kind}/gap" if kind in self.facets else f"all/{kind}_gap"] = (
@@ -582,3 +607,57 @@ class Texts:
             shares[kind] = women if gender == "female" else men + 0 * self.step
         shares["negative"] = shares["negative"] / (1 - shares["positive"])
         return shares
+
+
+class OwnPrompts:
+    """A user's own prompts: two groups without a difference, 20 texts a prompt.
+
+    Clusters differ in their shares and lengths, and so, less, do prompts within clusters, on a logistic scale.
+    """
+
+    spreads = ()
+    texts = 20
+
+    def __init__(self, clusters: int, uneven: bool = False) -> None:
+        """Models of so many clusters.
+
+        ``uneven`` ones lack a group in every fourth cluster and have two prompts of the other where negative texts are
+        frequent.
+        """
+        self.clusters, self.uneven = clusters, uneven
+        measures = ("negative", "positive", "caregiving", "words")
+        self.truth = {f"{measure}/gap": 0.0 for measure in measures}
+
+    def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
+        return self._model(rng), self._model(rng)
+
+    def _model(self, rng: np.random.Generator) -> Records:
+        comparison = {
+            "groups": ["g0", "g1"],
+            "reference": "g0",
+            "facets": ["caregiving"],
+            "clusters": self.clusters,
+        }
+        made: Records = []
+        for cluster in range(self.clusters):
+            negative, length = rng.normal(-0.5, 0.8), rng.normal(15, 2)
+            second = not (self.uneven and cluster % 4 == 0)
+            first = 2 if self.uneven and negative > -0.5 else 1
+            for group in ["g0"] * first + ["g1"] * second:
+                record = {
+                    "group": group, "cluster": str(cluster), "comparison": comparison, "drawn": self.texts,
+                    "texts": self._texts(rng, negative, length), "unfinished": 0, "has_other": False,
+                    "wordings": [f"{len(made)} {n}" for n in range(self.texts)], "caveat": "", "unlabelled": "",
+                }  # fmt: skip
+                made.append(record)
+        return made
+
+    def _texts(
+        self, rng: np.random.Generator, negative: float, length: float
+    ) -> list[Any]:
+        share = special.expit([negative + rng.normal(0, 0.5), rng.normal(-3, 0.5)])
+        is_negative, is_rare = rng.random((2, self.texts)) < share[:, None]
+        words = np.maximum(rng.normal(length + rng.normal(0, 1), 5, self.texts), 1)
+        regard = np.where(is_negative, "negative", "positive").tolist()
+        facets = [["caregiving"] * rare for rare in is_rare.tolist()]
+        return list(zip(regard, facets, words.astype(int).tolist(), strict=True))
