@@ -68,20 +68,19 @@ def _facets(sample: SavedSample) -> dict[str, str | Split]:
 
 
 def _parts_of(
-    sample: SavedSample, record: Record, by: Sequence[str]
+    benchmark: str, facets: Mapping[str, str | Split], record: Record, by: Facets
 ) -> Iterator[tuple[tuple[str, ...], Record]]:
     """Yield the parts that a document belongs to: several where its texts differ in a facet.
 
     Raises:
         NotConcerned: The benchmark has no such facet.
     """
-    facets = _facets(sample)
     parts: Mapping[str, Record] = {"": record}
     for name in by:
         facet = facets.get(name)
         if facet is None:
             raise NotConcerned(
-                f"{sample.part.benchmark} has no facet {name!r}; it has {', '.join(facets)}"
+                f"{benchmark} has no facet {name!r}; it has {', '.join(facets)}"
             )
         if callable(facet):
             parts = facet(record)
@@ -96,11 +95,12 @@ def _file(
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
     parts: dict[SavedPart, ByFacets] = {}
     for sample, record in reading.records(samples):
-        choices = bys or [(name,) for name in _facets(sample)]
+        facets = _facets(sample)
+        choices = bys or [(name,) for name in facets]
         by_facets = parts.setdefault(sample.part, {})
         for by in choices:
             records = by_facets.setdefault(by, {})
-            for values, part in _parts_of(sample, record, by):
+            for values, part in _parts_of(sample.part.benchmark, facets, record, by):
                 records.setdefault(values, []).append(part)
     return parts
 
