@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import harness_tasks
@@ -209,3 +210,31 @@ def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(
             -1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"]
         )
     assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("task", "facet", "field", "score"),
+    [
+        ("bbq", "polarity", "question_polarity", "acc"),
+        ("crows_pairs_english", "bias_type", "bias_type", "pct_stereotype"),
+        ("winogender_all", "job", "occupation", "acc"),
+    ],
+)
+def test_scores_by_facet_are_means_of_the_items_with_it(
+    task, facet, field, score, runs
+):
+    folder, _ = runs[0]
+    run = leb.load(folder)[0]
+    benchmark = registry.get(run.tasks[task].benchmark)
+    of_score = {s.name: s for s in benchmark.scores()}[score].contribution
+    expected = {}
+    for sample in sample_logs.first_filter(run.tasks[task].samples):
+        record = benchmark.record(sample.doc, sample.answers)
+        value = of_score(record)
+        if value is not None:
+            expected.setdefault(str(sample.doc[field]), []).append(value)
+    frame = leb.breakdown(run, facet, score)
+    values = frame[frame.task == task].set_index(facet).estimate
+    assert len(expected) > 1
+    for name, items in expected.items():
+        assert values[name] == pytest.approx(sum(items) / len(items), abs=1e-9)
