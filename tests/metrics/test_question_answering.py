@@ -50,12 +50,6 @@ VALUES = {
     "unknown_disamb": 0.0,
     "unanswered": 2 / 12,
 }
-BY_TEMPLATE = {  # each of the two templates has one vote
-    "acc_amb_by_template": (1 / 3 + 0) / 2,
-    "acc_disamb_by_template": (3 / 5 + 1 / 3) / 2,
-    "diff_bias_amb_by_template": (1 / 3 + 1) / 2,
-    "diff_bias_disamb_by_template": (2 / 3 + 1) / 2 - (1 / 2 + 0) / 2,
-}
 
 
 @pytest.mark.parametrize("name", [n for n in VALUES if n != "unknown_disamb"])
@@ -121,35 +115,6 @@ def test_answers_that_name_a_person_tell_whether_a_model_understands():
 def test_where_a_bound_is_none_there_is_none():
     gone = named().keys() - named(terms=GG_BBQ).keys()
     assert gone == {"diff_bias_disamb_bound", "diff_bias_disamb_ratio"}
-
-
-@pytest.mark.parametrize("name", BY_TEMPLATE)
-def test_templates_have_one_vote_each(name):
-    score = named()[name]
-    found, alone = (
-        score.compute(MIXED),
-        [score.compute([r for r in MIXED if r["template"] != t]) for t in "ab"],
-    )
-    assert found.value == pytest.approx(BY_TEMPLATE[name], abs=1e-12)
-    assert found.n == (4 if "_amb" in name else 8)
-    assert found.stderr == pytest.approx(
-        abs(alone[0].value - alone[1].value) / 2, abs=1e-12
-    )
-    assert found.dof == 1
-    assert score.design(MIXED).value == pytest.approx(found.value, abs=1e-12)
-    assert (
-        score.compute([]).reason
-        == named()[name.removesuffix("_by_template")].compute([]).reason
-    )
-
-
-def test_a_template_without_one_kind_of_context_has_no_vote_there():
-    found = named()["diff_bias_disamb_by_template"].compute(
-        [*MIXED, item("b", B, "c"), item("c", B, "d")]
-    )
-    assert found.value == pytest.approx(
-        (2 / 3 + 1 + 1) / 3 - (1 / 2 + 0 + 0) / 3, abs=1e-12
-    )
 
 
 def test_an_items_own_part_has_the_sign_of_its_context():
