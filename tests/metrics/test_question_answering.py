@@ -315,7 +315,7 @@ def test_generated_answers_have_no_lengths_and_refusals_are_a_part_of_the_unansw
     scores = named(items)
     kinds = ("unanswered", "refused", "several")
     silence = [f"{kind}_{context}" for context in ("amb", "disamb") for kind in kinds]
-    assert list(scores) == [*VALUES, "refused", *silence, *BY_TEMPLATE]
+    assert list(scores) == [*VALUES, "refused", *silence]
     assert [
         scores[name].compute(items).value for name in ("unanswered", "refused")
     ] == [0.5, 0.25]
