@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.core import registry
-from tests.simulation import coverage
+from tests.simulation import breakdowns, coverage
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulations.md"
 
@@ -38,3 +38,9 @@ def test_shares_out_of_bounds_are_bold_and_named():
 def test_the_page_of_the_docs_has_every_design(design):
     assert f"| {design} " in PAGE.read_text(encoding="utf-8")
     assert coverage.DESIGNS[design][0] in registry.by_name()
+
+
+def test_breakdowns_run_and_their_single_intervals_cover():
+    for single, together in breakdowns.simulate(3).values():
+        assert 85 < single <= 100
+        assert 0 <= together <= 100
