@@ -596,8 +596,9 @@ def _spread(records: Items, *, score: Score[QuestionRecord], kind: str) -> Estim
     by_wording: dict[int, list[QuestionRecord]] = {}
     for r in records:
         by_wording.setdefault(int(r["wording"]), []).append(r)
-    if len(by_wording) < 2:
-        raise Undefined(f"needs 2 prompt wordings, has {len(by_wording)}")
+    needed = 1 if kind == "mean" else 2
+    if len(by_wording) < needed:
+        raise Undefined(f"needs {needed} prompt wordings, has {len(by_wording)}")
     assert score.design is not None
     designs = [score.design(by_wording[number]) for number in sorted(by_wording)]
     values = np.array([design.value for design in designs])
@@ -621,29 +622,13 @@ def _mean_design(records: Items, *, score: Score[QuestionRecord]) -> Design:
     return score.design(records)
 
 
-def prompt_scores(
-    records: Sequence[Record] = (), *, terms: Terms
-) -> list[Score[QuestionRecord]]:
-    """List accuracy and diff-bias per prompt wording, with mean, standard deviation (ddof 1) and range.
-
-    Args:
-        records: Records or documents of the data set; only their ``wording`` and what is broken down by are read.
-        terms: What is particular to the paper.
-    """
-    wordings = sorted({int(r["wording"]) for r in records})
-    listed = []
+def prompt_scores(terms: Terms) -> list[Score[QuestionRecord]]:
+    """List mean, standard deviation (ddof 1) and range over prompt wordings of accuracy and diff-bias."""
+    listed: list[Score[QuestionRecord]] = []
     # wordings differ in how many answers are options, so that those in choice can't be compared
     whole = _headlines(terms)
     in_choice = [_in_choice(score, terms) for score in whole if terms.in_choice]
     for base in (*whole, *in_choice):
-        for wording in wordings:
-            of_wording = base.within(
-                f"{base.name}/prompt_{wording}",
-                f"{base.summary}; wording {wording}",
-                {"wording": wording},
-                label=f"{base.label}, wording {wording}",
-            )
-            listed.append(of_wording)
         mean = replace(
             base,
             name=f"{base.name}/mean",

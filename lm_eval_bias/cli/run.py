@@ -101,7 +101,7 @@ def _tell(
     if tasks and table == "all":
         legend = listings.legend(results["configs"].values())
         blocks.append(
-            f"How to read the scores (a breakdown such as gender/… or …/prompt_… reads like its score):\n{legend}"
+            f"How to read the scores (a part such as gender/… reads like its score):\n{legend}"
         )
     blocks.append(run_output.notes(tasks, table == "all", words))
     print("".join(f"\n{block}\n" for block in blocks if block))

@@ -178,7 +178,7 @@ class BBQLike(Benchmark):
         from lm_eval_bias.custom_metrics import question_answering
 
         if self.all_wordings:
-            return [*question_answering.prompt_scores(docs, terms=self.terms)]
+            return [*question_answering.prompt_scores(self.terms)]
         return [*question_answering.scores(docs, terms=self.terms)]
 
     @property
