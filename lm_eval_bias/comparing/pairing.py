@@ -224,14 +224,14 @@ def why_not_paired(pair: Pair, by: str) -> str:
     for option in (*base.benchmark.options.roles, "classifier_used"):
         if option in (by, "dataset"):
             continue
-        values = [side.task.metadata.get(option) for side in (base, other)]
+        values = [side.task.option(option) for side in (base, other)]
         if option == "classifier_used":
             values = [value and value["name"] for value in values]
-        hashes = [settings.file_hash(side.task, option) for side in (base, other)]
+        hashes = [side.task.file_hash(option) for side in (base, other)]
         if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
             continue
         if any(hashes):
-            values = [settings.option_text(side.task, option) for side in (base, other)]
+            values = [side.task.option_text(option) for side in (base, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     examples = [side.task.inputs.get("num_fewshot", 0) for side in (base, other)]

@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
     """Return which prompts a task has, and its debiasing instruction."""
-    fixed = task.metadata.get("fixed") or {}
-    instruction = fixed.get("instruction", task.metadata.get("instruction"))
-    templates = fixed.get("first_templates", task.metadata.get("first_templates"))
-    level = "none" if instruction in (None, "none") else str(instruction)
+    is_given = task.option("instruction") is not None
+    templates = task.option("first_templates") or "all"
     return (
-        f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(),
-        level,
+        f"{task.benchmark} {task.metadata.get('kind', '')}, {templates} templates".strip(),
+        task.option_text("instruction") if is_given else "none",
     )
 
 
