@@ -289,7 +289,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 caveat and f"{side.label}: {caveat}"
                 for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
             ]
-        note = joined(note, beside_the_model(pair), *dict.fromkeys(caveats))
+        note = joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
         primary = catalog.primary(pair.base.task.task, benchmark.name)
         for name in chosen:
             if name not in defined:

@@ -140,7 +140,7 @@ class Command(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What tasks of one run can be compared by: ``compare --by NAME``.
+    """What tasks of one model can be compared by: ``compare --by NAME``.
 
     Attributes:
         name: For ``--by``; a document's field of this name may differ between the levels, all others must not.
@@ -251,7 +251,7 @@ class Benchmark(ABC):
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
         extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
-            its tasks can be compared by within a run, beside languages, tasks of the harness and files made elsewhere.
+            a model's tasks can be compared by, beside languages, tasks of the harness and files made elsewhere.
         planting: What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random
             texts. ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's
             ``choices``, or a letter.
