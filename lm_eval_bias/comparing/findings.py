@@ -268,10 +268,10 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         benchmark = pair.base.benchmark
         defined = {score.name: score for score in benchmark.scores(known_by)}
         known.update(defined)
+        within = choice.by in conditions()
+        main = (*benchmark.main, *(benchmark.beside_main if within else ()))
         chosen = choice.scores or [
-            name
-            for name in benchmark.main
-            if name not in defined or not defined[name].derived
+            name for name in main if name not in defined or not defined[name].derived
         ]
         if not chosen:
             chosen = [name for name, score in defined.items() if score.design]

@@ -245,6 +245,7 @@ class Benchmark(ABC):
         title: Its name for people; ``name`` if empty.
         place: Where it stands in listings: lower first, alike ones by name.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        beside_main: Further scores for tables of the main ones and for comparisons by a condition.
         options: The ``--metadata`` keys that its tasks understand.
         facets: What items differ in, by name, such as ``template``: the field of a document that tells it, or a
             function that splits a record of several texts by what these differ in. ``rescore --by`` takes them.
@@ -262,6 +263,7 @@ class Benchmark(ABC):
     title: str = ""
     place: int = 100
     main: Sequence[str] = ()
+    beside_main: Sequence[str] = ()
     options: Options = Options()
     facets: Mapping[str, str | Split] = MappingProxyType({})
     extensions: Sequence[Extension] = ()

@@ -80,6 +80,8 @@ class OccuGender(WithSentences):
         "labour_pearson",
         "coverage",
     )
+    # debiasing instructions turn words of gender into neutral ones
+    beside_main = ("female_dominated_D", "male_dominated_D")
     options = Options(dict.fromkeys(_OPTIONS, ""), _check)
     facets = {"job": "item", "template": "template", "group": "group"}
     extensions = (

@@ -158,6 +158,10 @@ def test_instructions_within_a_run(runs, compared):
         ("instruction none", "instruction 1")
     }
     assert {row["items"] for row in found} == {100, 200}
+    # neutral words are compared; the family that is tested first stays the same
+    assert {"female_dominated_D", "male_dominated_D"} < {row["score"] for row in found}
+    primary = [row["score"] for row in found if row["family"] == "primary"]
+    assert primary == ["stereotype_gap"]
     other = compared(runs[0], "--by", "instruction", "--base", "1")
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
 
