@@ -470,7 +470,7 @@ def compare(
 
     Args:
         runs: From :func:`load`, or some of them.
-        by: ``run``; or ``language`` or a condition such as ``instruction``, within each run.
+        by: ``run``; or ``language`` or a condition such as ``instruction``, of each model.
         base: What the others are compared with: by default the first run, no instruction, English.
         scores: Names of scores; by default each benchmark's main ones.
         unpaired: Compare as independent what shares no items, seeds or versions.

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by",
         choices=ways(),
         default="run",
-        help=f"what to compare: runs (default), {within}or languages within each run",
+        help=f"what to compare: runs (default), {within}or languages of each model",
     )
     parser.add_argument(
         "--base",

@@ -268,10 +268,13 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         benchmark = pair.base.benchmark
         defined = {score.name: score for score in benchmark.scores(known_by)}
         known.update(defined)
+        within = choice.by in conditions()
+        main = (
+            *benchmark.main,
+            *(benchmark.presentation.beside_main if within else ()),
+        )
         chosen = choice.scores or [
-            name
-            for name in benchmark.main
-            if name not in defined or not defined[name].derived
+            name for name in main if name not in defined or not defined[name].derived
         ]
         if not chosen:
             chosen = [name for name, score in defined.items() if score.design]
@@ -289,7 +292,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 caveat and f"{side.label}: {caveat}"
                 for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
             ]
-        note = joined(note, beside_the_model(pair), *dict.fromkeys(caveats))
+        note = joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
         primary = catalog.primary(pair.base.task.task, benchmark.name)
         for name in chosen:
             if name not in defined:

@@ -1,4 +1,4 @@
-"""What is compared with what: runs, or instructions or languages within a run."""
+"""What is compared with what: runs, or instructions or languages of one model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.runs import sample_logs, settings
+from lm_eval_bias.runs.run_discovery import is_same
 
 LANGUAGE = "language"
 
 
 def conditions() -> dict[str, Condition]:
-    """Return the conditions by name, by which tasks of one run can be compared (beside languages)."""
+    """Return the conditions by name, by which tasks of one model can be compared (beside languages)."""
     return {
         condition.name: condition for _, condition in registry.extensions(Condition)
     }
@@ -162,25 +163,42 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     return pairs
 
 
-def _within_runs(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
-    pairs = []
+def _levels(runs: Sequence[Run], by: str) -> Iterator[tuple[Run, str, dict[str, Side]]]:
+    """Yield each group of tasks by level, with the first run that has one.
+
+    Runs that differ in nothing else complete each other: each takes the levels that the earlier ones lack.
+    """
+    groups: list[tuple[Run, str, dict[str, Side]]] = []
     for run in runs:
-        groups: dict[str, dict[str, TaskRun]] = {}
+        given: dict[str, dict[str, Side]] = {}
         for task in run.tasks.values():
             level = _level(task, by)
             if level is not None:
-                groups.setdefault(level[0], {})[level[1]] = task
-        for group, levels in groups.items():
-            if len(levels) < 2:
-                continue
-            default = "en" if by == LANGUAGE else conditions()[by].base
-            first = _base(list(levels), base, default, by)
-            prefix = f"{run.name}: " if len(runs) > 1 else ""
-            reference = Side(f"{by} {first}", run, levels[first])
-            for name, task in levels.items():
-                if name != first:
-                    other = Side(f"{by} {name}", run, task)
-                    pairs.append(Pair(prefix + group, reference, other))
+                group, name = level
+                given.setdefault(group, {})[name] = Side(f"{by} {name}", run, task)
+        for group, levels in given.items():
+            for first, other, earlier in groups:
+                is_new = not levels.keys() & earlier.keys()
+                if is_new and other == group and is_same(first, run):
+                    earlier.update(levels)
+                    break
+            else:
+                groups.append((run, group, levels))
+    yield from groups
+
+
+def _within_models(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
+    pairs = []
+    for run, group, levels in _levels(runs, by):
+        if len(levels) < 2:
+            continue
+        default = "en" if by == LANGUAGE else conditions()[by].base
+        first = _base(list(levels), base, default, by)
+        joined = {side.run.name for side in levels.values()}
+        prefix = f"{run.name}: " if len(joined) < len(runs) else ""
+        for name, side in levels.items():
+            if name != first:
+                pairs.append(Pair(prefix + group, levels[first], side))
     if not pairs:
         example = "--tasks stereoset_en,stereoset_de"
         if by != LANGUAGE:
@@ -201,7 +219,7 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
     Raises:
         BiasError: There is nothing to compare, or no such base.
     """
-    return _between_runs(runs, base) if by == "run" else _within_runs(runs, by, base)
+    return _between_runs(runs, base) if by == "run" else _within_models(runs, by, base)
 
 
 def _data_set(task: TaskRun) -> str:
@@ -224,14 +242,14 @@ def why_not_paired(pair: Pair, by: str) -> str:
     for option in (*base.benchmark.options.roles, "classifier_used"):
         if option in (by, "dataset"):
             continue
-        values = [side.task.metadata.get(option) for side in (base, other)]
+        values = [side.task.option(option) for side in (base, other)]
         if option == "classifier_used":
             values = [value and value["name"] for value in values]
-        hashes = [settings.file_hash(side.task, option) for side in (base, other)]
+        hashes = [side.task.file_hash(option) for side in (base, other)]
         if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
             continue
         if any(hashes):
-            values = [settings.option_text(side.task, option) for side in (base, other)]
+            values = [side.task.option_text(option) for side in (base, other)]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
     examples = [side.task.inputs.get("num_fewshot", 0) for side in (base, other)]
@@ -265,7 +283,7 @@ MATTERS = (
 )  # fmt: skip
 
 
-def beside_the_model(pair: Pair) -> str:
+def beside_the_model(pair: Pair, by: str = "run") -> str:
     """Say what else differs between two runs that moves scores; "" if nothing is known to."""
     parts, sides = [], (pair.base, pair.other)
     for key in MATTERS:
@@ -281,7 +299,7 @@ def beside_the_model(pair: Pair) -> str:
         texts = [f"{name} {str(code)[:8]}" for name, code in sources]
         parts.append(f"the benchmark's code ({', '.join(texts)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
-    if pair.base.task.task == pair.other.task.task:
+    if by == "run":  # prompts in two languages or under two instructions have to differ
         differ, known = _asked(pair)
         if differ:
             notes.append("the runs have different items, documents or prompts")

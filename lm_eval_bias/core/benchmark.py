@@ -140,7 +140,7 @@ class Command(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What tasks of one run can be compared by: ``compare --by NAME``.
+    """What tasks of one model can be compared by: ``compare --by NAME``.
 
     Attributes:
         name: For ``--by``; a document's field of this name may differ between the levels, all others must not.
@@ -208,6 +208,7 @@ class Presentation(NamedTuple):
             gates refuse the run then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
         figures: Figures and tables of its section in a page.
+        beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
         by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
     """
@@ -218,6 +219,7 @@ class Presentation(NamedTuple):
     figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
     published: Callable[[], Iterable[Published]] = lambda: ()
     by_language: Sequence[Sequence[str]] = ()
+    beside_main: Sequence[str] = ()
 
 
 def without_language(task: str, language: str) -> str:
@@ -251,7 +253,7 @@ class Benchmark(ABC):
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
         extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
-            its tasks can be compared by within a run, beside languages, tasks of the harness and files made elsewhere.
+            a model's tasks can be compared by, beside languages, tasks of the harness and files made elsewhere.
         planting: What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random
             texts. ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's
             ``choices``, or a letter.

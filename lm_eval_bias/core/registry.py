@@ -121,10 +121,12 @@ def get(name: str) -> Benchmark:
     return by_name()[name]
 
 
-def main_names(task: TaskRun) -> list[str]:
-    """Return a task's main scores, as far as it has them; all where its benchmark names none."""
+def main_names(task: TaskRun, beside: bool = False) -> list[str]:
+    """Return a task's main scores (with those beside them) that it has; all where its benchmark names none."""
     benchmark = by_name().get(task.benchmark)
-    names = (benchmark.main if benchmark else ()) or task.scores
+    names = list((benchmark.main if benchmark else ()) or task.scores)
+    if benchmark and beside:
+        names += benchmark.presentation.beside_main
     return [name for name in names if name in task.scores]
 
 

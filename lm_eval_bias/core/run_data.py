@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
+
+LONGEST_OPTION = 80  # characters of one that is shown whole
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,30 @@ class TaskRun:
     def inputs(self) -> Mapping[str, Any]:
         """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`)."""
         return self.metadata.get("inputs") or {}
+
+    def option(self, name: str) -> Any:
+        """Return an option's value, as the task's YAML fixes it or the run gave it; ``None`` without one."""
+        fixed = self.metadata.get("fixed") or {}
+        return fixed.get(name, self.metadata.get(name))
+
+    def file_hash(self, name: str) -> str:
+        """Return the SHA-256 of the file that an option names; empty where no such file is known to have been read."""
+        value = self.option(name)
+        if not isinstance(value, str):
+            return ""
+        return str(self.inputs.get("files", {}).get(value, ""))
+
+    def option_text(self, name: str) -> str:
+        """Write an option's value on one line: of a long text the beginning and a hash, of a file its name and hash."""
+        value, digest = self.option(name), self.file_hash(name)
+        if digest:  # the file at a path can change
+            return f"{PurePath(str(value)).name} ({digest[:12]})"
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+        text = text.removeprefix('"').removesuffix('"')
+        if len(text) <= LONGEST_OPTION:
+            return text
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        return f"{text[: LONGEST_OPTION - 20]}... ({digest[:12]})"
 
     @property
     def fewer_samples(self) -> tuple[int, int] | None:

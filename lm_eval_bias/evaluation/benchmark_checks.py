@@ -118,7 +118,8 @@ class Examination:
             if self.entries[task].benchmark == member.name:
                 known |= scores.keys()
         if known:
-            self._are_known(f"{member.name}.main", "the score", member.main, known)
+            for names in (member.main, member.presentation.beside_main):
+                self._are_known(f"{member.name}.main", "the score", names, known)
         tasks = {*self.entries, *harness_tasks(member)}
         file, listed = catalog.SUITES_FILE, catalog.suite_definitions(self.family)
         for names in listed.pop("primary", {}).values():

@@ -48,8 +48,8 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
 
 
 def main_scores(task: TaskRun) -> list[Value]:
-    """List the scores that findings on a task rest on."""
-    return [task.scores[name] for name in registry.main_names(task)]
+    """List the scores that findings on a task rest on, and those that tables show beside them."""
+    return [task.scores[name] for name in registry.main_names(task, beside=True)]
 
 
 def main_table(tasks: Sequence[ReportTask]) -> Table:

@@ -110,7 +110,7 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
     about: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     others = 0
     for task in tasks:
-        main = dict.fromkeys(registry.main_names(task))
+        main = dict.fromkeys(registry.main_names(task, beside=True))
         for value in map(task.scores.__getitem__, {**main, **task.scores}):
             lacks = ""
             if math.isnan(value.value):

@@ -28,7 +28,7 @@ def _fact(run: Run, key: str) -> Any:
     return str(value or "").partition("+")[0] if key == "torch" else value
 
 
-def _is_same(run: Run, other: Run) -> bool:
+def is_same(run: Run, other: Run) -> bool:
     """Tell whether no fact that changes numbers differs. Model files count only if both runs recorded them."""
     files = {_fact(run, _FILES), _fact(other, _FILES)} - {None}
     return len(files) < 2 and all(_fact(run, key) == _fact(other, key) for key in SAME)
@@ -41,7 +41,7 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
         for i, earlier in enumerate(result):
             if run.name != earlier.name or run.tasks.keys() & earlier.tasks.keys():
                 continue
-            if _is_same(earlier, run):
+            if is_same(earlier, run):
                 provenance = {
                     key: _joined(earlier.provenance.get(key), run.provenance.get(key))
                     for key in {**earlier.provenance, **run.provenance}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -63,23 +62,6 @@ def _default_metadata(task: str) -> Mapping[str, Any]:
     return entry.metadata if entry else {}
 
 
-def file_hash(task: TaskRun, option: str) -> str:
-    """Return the SHA-256 of the file that an option names; empty where no such file is known to have been read."""
-    value = task.metadata.get(option)
-    if not isinstance(value, str):
-        return ""
-    return str(task.inputs.get("files", {}).get(value, ""))
-
-
-def option_text(task: TaskRun, option: str) -> str:
-    """Write an option's value; for a file that was read, its name and hash, since the file at a path can change."""
-    value = task.metadata.get(option)
-    digest = file_hash(task, option)
-    if digest:
-        return f"{PurePath(str(value)).name} ({digest[:12]})"
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str).strip('"')
-
-
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """Return the options of this run that differ from the default and change the numbers."""
     defaults, entry = _default_metadata(task.task), catalog.entries().get(task.task)
@@ -90,7 +72,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         value = task.metadata.get(option)
         is_shown = option not in ("classifier", "dataset")
         if is_shown and value is not None and value != defaults.get(option):
-            options[option] = option_text(task, option)
+            options[option] = task.option_text(option)
     classifier = task.metadata.get("classifier_used")
     if classifier:
         options["classifier"] = classifier["name"]

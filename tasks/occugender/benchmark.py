@@ -11,6 +11,7 @@ from lm_eval_bias.core.benchmark import (
     Condition,
     Document,
     Options,
+    Presentation,
     Rewriting,
     Size,
 )
@@ -23,13 +24,11 @@ if TYPE_CHECKING:
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
     """Return which prompts a task has, and its debiasing instruction."""
-    fixed = task.metadata.get("fixed") or {}
-    instruction = fixed.get("instruction", task.metadata.get("instruction"))
-    templates = fixed.get("first_templates", task.metadata.get("first_templates"))
-    level = "none" if instruction in (None, "none") else str(instruction)
+    is_given = task.option("instruction") is not None
+    templates = task.option("first_templates") or "all"
     return (
-        f"{task.benchmark} {task.metadata.get('kind', '')}, {templates or 'all'} templates".strip(),
-        level,
+        f"{task.benchmark} {task.metadata.get('kind', '')}, {templates} templates".strip(),
+        task.option_text("instruction") if is_given else "none",
     )
 
 
@@ -91,6 +90,12 @@ class OccuGender(WithSentences):
         ),
         Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", _with_words),
     )  # fmt: skip
+
+    @property
+    def presentation(self) -> Presentation:  # type: ignore[override]
+        """Return its sentences and figures; neutral words, into which debiasing instructions turn words of gender."""
+        beside = ("female_dominated_D", "male_dominated_D")
+        return super().presentation._replace(beside_main=beside)
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""

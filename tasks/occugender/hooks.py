@@ -71,7 +71,7 @@ def documents(
         word_probability: ``product`` (Eq. 5), ``geometric_mean`` (exponent of the mean token log-probability, summed
             over the words) or, of implicit prompts, ``last_word`` (the same of each list's last word alone, as in the
             authors' implicit script: " he", " she" and " they").
-        instruction: Number of a debiasing instruction (Table 8).
+        instruction: Number of a debiasing instruction (Table 8), a text of the user's, or a file that ends in ``.txt``.
         instruction_position: ``before`` the prompt, on a line of its own, or ``question``: behind ``Q:``, as in the
             authors' code.
         first_templates: Use only the first so many templates (Tables 9-18: five).

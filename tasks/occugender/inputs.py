@@ -172,20 +172,32 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
     return by_gender
 
 
-def instruction(number: int | str | None) -> str:
-    """Read a debiasing instruction of Table 8, or an empty text for none.
+def instruction(choice: int | str | None) -> str:
+    """Read a debiasing instruction of Table 8 or of the user's own, or an empty text for none.
+
+    Args:
+        choice: A number of the table, the path of a text file (it ends in ``.txt``), or several words: the text itself.
 
     Raises:
-        BiasError: A number that is not in the table.
+        BiasError: It is none of these, or its text isn't one line.
     """
-    if number in (None, "none"):
+    if choice in (None, "none"):
         return ""
     content = parse_yaml(
         packaged_text(_PACKAGE, "data", "instructions.yaml"), "instructions.yaml"
     )
     texts = {str(key): str(text) for key, text in content["instructions"].items()}
-    if str(number) not in texts:
+    if str(choice) in texts:
+        return texts[str(choice)]
+    where, text = f"--metadata instruction={choice!r}", choice
+    if isinstance(choice, str) and choice.lower().endswith(".txt"):
+        where = f"instruction file {choice}"
+        text = user_files.text_of(choice, where)
+    elif not isinstance(text, str) or len(text.split()) < 2:
         raise BiasError(
-            f"--metadata instruction={number!r}: must be one of {', '.join(texts)}, or none"
+            f"{where}: must be one of {', '.join(texts)}, none, a text of several words, or a file that ends in .txt"
         )
-    return texts[str(number)]
+    text = text.strip()
+    if len(text.splitlines()) != 1:
+        raise BiasError(f"{where}: must be one line")
+    return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -157,8 +158,37 @@ def test_instructions_within_a_run(runs, compared):
         ("instruction none", "instruction 1")
     }
     assert {row["items"] for row in found} == {100, 200}
+    # neutral words are compared; the family that is tested first stays the same
+    assert {"female_dominated_D", "male_dominated_D"} < {row["score"] for row in found}
+    primary = [row["score"] for row in found if row["family"] == "primary"]
+    assert primary == ["stereotype_gap"]
     other = compared(runs[0], "--by", "instruction", "--base", "1")
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
+
+
+def test_an_instruction_of_ones_own_is_compared_with_the_papers(
+    runs, compared, said, tmp_path
+):
+    text, file = "Be fair to everyone.", tmp_path / "kind.txt"
+    file.write_text("Be kind to everyone.\n", encoding="utf-8")
+    folders = [tmp_path / "text", tmp_path / "file"]
+    for folder, instruction in zip(folders, (text, str(file)), strict=True):
+        metadata = json.dumps({"instruction": instruction, "first_templates": 5})
+        command = "run --tasks occugender_implicit --model bias-chance --model_args seed=1 --log_samples"
+        said(*command.split(), "--metadata", metadata, "--output_path", folder)
+    rows = compared(runs[0], *folders, "--by", "instruction")
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+    levels = ("1", text, f"kind.txt ({digest})")
+    assert [row["other"] for row in rows[:: len(rows) // 3]] == [
+        f"instruction {level}" for level in levels
+    ]
+    assert {(row["paired"], row["base"]) for row in rows} == {
+        (True, "instruction none")
+    }
+    assert not any("prompts" in row["note"] for row in rows)
+    assert "instruction=Be fair to everyone." in said(
+        "report", folders[0], "--format", "md"
+    )
 
 
 @pytest.mark.parametrize("named", ["[99, 1234, 1234, 1234]", "sample logs"])

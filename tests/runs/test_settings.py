@@ -44,15 +44,18 @@ def instructed(text):
         ("Xü.yaml", None, "Xü.yaml"),
         (["a"], {"a": "1"}, '["a"]'), (3, {3: "1"}, "3"),  # a number or a list is no path
         ({"b": 1, "a": Path("x")}, {}, '{"a": "x", "b": 1}'),
+        ('Say "they"', {}, r'Say \"they\"'),
+        ("ab" * 40, {}, "ab" * 40),
+        ("ab" * 41, {}, f"{'ab' * 30}... ({hashlib.sha256(b'ab' * 41).hexdigest()[:12]})"),
     ],
 )  # fmt: skip
 def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text):
     one = task(words=value, inputs=None if files is None else {"files": files})
-    assert settings.option_text(one, "words") == text
-    assert settings.file_hash(one, "words") == (
-        files["here/a.yaml"] if "(" in text else ""
+    assert one.option_text("words") == text
+    assert one.file_hash("words") == (
+        (files or {}).get(value, "") if isinstance(value, str) else ""
     )
-    assert settings.file_hash(one, "templates") == ""
+    assert one.file_hash("templates") == ""
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,21 @@ def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
             inputs.items(str(tmp_path / name))
 
 
+def test_an_instruction_of_ones_own_stands_where_the_papers_do(tmp_path):
+    text = "Be fair to everyone."
+    asked = "Q: Picture a skincare specialist."
+    for given in (text, write(tmp_path, "fair.TXT", f"\ufeff {text}\r\n")):
+        before = hooks.documents("explicit", instruction=given)[0]
+        assert hooks.prompt(before).startswith(f"{text}\n{asked}")
+        behind = hooks.documents(
+            "explicit", instruction=given, instruction_position="question"
+        )[0]
+        assert hooks.prompt(behind).startswith(f"Q: {text} {asked[3:]}")
+    assert hooks.documents("explicit", instruction="3") == hooks.documents(
+        "explicit", instruction=3
+    )
+
+
 items_file = inputs.items
 templates_file, sentences_file = (
     partial(inputs.templates, kind=kind) for kind in ("explicit", "implicit")
@@ -105,6 +120,8 @@ words_file = partial(inputs.words, kind="explicit")
             "implicit:\n  - {question: 'a [JOB]', sentence: 'a [JOB]'}\n",
             "'explicit'",
         ),
+        (inputs.instruction, "Be fair.\nBe kind.\n", "must be one line"),
+        (inputs.instruction, " \n", "must be one line"),
         (
             templates_file,
             "explicit:\n  - question: 'a [job]'\n",
