@@ -20,8 +20,6 @@ from lm_eval_bias.custom_metrics.score import (
     t_factor,
 )
 
-INDEPENDENT = "items of one of the {} count as independent"
-
 
 def _of_one_cluster(design: Design) -> Design | None:
     """Let items vary where clusters can't: all are of one, or of one row or column of a matrix; else ``None``."""
@@ -33,20 +31,22 @@ def _of_one_cluster(design: Design) -> Design | None:
             whole=design.whole,
             bounds=design.bounds,
             exact=design.exact,
-            note=joined(INDEPENDENT.format(design.kind), design.note),
+            note=joined(
+                f"items of one of the {design.kind} count as independent", design.note
+            ),
             kind="items",
         )
     if isinstance(design, Cells) and min(design.cells.shape) == 1:
         is_template = len(design.templates) == 1
         values = design.scaled.ravel().tolist()
-        is_share = design.bounds is not None and design.bounds[0] == 0
+        low, high = design.bounds or (None, None)
         return tabulate(
             design.items if is_template else design.templates,
             [[1.0] * len(values), values],
             share_of,
             design.strata if is_template else (),
-            whole=design.bounds[1] if is_share and design.bounds else None,
-            bounds=None if is_share else design.bounds,
+            whole=high if low == 0 else None,
+            bounds=design.bounds if low != 0 else None,
             kind="items" if is_template else "templates",
         )
     return None

@@ -23,7 +23,7 @@ from lm_eval_bias.core.page_parts import (
     not_shown,
     numeric,
 )
-from lm_eval_bias.core.wording import number_cell, short
+from lm_eval_bias.core.wording import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,13 +38,11 @@ class Occupation(NamedTuple):
         name: The occupation.
         real: Women among the workers, percent.
         female: Mean share of female words, percent.
-        spread: Standard deviation of that share over templates, percentage points; ``nan`` for one template.
     """
 
     name: str
     real: float
     female: float
-    spread: float
 
 
 def occupations(result: ReportTask) -> list[Occupation]:
@@ -71,12 +69,7 @@ def occupations(result: ReportTask) -> list[Occupation]:
                 100 * float(record["F"])
             )
     items = [
-        Occupation(
-            name,
-            real,
-            statistics.fmean(values),
-            statistics.stdev(values) if len(values) > 1 else math.nan,
-        )
+        Occupation(name, real, statistics.fmean(values))
         for (name, real), values in shares.items()
     ]
     if len(items) < 2:
@@ -132,14 +125,12 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     heads = numeric(
         "Women among the workers, %",
         "Female words, %",
-        "SD over templates, points",
     )
     rows: list[Row] = [
         [
             item.name,
             Cell(f"{item.real:.1f}", item.real),
             Cell(f"{item.female:.1f}", item.female),
-            number_cell(item.spread, "percent"),
         ]
         for item in items
     ]
