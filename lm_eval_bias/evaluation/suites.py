@@ -180,7 +180,7 @@ def listing() -> list[Facts]:
     suites = []
     power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
     for name, purpose in PURPOSES.items():
-        suite, found = load(name), power["suites"].get(name, {})
+        suite, by_task = load(name), power["suites"].get(name, {})
         parts = suite.parts.values()
         tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():
@@ -188,7 +188,7 @@ def listing() -> list[Facts]:
                 "documents": documents,
                 "requests": requests,
                 "rule": sampling.rule if sampling else None,
-                "found": found.get(task),
+                "found": by_task.get(task),
             }
         suites.append(
             {
@@ -196,7 +196,7 @@ def listing() -> list[Facts]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
-                "measured_on": power["measured_on"] if found else None,
+                "measured_on": power["measured_on"] if by_task else None,
                 "documents": catalog.total(part.documents for part in parts),
                 "requests": catalog.total(part.requests for part in parts),
                 "tasks": tasks,

@@ -221,12 +221,12 @@ def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(blocks)
 
 
-def _found(found: Mapping[str, Any] | None) -> list[str]:
+def _found(power: Mapping[str, Any] | None) -> list[str]:
     """Write the primary score and the differences that two models can show in it."""
-    if found is None:
+    if power is None:
         return [NONE] * 3
-    ends = (found["alone"], found["corrected"])
-    return [found["score"], *(difference(end, found["unit"], "") for end in ends)]
+    ends = (power["alone"], power["corrected"])
+    return [power["score"], *(difference(end, power["unit"], "") for end in ends)]
 
 
 def _asked(part: Mapping[str, Any]) -> list[str]:

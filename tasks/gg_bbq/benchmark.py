@@ -31,13 +31,13 @@ def wordings(metadata: Mapping[str, Any]) -> list[int] | list[str]:
     Raises:
         BiasError: There is no such wording, a text has other placeholders, or the order of the options is no such.
     """
-    own, order = metadata.get("wording"), metadata.get("released_order", False)
+    text, order = metadata.get("wording"), metadata.get("released_order", False)
     if not isinstance(order, bool):
         raise BiasError(f"--metadata released_order={order!r}: must be true or false")
-    if not isinstance(own, str) or "wording" in (metadata.get("fixed") or {}):
+    if not isinstance(text, str) or "wording" in (metadata.get("fixed") or {}):
         return NUMBERS.chosen(metadata)
     try:
-        parts = [part for part in Formatter().parse(own) if part[1] is not None]
+        parts = [part for part in Formatter().parse(text) if part[1] is not None]
     except ValueError as error:
         raise BiasError(f"--metadata wording: {error}") from error
     fields = [f"{name}{spec}{conversion or ''}" for _, name, spec, conversion in parts]
@@ -46,7 +46,7 @@ def wordings(metadata: Mapping[str, Any]) -> list[int] | list[str]:
             "--metadata wording: must have {context}, {question} and {choices}, each once, and no other braces; "
             f"it has {', '.join(map(repr, fields)) or 'none'}"
         )
-    return [own]
+    return [text]
 
 
 class GGBBQ(BBQLike):

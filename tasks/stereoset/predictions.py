@@ -108,10 +108,10 @@ def read(path: Path, language: str | None) -> list[Saved]:
             stereoset_items.read(language, test),
         )
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
-        ask = f"among them: are these predictions for {language}, and"
+        hint = f"among them: are these predictions for {language}, and"
         if missing := ids - scores.keys():
             raise BiasError(
-                f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {ask} complete?"
+                f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {hint} complete?"
             )
         unknown = scores.keys() - ids
         if (
@@ -119,7 +119,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
         ):  # other data, or a part of an item
             raise BiasError(
                 f"{where} scores {len(unknown)} candidates that the released {language} data don't have, "
-                f"{min(unknown)} {ask} undamaged?"
+                f"{min(unknown)} {hint} undamaged?"
             )
         if unknown:
             left_out[TEST_KEYS[test]] = {
