@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,17 @@ TAKE_FIRST = (
 )
 
 
-SUITES = parse_yaml(packaged_text("lm_eval_bias", "suites.yaml"), "suites.yaml")
 # of other packages, beside their tasks: the harness takes every *.yaml there for a task
 SUITES_FILE = "_suites_yaml"
+
+
+@cache
+def suites() -> dict[str, Any]:
+    """Read this package's suites and primary scores."""
+    content: dict[str, Any] = parse_yaml(
+        packaged_text("lm_eval_bias", "suites.yaml"), "suites.yaml"
+    )
+    return content
 
 
 def suite_definitions(benchmark: Benchmark) -> dict[str, Any]:
@@ -55,7 +63,7 @@ def primary(task: str, benchmark: str) -> Sequence[str]:
     family = registry.family(benchmark)
     if family is None:
         return ()
-    listed = suite_definitions(family).get("primary", {}) | SUITES["primary"]
+    listed = suite_definitions(family).get("primary", {}) | suites()["primary"]
     fitting = (listed[name] for name in listed if fnmatch.fnmatchcase(task, name))
     return next(fitting, ())
 

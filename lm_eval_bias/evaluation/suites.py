@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 Facts = dict[str, Any]
-OWN = {name: part for name, part in catalog.SUITES.items() if name != "primary"}
+OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
 Documents = Sequence[Mapping[str, Any]]
