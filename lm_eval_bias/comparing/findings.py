@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lm_eval_bias.comparing.pairing import (
-    LANGUAGE,
     Pair,
     Side,
     beside_the_model,
@@ -19,6 +18,7 @@ from lm_eval_bias.comparing.pairing import (
 )
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core import catalog
+from lm_eval_bias.core.benchmark import LANGUAGE
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, Value

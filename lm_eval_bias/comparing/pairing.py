@@ -9,14 +9,12 @@ from typing import Any
 
 from lm_eval_bias.core import content_hashes, registry
 from lm_eval_bias.core.answers import SavedSample, errors_in
-from lm_eval_bias.core.benchmark import Benchmark, Condition, without_language
+from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Condition, without_language
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.runs import sample_logs, settings
 from lm_eval_bias.runs.run_discovery import is_same
-
-LANGUAGE = "language"
 
 
 def conditions() -> dict[str, Condition]:

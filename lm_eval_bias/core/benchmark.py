@@ -344,6 +344,14 @@ def card_of(benchmark: Benchmark) -> Card | None:
         return None
 
 
+LANGUAGE = "language"  # a facet of every benchmark: its tasks differ in it
+
+
+def facet_names(benchmark: Benchmark) -> list[str]:
+    """List what a benchmark's items can be broken down by."""
+    return [*benchmark.facets, LANGUAGE]
+
+
 def facets_of(benchmark: Benchmark, doc: Document) -> dict[str, str]:
     """Return a document's facets, as far as it tells them itself."""
     return {

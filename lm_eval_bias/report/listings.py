@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
+from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import (
     NONE,
@@ -88,7 +88,7 @@ def card_data(benchmark: Benchmark) -> dict[str, Any]:
         "benchmark": benchmark.name,
         "title": benchmark.title or benchmark.name,
         **{name: fields[name] or None for name in _LABELS},
-        "facets": list(benchmark.facets),
+        "facets": facet_names(benchmark),
     }
 
 
@@ -104,7 +104,7 @@ def card_text(benchmark: Benchmark) -> str:
         wrap.subsequent_indent = " " * len(wrap.initial_indent)
         lines = card_lines(card, field) or ["not recorded"]
         blocks.append("\n".join([label, *map(wrap.fill, lines)]))
-    facets = ", ".join([*benchmark.facets, "language"])
+    facets = ", ".join(facet_names(benchmark))
     blocks.append(f"Facets (for rescore --by)\n  {facets}")
     return "\n\n".join(blocks) + "\n"
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample
-from lm_eval_bias.core.benchmark import Benchmark, Split, facets_of
+from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import BadOption
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
@@ -17,7 +17,6 @@ from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.rescoring import AnswerReading
 
-LANGUAGE = "language"  # a facet of every benchmark: tasks differ in it
 Facets = tuple[str, ...]  # names
 Records = dict[tuple[str, ...], list[Record]]  # by the facets' values
 ByFacets = dict[Facets, Records]
@@ -143,7 +142,7 @@ def _of_benchmark(
     scores = {score.name: score for score in benchmark.scores(every)}
     return [
         Breakdown(by, scores[name], _cells(scores[name], tasks))
-        for name in names or benchmark.main
+        for name in names or benchmark.main or scores
         if name in scores
     ]
 
@@ -161,7 +160,7 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
     assert task.samples is not None
     benchmark, computed = registry.get(task.benchmark), []
     samples = sample_logs.first_filter(task.samples)
-    for by_facets in _file(samples, (), AnswerReading()).values():
+    for by_facets in _file(samples, (), AnswerReading(as_logged=True)).values():
         for by, records in by_facets.items():
             listed = _of_benchmark(benchmark, by, [(label, records)], ())
             telling = [breakdown for breakdown in listed if breakdown.values > 1]

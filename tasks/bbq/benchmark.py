@@ -83,7 +83,8 @@ class BBQ(Benchmark):
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
     facets = {
         "category": "category",
-        "template": "question_index",
+        # a number of the document is one within its category
+        "template": lambda record: {str(record["template"]): record},
         "polarity": "question_polarity",
     }
     extensions = (

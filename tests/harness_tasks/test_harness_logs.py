@@ -238,3 +238,11 @@ def test_scores_by_facet_are_means_of_the_items_with_it(
     assert len(expected) > 1
     for name, items in expected.items():
         assert values[name] == pytest.approx(sum(items) / len(items), abs=1e-9)
+
+
+def test_a_template_of_bbq_is_one_within_its_category(runs):
+    run = leb.load(runs[0][0])[0]
+    frame = leb.breakdown(run, "template", "acc_amb")
+    names = set(frame[frame.task == "bbq"].template)
+    docs = [sample.doc for sample in sample_logs.first_filter(run.tasks["bbq"].samples)]
+    assert names == {f"{doc['category']}/{doc['question_index']}" for doc in docs}

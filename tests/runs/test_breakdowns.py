@@ -155,6 +155,14 @@ def test_what_the_command_and_python_give(tmp_path, said):
     assert "By job" in page
 
 
+def test_a_benchmark_without_main_scores_shows_all(tmp_path, monkeypatch):
+    folder = harness_folder(tmp_path / "run", lean=-3.0)
+    main = set(leb.breakdown(leb.load(folder), "job").score)
+    monkeypatch.setattr(type(leb.benchmarks()["occugender"]), "main", ())
+    every = set(leb.breakdown(leb.load(folder), "job").score)
+    assert main < every
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [
