@@ -59,8 +59,9 @@ def of_part(score: Score, records: list[Record]) -> Estimate:
     its items, or of its templates or occupations alone: the part is given, and no sample of others.
     """
     estimate = score.compute(records)
-    has_interval = estimate.ends() or estimate.fixed_interval
-    if has_interval or score.design is None or math.isnan(estimate.value):
+    if estimate.ends() or estimate.fixed_interval:
+        return estimate
+    if score.design is None or math.isnan(estimate.value):
         return estimate
     try:
         design = _of_one_cluster(score.design(records))

@@ -84,7 +84,7 @@ class BBQ(Benchmark):
     facets = {
         "category": "category",
         # a number of the document is one within its category
-        "template": lambda record: {str(record["template"]): record},
+        "template": lambda record: {record["template"]: record},
         "polarity": "question_polarity",
     }
     extensions = (

@@ -94,8 +94,9 @@ class OccuGender(WithSentences):
     @property
     def presentation(self) -> Presentation:  # type: ignore[override]
         """Return its sentences and figures; neutral words, into which debiasing instructions turn words of gender."""
-        beside = ("female_dominated_D", "male_dominated_D")
-        return super().presentation._replace(beside_main=beside)
+        return super().presentation._replace(
+            beside_main=("female_dominated_D", "male_dominated_D")
+        )
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""

@@ -63,8 +63,9 @@ class StereoSet(WithSentences):
         groups = [self.main]
         for test in ("intra", "inter"):
             groups.append([f"{test}/{score}" for score in self.main])
-        figures = Presentation().figures
-        return super().presentation._replace(figures=figures, by_language=groups)
+        return super().presentation._replace(
+            figures=Presentation().figures, by_language=groups
+        )
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
