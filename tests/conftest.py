@@ -87,9 +87,10 @@ def mirror(monkeypatch):
 @pytest.fixture
 def toy(monkeypatch):
     """The toy benchmark, registered."""
-    from lm_eval_bias.core import registry
+    from lm_eval_bias.core import catalog, registry
     from tests.support.toy import Toy
 
+    catalog.entries()  # kept for all tests, so read without it
     benchmark, real = Toy(), registry.benchmarks()
     by_name = {**registry.by_name(), "toy": benchmark}
     monkeypatch.setattr(registry, "benchmarks", lambda: (benchmark, *real))
