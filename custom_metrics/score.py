@@ -153,8 +153,8 @@ class Meaning:
         favours: What an interval above, and one below, the neutral value says, in a few words that follow a model's
             name: ``("favours the old", "favours the young")``.
         pole: What a score of bias points to above its neutral value, and away from below it: ``stereotypes``.
-        unit: ``percent`` (0..100), ``proportion`` (0..1), ``difference`` (-1..1), ``correlation``, ``count``, ``nats``
-            or ``percent (SE)``.
+        unit: ``percent`` (0..100), ``proportion`` (0..1), ``difference`` (-1..1), ``correlation``, ``count``, ``nats``,
+            ``ratio`` or ``percent (SE)``.
         source: Paper and equation or table.
         higher_is_better: ``True`` or ``False`` only where that is true over the whole range.
     """

@@ -26,7 +26,7 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
 from lm_eval_bias.core.planting import Planting
-from lm_eval_bias.core.questions import Cloze, NextSentence
+from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
 from lm_eval_bias.core.run_data import Published, PublishedCell, Remark
 from lm_eval_bias.custom_metrics.score import Estimate, Score
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.crossed import crossed_mean
 
 __all__ = [
-    "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "DATA",
+    "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "Contrast", "DATA",
     "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "Planting", "Presentation", "Published",
     "PublishedCell", "REQUIRED", "Remark", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT", "SavedFiles", "Score", "Size",
     "Table", "clustered_mean", "crossed_mean",

@@ -45,6 +45,11 @@ def parser() -> argparse.ArgumentParser:
         help=f"Suite to run: {'; '.join(names)} ('lm-eval-bias ls --suites' lists their tasks; quick+NAME adds a "
         "benchmark of another package)",
     )
+    group.add_argument(
+        "--language",
+        metavar="<code>,<code>",
+        help="Of the suite, the tasks in these languages alone: de, or de,en",
+    )
     results = run.add_argument_group("results", "how scores are printed")
     results.add_argument(
         "--table",
@@ -134,14 +139,21 @@ def main(argv: list[str]) -> int:
         try:
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
-            suite, table = (vars(arguments).pop(name) for name in ("suite", "table"))
+            ours = ("suite", "language", "table")
+            suite, language, table = (vars(arguments).pop(name) for name in ours)
             _set_up_logging(arguments.verbosity, getattr(arguments, "write_out", False))
             config = internals.configuration(arguments)
         except (ValueError, OSError) as error:
             raise BiasError(one_line(error)) from error
         preflight.check_flags(config)
         entries = catalog.entries([config.include_path] if config.include_path else [])
-        chosen = suites.apply(config, suite, entries) if suite is not None else None
+        if language is not None and suite is None:
+            raise BiasError("--language goes with --suite: name tasks without it")
+        chosen = (
+            suites.apply(config, suite, entries, language)
+            if suite is not None
+            else None
+        )
         preflight.before_loading(config, entries, arguments.device)
         evaluate.evaluate(
             config, entries, chosen, release, functools.partial(_tell, config, table)

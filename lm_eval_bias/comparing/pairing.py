@@ -255,7 +255,8 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return "different numbers of examples in the prompts"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
-    if by == LANGUAGE and shared >= 0.9 * max(counts):  # translations miss single items
+    # a language lacks what couldn't be translated: what both have is compared
+    if by == LANGUAGE and 2 * shared >= min(counts):
         return ""
     if shared != counts[0] or shared != counts[1]:
         return (

@@ -4,6 +4,7 @@
 - ``next_sentence``: how well does this sentence follow this one?
 - ``sentence_likelihoods``: how likely are a context, a candidate after it, and the candidate alone?
   (the evidence behind the second)
+- ``contrast``: how likely is a text, beside another that differs from it in a few words?
 
 A question is a request type of the harness (:mod:`lm_eval_bias.scoring.questions`).
 """
@@ -19,7 +20,8 @@ from lm_eval_bias.core.errors import BiasError
 CLOZE = "cloze"
 NEXT_SENTENCE = "next_sentence"
 SENTENCE_LIKELIHOODS = "sentence_likelihoods"
-KINDS = (CLOZE, NEXT_SENTENCE, SENTENCE_LIKELIHOODS)
+CONTRAST = "contrast"
+KINDS = (CLOZE, NEXT_SENTENCE, SENTENCE_LIKELIHOODS, CONTRAST)
 # the other request types of this package, beside those of questions: names of methods, too
 EXACT = "exact_loglikelihood"
 WITH_LENGTH = "loglikelihood_with_length"
@@ -81,7 +83,30 @@ class NextSentence:
         return self.context, self.candidate, dict(self.options)
 
 
-Question = Cloze | NextSentence
+@dataclass(frozen=True)
+class Contrast:
+    """How likely is a text, beside another that differs from it in a few words?
+
+    Attributes:
+        text: The text.
+        other: What it is compared with.
+        whole: Whether the whole text counts: of masked models, as Nangia et al. (2020) do it, the tokens that both
+            texts share. Otherwise it is what follows the first difference; of masked models, the words that differ.
+        kind: :data:`CONTRAST`.
+    """
+
+    text: str
+    other: str
+    whole: bool = True
+    kind: str = CONTRAST
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What a harness instance carries."""
+        return self.text, self.other, self.whole
+
+
+Question = Cloze | NextSentence | Contrast
 
 
 def choose(metadata: Mapping[str, Any]) -> dict[str, str]:

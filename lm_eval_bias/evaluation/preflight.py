@@ -397,7 +397,7 @@ def _unfit_architecture(
     import transformers
     from transformers.models.auto import modeling_auto
 
-    from lm_eval_bias.core.questions import SENTENCE_LIKELIHOODS
+    from lm_eval_bias.core.questions import CONTRAST, SENTENCE_LIKELIHOODS
     from lm_eval_bias.scoring import seq2seq
 
     has_configuration = "pretrained" in model_args and "gguf_file" not in model_args
@@ -412,7 +412,8 @@ def _unfit_architecture(
     except (OSError, ValueError, KeyError):
         return None  # the harness says what is wrong when it loads the model
     if architecture.is_encoder_decoder:
-        return seq2seq.no_contexts() if SENTENCE_LIKELIHOODS in asks else None
+        needs_contexts = {CONTRAST, SENTENCE_LIKELIHOODS} & set(asks)
+        return seq2seq.no_contexts() if needs_contexts else None
     classes = [str(name) for name in architecture.architectures or []]
     heads = ("ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction")
     is_masked = (

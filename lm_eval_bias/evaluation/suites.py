@@ -26,7 +26,7 @@ NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
 Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
-VERSION = 5
+VERSION = 6
 SEED = "quick-1"
 
 
@@ -66,12 +66,16 @@ class SuitePart(NamedTuple):
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of tasks; ``left_out`` has those that a run's model can't answer, with the reasons."""
+    """A named set of tasks; ``left_out`` has those that a run's model can't answer, with the reasons.
+
+    ``languages`` are those that were chosen; empty for all.
+    """
 
     name: str
     leaves_out: str
     parts: Mapping[str, SuitePart]
     left_out: Mapping[str, str] = field(default_factory=dict)
+    languages: Sequence[str] = ()
 
     def choose(self, task: str, docs: Documents) -> list[int] | None:
         """Return the indices of a task's items that belong to the suite, in order; ``None`` for all."""
@@ -92,6 +96,8 @@ class Suite:
             "version": VERSION,
             "tasks_left_out": sorted(self.left_out),
         }
+        if self.languages:
+            facts["languages"] = list(self.languages)
         indices, sampling = self.choose(task, docs), self.parts[task].sampling
         if indices is not None and sampling is not None:
             facts |= {
@@ -205,15 +211,44 @@ def listing() -> list[Facts]:
     return suites
 
 
+def _in_languages(suite: Suite, given: str) -> Suite:
+    """Return the tasks of a suite in languages whose codes are joined by commas.
+
+    Raises:
+        BiasError: The suite has no task in one of them.
+    """
+    languages = [code.strip() for code in given.split(",")]
+    known = {task: catalog.entries()[task].language for task in suite.parts}
+    for code in languages:
+        if code not in known.values():
+            codes = ", ".join(sorted(set(known.values())))
+            raise BiasError(
+                f"--language {given}: the suite {suite.name} has no task in {code!r}, only in {codes}"
+            )
+    parts = {
+        task: part for task, part in suite.parts.items() if known[task] in languages
+    }
+    return replace(suite, parts=parts, languages=languages)
+
+
 def apply(
-    config: EvaluatorConfig, name: str, entries: Mapping[str, catalog.Entry]
+    config: EvaluatorConfig,
+    name: str,
+    entries: Mapping[str, catalog.Entry],
+    language: str | None = None,
 ) -> Suite:
     """Name a suite's tasks in a configuration; return the suite.
+
+    Args:
+        config: The run's.
+        name: The suite's.
+        entries: All tasks.
+        language: Codes of the languages whose tasks are wanted, joined by commas; ``None`` for all.
 
     Raises:
         BiasError: Flags or the model don't fit it.
     """
-    suite = load(name)
+    suite = load(name) if language is None else _in_languages(load(name), language)
     given = {
         "--tasks": preflight.split_tasks(config.tasks),
         "--limit": config.limit,
@@ -261,6 +296,8 @@ def describe(suite: Suite) -> str:
         f"Suite {suite.name} (version {VERSION}): {purpose}.",
         f"Not in it: {suite.leaves_out}.",
     ]
+    if suite.languages:
+        lines.append(f"Only the tasks in: {', '.join(suite.languages)}.")
     if items and requests:
         lines.append(f"{items:,} items, {requests:,} requests.")
     for reason in dict.fromkeys(suite.left_out.values()):

@@ -35,6 +35,7 @@ UNITS = (
     "difference",
     "correlation",
     "percent (SE)",
+    "ratio",
     "count",
     "nats",
 )

@@ -90,6 +90,13 @@ class ChanceLM(LM):
             (uniform(self._seed, "cloze", *request.args), 1) for request in requests
         ]
 
+    def contrast(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
+        """Return the log of a uniform draw per text, in nats, as that of one token."""
+        return [
+            (math.log(uniform(self._seed, "contrast", *request.args)), 1)
+            for request in requests
+        ]
+
     def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [

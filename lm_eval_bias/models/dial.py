@@ -51,7 +51,7 @@ class DialLM(ChanceLM):
         """
         return [_answers(request.doc, self._dial)[request.idx] for request in requests]
 
-    next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
+    contrast = next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
 
     def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
         """Give the planted log-likelihood of each choice, nats; never greedy."""

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,10 +14,11 @@ import torch
 import transformers
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE, Cloze
+from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, Cloze, Contrast
 from lm_eval_bias.models.question_model import Answers, QuestionModel
 from lm_eval_bias.scoring.questions import (
     clozes,
+    contrasts,
     expected,
     next_sentences,
     refuse_foreign,
@@ -59,20 +61,73 @@ def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[R
     return readings
 
 
+def _words(
+    tokenizer: PreTrainedTokenizerBase, text: str
+) -> tuple[list[int], list[list[int]], list[list[int]]]:
+    """Return a text's tokens, and for each of its words the places of its tokens and the tokens themselves."""
+    ids, word_ids = _encode(tokenizer, text)
+    places: dict[int, list[int]] = {}
+    for place, word in enumerate(word_ids):
+        if word is not None:
+            places.setdefault(word, []).append(place)
+    words = [[ids[place] for place in word] for word in places.values()]
+    return ids, list(places.values()), words
+
+
+def _encode(
+    tokenizer: PreTrainedTokenizerBase, text: str
+) -> tuple[list[int], list[int | None]]:
+    """Return a text's tokens, and the word that each belongs to; ``None``: a special token."""
+    encoded = tokenizer(text)
+    try:
+        words = list(encoded.word_ids())
+    except ValueError as error:
+        raise BiasError(
+            "masked=pll_… and texts of which the differing words are scored need a fast tokenizer, which knows the "
+            "words that tokens belong to"
+        ) from error
+    return list(encoded["input_ids"]), words
+
+
+def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
+    """Mask each token that a text shares with the other, one at a time (Nangia et al. 2020)."""
+    encoded = tokenizer(question.text, return_special_tokens_mask=True)
+    ids, special = list(encoded["input_ids"]), encoded["special_tokens_mask"]
+    other = list(tokenizer(question.other)["input_ids"])
+    readings = []
+    for start, _, size in SequenceMatcher(None, ids, other).get_matching_blocks():
+        for position in range(start, start + size):
+            if not special[position]:
+                masked = ids.copy()
+                masked[position] = tokenizer.mask_token_id
+                readings.append(Reading(tuple(masked), position, ids[position]))
+    return readings
+
+
+def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
+    """Unmask the words that the other text doesn't have, token by token from left to right."""
+    ids, places, words = _words(tokenizer, question.text)
+    _, _, others = _words(tokenizer, question.other)
+    hidden: list[int] = []
+    for tag, start, end, _, _ in SequenceMatcher(None, words, others).get_opcodes():
+        if tag != "equal":
+            hidden += itertools.chain.from_iterable(places[start:end])
+    readings = []
+    for number, position in enumerate(hidden):
+        masked = ids.copy()
+        for later in hidden[number:]:
+            masked[later] = tokenizer.mask_token_id
+        readings.append(Reading(tuple(masked), position, ids[position]))
+    return readings
+
+
 def _pll(
     tokenizer: PreTrainedTokenizerBase,
     question: Cloze,
     hide: Callable[[int, int], bool],
 ) -> list[Reading]:
     """Mask every token of the sentence in turn, and with it those of its word that ``hide`` names."""
-    encoded = tokenizer(question.sentence)
-    try:
-        words = list(encoded.word_ids())  # None: a special token
-    except ValueError as error:
-        raise BiasError(
-            "masked=pll_… needs a fast tokenizer, which knows the words that tokens belong to"
-        ) from error
-    ids = list(encoded["input_ids"])
+    ids, words = _encode(tokenizer, question.sentence)
     readings = []
     for position, word in enumerate(words):
         if word is None:
@@ -136,7 +191,26 @@ class HFMaskedLM(QuestionModel):
         refuse_foreign(clozes(requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
-    @torch.inference_mode()
+    def contrast(self, requests: Sequence[Instance]) -> Answers:
+        """Score texts beside others: ``(sum of log-probabilities in nats, number of tokens)``; nan where none differs.
+
+        Of the tokens that both texts share, each masked alone, or of the words that differ, unmasked from left to
+        right (:class:`~lm_eval_bias.core.questions.Contrast`).
+        """
+        return self.answers(CONTRAST, requests, self._contrast)
+
+    def _contrast(self, requests: list[Instance]) -> Answers:
+        readings = [
+            (shared if question.whole else differing)(self.tokenizer, question)
+            for question in contrasts(requests)
+        ]
+        logprobs = self._logprobs(readings)
+        answers: Answers = []
+        for of_text in readings:
+            values = [logprobs[reading] for reading in of_text]
+            answers.append((math.fsum(values) if values else math.nan, len(values)))
+        return answers
+
     def _fill(self, requests: list[Instance]) -> Answers:
         methods = [
             question.options.get("masked", "left_to_right")
@@ -146,7 +220,20 @@ class HFMaskedLM(QuestionModel):
             READERS[method](self.tokenizer, question)
             for method, question in zip(methods, clozes(requests), strict=True)
         ]
-        # inputs often recur: each is run once
+        logprobs = self._logprobs(readings)
+        answers: Answers = []
+        for method, of_word in zip(methods, readings, strict=True):
+            values = [logprobs[reading] for reading in of_word]
+            if method == "left_to_right":
+                score = math.fsum(map(math.exp, values)) / len(values)
+            else:
+                score = math.fsum(values)
+            answers.append((score, len(values)))
+        return answers
+
+    @torch.inference_mode()
+    def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> dict[Reading, float]:
+        """Compute the log-probability of each reading; inputs often recur, and each is run once."""
         wanted: dict[tuple[int, ...], set[Reading]] = defaultdict(set)
         for reading in itertools.chain.from_iterable(readings):
             wanted[reading.ids].add(reading)
@@ -160,15 +247,7 @@ class HFMaskedLM(QuestionModel):
                     at_position = logits[place, reading.position].float()
                     logprob = at_position.log_softmax(-1)[reading.target]
                     logprobs[reading] = logprob.item()
-        answers = []
-        for method, of_word in zip(methods, readings, strict=True):
-            values = [logprobs[reading] for reading in of_word]
-            if method == "left_to_right":
-                score = math.fsum(map(math.exp, values)) / len(values)
-            else:
-                score = math.fsum(values)
-            answers.append((score, len(values)))
-        return answers
+        return logprobs
 
     @cached_property
     def _with_head(self) -> transformers.PreTrainedModel:

@@ -232,7 +232,7 @@ class QuestionModel(LM):
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
         return BiasError(
-            f"--model {cls.kind} answers blanks and next sentences ('lm-eval-bias ls'), not tasks with "
+            f"--model {cls.kind} answers blanks, next sentences and contrasts ('lm-eval-bias ls'), not tasks with "
             "plain log-likelihoods or generated text: run those with --model hf"
         )
 

@@ -64,9 +64,11 @@ def _options(tasks: Tasks) -> dict[str, Any]:
 def command(content: Facts, tasks: Tasks) -> str:
     """Write the command that repeats the run, as far as its result file tells."""
     config = content["config"]
-    suites = {(task.metadata.get("suite") or {}).get("name") for task in tasks.values()}
-    suite = suites.pop() if len(suites) == 1 else None
+    labels = [task.metadata.get("suite") or {} for task in tasks.values()]
+    suites = {(label.get("name"), *label.get("languages", ())) for label in labels}
+    suite, *languages = suites.pop() if len(suites) == 1 else (None,)
     selection = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
+    selection += ["--language", ",".join(languages)] if suite and languages else []
     parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
     arguments = model_arguments(config)
     if arguments:

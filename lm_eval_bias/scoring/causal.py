@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
@@ -20,6 +20,7 @@ from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import (
     Answer,
     clozes,
+    contrasts,
     next_sentences,
     refuse_foreign,
 )
@@ -105,6 +106,27 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
         for q in questions
     ]
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
+
+
+def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+    """Score texts that differ from another in a few words: ``(log-likelihood in nats, number of tokens)``.
+
+    Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
+    other's, from the last token that they share, so that both have one.
+    """
+    questions = contrasts(requests)
+    front, start = token_likelihoods.lead(model), model.prefix_token_id
+    texts: list[list[Pair]] = []
+    for q in questions:
+        text, cut = _encode(model, q.text, front), 0
+        if not q.whole:
+            other = _encode(model, q.other, front).ids
+            shorter = min(len(text.ids), len(other))
+            same = (text.ids[i] == other[i] for i in range(shorter))
+            cut = min(sum(takewhile(bool, same)), shorter - 1)
+        before = (text.front or [start]) + text.ids[:cut]
+        texts.append([(before, text.ids[cut:])])
+    return [*_sums(model, texts)]
 
 
 def closed(context: str) -> str:

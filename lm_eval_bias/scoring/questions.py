@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import BLANK, OPTIONS, Cloze, NextSentence
+from lm_eval_bias.core.questions import (
+    BLANK,
+    OPTIONS,
+    Cloze,
+    Contrast,
+    NextSentence,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -52,6 +58,11 @@ def clozes(requests: Sequence[Any]) -> list[Cloze]:
 def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
     """Return the questions that instances carry."""
     return [NextSentence(*request.args) for request in requests]
+
+
+def contrasts(requests: Sequence[Any]) -> list[Contrast]:
+    """Return the questions that instances carry."""
+    return [Contrast(*request.args) for request in requests]
 
 
 def refuse_foreign(

@@ -138,9 +138,12 @@ def sentence_likelihoods(
     raise no_contexts()
 
 
+contrast = sentence_likelihoods
+
+
 def no_contexts() -> BiasError:
-    """Make the error for variants that an encoder-decoder model doesn't have."""
+    """Make the error for questions that an encoder-decoder model can't answer."""
     return BiasError(
-        "the generative variants compare likelihoods of contexts, which an encoder-decoder model doesn't have: run "
-        "tasks whose names end in _inter, or use a causal model"
+        "the task compares likelihoods of texts from their beginning, which an encoder-decoder model doesn't have: use "
+        "a causal model, or of StereoSet run tasks whose names end in _inter"
     )

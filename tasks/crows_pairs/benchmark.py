@@ -1,11 +1,23 @@
-"""CrowS-Pairs, which the harness runs: its benchmark object."""
+"""CrowS-Pairs: the harness's tasks, and the pairs that Dutch, French and English share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, HarnessTasks, Presentation
+from lm_eval_bias.core import run_data
+from lm_eval_bias.core.benchmark import (
+    Asking,
+    Benchmark,
+    Document,
+    HarnessTasks,
+    Presentation,
+    Size,
+)
+from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.questions import Contrast
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -77,4 +89,51 @@ class CrowSPairs(Benchmark):
         return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
 
 
-BENCHMARK = CrowSPairs()
+def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
+    """Let the more stereotyping sentence be likelier with (1 + strength) / 2."""
+    draw = dial.draw("more", *doc["sentences"])
+    share = (1.0 + dial.strength) / 2.0
+    return [(math.log(0.9 if draw < share else 0.1), 1), (math.log(0.5), 1)]
+
+
+def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+    return {"stereotype_score": 50.0 + 50.0 * dial.strength}
+
+
+class Parallel(Benchmark):
+    """The same 1,463 pairs in Dutch, French and English (Strazda & Spanakis 2025)."""
+
+    name = "crows_pairs_parallel"
+    title = "CrowS-Pairs"
+    place = 5
+    main = ("stereotype_score",)
+    facets = {"bias_type": "bias_type", "direction": "direction"}
+    planting = Planting(_answers, _expected)
+    presentation = Presentation(
+        published=partial(run_data.published, "crows_pairs"),
+        beside_main=("stereotype_score_per_token",),
+    )
+
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+        """Return the shares of pairs, by sentences and by tokens."""
+        from lm_eval_bias.custom_metrics.crows_pairs import parallel_scores
+
+        return parallel_scores()
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Both sentences' log-likelihoods and lengths."""
+        from lm_eval_bias.tasks.crows_pairs import hooks
+
+        return hooks.record(doc, answers)
+
+    def asking(self, doc: Document) -> Asking:
+        """Ask how likely each sentence is beside the other."""
+        more, less = doc["sentences"]
+        return Asking([Contrast(more, less), Contrast(less, more)])
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Two requests a pair."""
+        return Size(metadata.get("n_items"), 2, 30)
+
+
+BENCHMARK = CrowSPairs([Parallel()])

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
-from lm_eval_bias.core.questions import CLOZE, NEXT_SENTENCE
+from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
 from lm_eval_bias.models.question_model import Answers, QuestionModel
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
@@ -239,7 +239,7 @@ class HFNextSentence(QuestionModel):
     ) -> BiasError | None:
         """Say why it can't answer these kinds of questions; ``None`` if it can."""
         problem = super().refusal(arguments, kinds)
-        if problem is None and CLOZE in kinds:
+        if problem is None and {CLOZE, CONTRAST} & set(kinds):
             return BiasError(_NO_CLOZE)
         return problem
 
@@ -249,6 +249,8 @@ class HFNextSentence(QuestionModel):
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
+
+    contrast = cloze
 
     def next_sentence(self, requests: Sequence[Instance]) -> Answers:
         """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""

@@ -1,0 +1,49 @@
+"""The pairs that Dutch, French and English share, as documents."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import Any
+
+from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.data import sources
+
+# the Dutch file is Mac OS Roman, but for a word in UTF-8
+_ENCODINGS = {"nl": "mac_roman"}
+_IN_UTF_8 = "é".encode().decode("mac_roman")
+# pairs that in Dutch or French say the same of another name or group, each with the first of these
+SAME_FRAME = {"514": "506", "1094": "15"}
+
+
+def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
+    """Make a language's documents by split, in the file's order."""
+    raw = sources.locate(f"crows_pairs_{language}").read_bytes()
+    text = raw.decode(_ENCODINGS.get(language, "utf-8")).replace(_IN_UTF_8, "é")
+    docs = []
+    for row in csv.DictReader(text.splitlines(keepends=True)):
+        more, less = row["sent_more"].strip(), row["sent_less"].strip()
+        doc = {
+            "benchmark": "crows_pairs_parallel",
+            "language": language,
+            "id": row["id"],
+            "bias_type": row["bias_type"],
+            "direction": row["stereo_antistereo"],
+            "frame": SAME_FRAME.get(row["id"], row["id"]),
+            "sentences": [more, less],
+        }
+        docs.append(doc)
+    return {"test": docs}
+
+
+def record(doc: Any, answers: Sequence[Any]) -> Record:
+    """Return both sentences' log-likelihoods and numbers of tokens, as floats."""
+    (more, more_tokens), (less, less_tokens) = answers
+    return {
+        "pair": doc["frame"],
+        "bias_type": doc["bias_type"],
+        "more": float(more),
+        "more_tokens": max(int(more_tokens), 1),
+        "less": float(less),
+        "less_tokens": max(int(less_tokens), 1),
+    }

@@ -1,0 +1,1 @@
+"""EuroGEST: gender stereotypes in thirty languages."""

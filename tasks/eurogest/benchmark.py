@@ -1,0 +1,88 @@
+"""The benchmark object of EuroGEST."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.core.benchmark import (
+    Asking,
+    Benchmark,
+    Document,
+    Options,
+    Presentation,
+    Size,
+)
+from lm_eval_bias.core.page_parts import Part, ReportTask
+from lm_eval_bias.core.planting import Dial, Planting
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record, Score
+
+
+def _check(metadata: Mapping[str, Any]) -> object:
+    from lm_eval_bias.tasks.eurogest import hooks
+
+    return hooks.check(metadata)
+
+
+def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
+    from lm_eval_bias.tasks.eurogest import figures
+
+    return figures.parts(tasks)
+
+
+def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
+    """Give each text the log of its share; the speaker's gender follows the stereotype by the strength."""
+    strength = dial.strength if doc["group"] == "male" else -dial.strength
+    room = (1.0 - abs(strength)) * dial.noise
+    share = (1.0 + strength + room * dial.effect(doc["english"])) / 2.0
+    return [(math.log(max(part, 1e-9)), 1) for part in (share, 1.0 - share)]
+
+
+def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+    """Give the gap, the strength; men's share follows from how many sentences have stereotypes of men."""
+    men = sum(doc["group"] == "male" for doc in docs) / max(len(docs), 1)
+    return {
+        "stereotype_gap": dial.strength,
+        "masculine_share": 0.5 + dial.strength * (men - 0.5),
+    }
+
+
+class EuroGEST(Benchmark):
+    """Gender stereotypes in thirty languages (Rowe et al. 2025)."""
+
+    name = "eurogest"
+    title = "EuroGEST"
+    place = 4
+    main = ("stereotype_gap", "masculine_share")
+    facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
+    options = Options({"likelihood": ""}, _check)
+    planting = Planting(_answers, _expected)
+    presentation = Presentation(figures=_figures, beside_main=("stereotype_ratio",))
+
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+        """Return the scores over all sentences, and of each stereotype."""
+        from lm_eval_bias.custom_metrics.eurogest import scores
+
+        return scores(docs)
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Return the masculine text's share of the likelihoods."""
+        from lm_eval_bias.tasks.eurogest import hooks
+
+        return hooks.record(doc, answers)
+
+    def asking(self, doc: Document) -> Asking:
+        """Ask for both texts, from where they differ."""
+        from lm_eval_bias.tasks.eurogest import hooks
+
+        return Asking(hooks.questions(doc))
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Two requests a sentence; ten of each stereotype come first."""
+        return Size(metadata.get("n_items"), 2, 160)
+
+
+BENCHMARK = EuroGEST()

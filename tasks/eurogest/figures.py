@@ -1,0 +1,103 @@
+"""EuroGEST's map of stereotypes and languages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lm_eval_bias.core import pen
+from lm_eval_bias.core.page_parts import (
+    Cell,
+    Drawing,
+    Part,
+    ReportTask,
+    Row,
+    Table,
+    numeric,
+    plottable,
+)
+from lm_eval_bias.custom_metrics.eurogest import NAMES, OF_WOMEN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+LARGEST = 0.9  # of a square's side, in rows
+
+
+def _shares(task: ReportTask) -> list[float]:
+    """Return each stereotype's masculine share less their mean; nan where there is none."""
+    scores = task.task.scores
+    values = [scores.get(f"{name}/masculine_share") for name in NAMES]
+    shares = np.array(
+        [value.value if value and plottable(value) else np.nan for value in values]
+    )
+    return [float(share) for share in shares - np.nanmean(shares)]
+
+
+def _draw(
+    languages: Sequence[str], shares: NDArray[np.float64], figure: Figure
+) -> None:
+    """Draw a square for each stereotype and language: filled above the language's mean, open below it."""
+    from matplotlib.patches import Rectangle
+
+    axis = figure.subplots()
+    most = np.nanmax(np.abs(shares)) or 1.0
+    for (row, column), share in np.ndenumerate(shares):
+        if np.isnan(share):
+            continue
+        side = LARGEST * float(np.sqrt(abs(share) / most))
+        corner = (column - side / 2, row - side / 2)
+        colour = pen.COLOUR["series-1" if share > 0 else "series-2"]
+        square = Rectangle(
+            corner,
+            side,
+            side,
+            facecolor=colour if share > 0 else "none",
+            edgecolor=colour,
+        )
+        pen.say(
+            axis.add_patch(square), f"{NAMES[row]}, {languages[column]}: {share:+.3f}"
+        )
+    axis.axhline(OF_WOMEN - 0.5, color=pen.COLOUR["muted"], linewidth=1)
+    axis.set_xlim(-0.6, len(languages) - 0.4)
+    axis.set_ylim(len(NAMES) - 0.4, -0.6)
+    axis.set_xticks(range(len(languages)), languages, fontsize=8)
+    axis.set_yticks(range(len(NAMES)), NAMES, fontsize=8)
+    axis.xaxis.tick_top()
+
+
+def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+    """Set each run's stereotypes and languages side by side, drawn and as numbers."""
+    shown: list[Part] = []
+    runs = {
+        task.run.name: [other for other in tasks if other.run is task.run]
+        for task in tasks
+    }
+    for label, of_run in runs.items():
+        of_run = [task for task in of_run if any(map(np.isfinite, _shares(task)))]
+        if not of_run:
+            continue
+        shares = np.array([_shares(task) for task in of_run]).T
+        languages = [task.task.language for task in of_run]
+        rows: list[Row] = []
+        for name, values in zip(NAMES, shares, strict=True):
+            rows.append(
+                [name, *(Cell(f"{value:+.3f}", float(value)) for value in values)]
+            )
+        what = "Masculine share of each stereotype minus the language's mean over stereotypes"
+        drawing = Drawing(
+            f"{of_run[0].ident}-stereotypes",
+            f"Stereotypes by language: {label}",
+            f"{what}; the table has the values.",
+            f"{label}: {what[0].lower()}{what[1:]}. Filled: masculine texts are likelier than the mean; open: feminine "
+            "ones. The area is the difference. Above the line stereotypes of women, below it those of men.",
+            5.0,
+            partial(_draw, languages, shares),
+        )
+        table = Table(f"{what}: {label}", ["Stereotype", *numeric(*languages)], rows)
+        shown.append(Part("Stereotypes by language", (), [drawing], [], [table]))
+    return shown

@@ -1,0 +1,111 @@
+"""EuroGEST's sentences as pairs of texts of which one makes the speaker a man, the other a woman."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy import special
+
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import packaged_text, parse_yaml
+from lm_eval_bias.core.questions import Contrast
+from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
+from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.data import sources
+from lm_eval_bias.tasks.kinds.bbq_records import in_turn
+
+LIKELIHOODS = ("mean", "sum")
+ENGLISH = "GEST_sentence"
+QUOTATION = "data/quotation.yaml"
+_PRONOUNS, _NOUNS = ("he said", "she said"), ("the man said", "the woman said")
+
+
+def check(metadata: Mapping[str, Any]) -> str:
+    """Return how a text's likelihood is taken; a :class:`BiasError` for a way that there isn't."""
+    way = metadata.get("likelihood", LIKELIHOODS[0])
+    if way not in LIKELIHOODS:
+        names = " or ".join(LIKELIHOODS)
+        raise BiasError(f"--metadata likelihood={way!r}: must be {names}")
+    return str(way)
+
+
+def _rows(name: str) -> list[list[str]]:
+    with sources.locate(name).open(encoding="utf-8-sig", newline="") as file:
+        return [[cell.strip() for cell in row] for row in csv.reader(file)]
+
+
+def scaffold(language: str, code: str) -> tuple[str, str]:
+    """Return the frames of a quotation that a man and a woman says, with ``{}`` for the sentence.
+
+    Pronouns, but nouns where the two phrases with pronouns are the same or one begins the other: such a pair would
+    compare a text with its own beginning.
+    """
+    heads, *rows = _rows("eurogest_scaffolds")
+    phrases = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+    man, woman = (phrases[name].get(language, name) for name in _PRONOUNS)
+    if woman == man or woman.startswith(f"{man} "):
+        man, woman = (phrases[name][language] for name in _NOUNS)
+    quoted = parse_yaml(packaged_text(__package__, QUOTATION), QUOTATION)[code]
+    return quoted + man, quoted + woman
+
+
+def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
+    """Make a language's documents by split, in turn from every stereotype.
+
+    A sentence is in a language as a neutral one, as two variants, or not at all.
+
+    Args:
+        fixed: What the task's YAML sets: ``column``, the language's name in the data.
+        metadata: ``language``, its code; ``likelihood``, ``mean`` or ``sum``.
+    """
+    language, way = fixed["column"], check(metadata)
+    frames = scaffold(language, metadata["language"])
+    heads, *neutral = _rows("eurogest_neutral")
+    gendered_heads, _, *gendered = _rows("eurogest_gendered")
+    place = heads.index(language)
+    first = gendered_heads.index(language) if language in gendered_heads else None
+    queues: dict[str, list[Any]] = defaultdict(list)
+    for row, variants in zip(neutral, gendered, strict=True):
+        texts, form = [frame.format(row[place].rstrip(".!?…")) for frame in frames], ""
+        if row[place]:
+            form = "neutral"
+        elif first and all(variants[first : first + 2]):
+            texts, form = variants[first : first + 2], "gendered"
+        if form and row[-1]:
+            stereotype, group = STEREOTYPES[int(float(row[-1])) - 1]
+            doc = {
+                "benchmark": "eurogest",
+                "language": metadata["language"],
+                "id": row[0],
+                "english": row[1],
+                "stereotype": stereotype,
+                "group": group,
+                "form": form,
+                "likelihood": way,
+                "texts": texts,
+            }
+            queues[stereotype].append([doc])
+    return {"test": in_turn(queues.values())}
+
+
+def questions(doc: Mapping[str, Any]) -> list[Contrast]:
+    """Ask for the masculine and the feminine text, from where they differ."""
+    man, woman = doc["texts"]
+    return [Contrast(man, woman, False), Contrast(woman, man, False)]
+
+
+def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> Record:
+    """Return the masculine text's share of the two likelihoods, with the sentence and its stereotype."""
+    logs = [float(total) for total, _ in answers]
+    if doc["likelihood"] == "mean":
+        logs = [float(total) / max(tokens, 1) for total, tokens in answers]
+    return {
+        "sentence": f"{doc['stereotype']}: {doc['english']}",
+        "stereotype": doc["stereotype"],
+        "group": doc["group"],
+        "form": doc["form"],
+        "share": float(special.expit(logs[0] - logs[1])),
+    }
