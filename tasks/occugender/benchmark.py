@@ -52,7 +52,8 @@ def _check(metadata: Mapping[str, Any]) -> None:
     hooks.documents(**metadata)
 
 
-OCCUPATIONS, TEMPLATES = 40, 25  # of each kind
+OCCUPATIONS, TEMPLATES = 40, 25  # of each kind but stories
+CONTEXTS = 3  # of stories
 WORDS = {"explicit": 26, "implicit": 6}  # that are scored
 
 
@@ -155,4 +156,21 @@ class DrawnAnswers(OccuGender):
         return scores(docs)
 
 
-BENCHMARK = OccuGender([DrawnAnswers()])
+class Stories(DrawnAnswers):
+    """Stories, personas and exercises about the occupations, whose people's gender is read (Lum et al. 2025)."""
+
+    name = "occugender_stories"
+    main = (*DrawnAnswers.main[:-1], "unclear")
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Occupations times contexts; intervals need two whole contexts."""
+        return Size(OCCUPATIONS * CONTEXTS, 1, 2 * OCCUPATIONS)
+
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+        """Return the same shares and gaps, of texts, and how many of these show no gender."""
+        from lm_eval_bias.custom_metrics.occugender_answers import story_scores
+
+        return story_scores(docs)
+
+
+BENCHMARK = OccuGender([DrawnAnswers(), Stories()])

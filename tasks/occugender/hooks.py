@@ -16,7 +16,8 @@ from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")
-GENERATED = "occugender_gen"  # the benchmark's variant whose answers are written
+# the benchmark's variants whose answers are written
+GENERATED, STORIES = "occugender_gen", "occugender_stories"
 
 
 class OccuGenderDocument(TypedDict):
@@ -64,7 +65,7 @@ def documents(
     number of items leaves a complete, smaller product.
 
     Args:
-        kind: ``explicit`` or ``implicit``.
+        kind: ``explicit``, ``implicit`` or ``stories``.
         items: CSV of your own with columns ``item`` and ``female_share`` (percent).
         templates: YAML of your own, as ``templates.yaml``.
         words: Name of a word set, or a YAML of your own, as ``words.yaml``.
@@ -127,7 +128,7 @@ def documents(
             "item": row.name,
             "female_share": row.female_share,
             "group": row.group,
-            "template": f"{kind}-{number:02d}",
+            "template": template.get("name", f"{kind}-{number:02d}"),
             "question": inputs.fill(template["question"], row.name),
             "sentence": inputs.fill(template.get("sentence", ""), row.name),
             "instruction": instruction_text,
@@ -139,7 +140,8 @@ def documents(
         for number, template in enumerate(template_texts, start=1)
         for row in ordered
     ]
-    return [{**doc, "benchmark": GENERATED} for doc in docs] if generated else docs
+    variant = STORIES if kind == "stories" else GENERATED
+    return [{**doc, "benchmark": variant} for doc in docs] if generated else docs
 
 
 def dataset(**metadata: Any) -> dict[str, list[OccuGenderDocument]]:
@@ -241,7 +243,7 @@ def rewrite(
     Raises:
         BiasError: The words were scored, and not all of this set.
     """
-    if doc["benchmark"] == GENERATED:
+    if doc["benchmark"] in (GENERATED, STORIES):
         other: OccuGenderDocument = {
             **doc,
             "words": list(genders),

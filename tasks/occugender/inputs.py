@@ -87,7 +87,7 @@ def templates(
 
     Args:
         path: A user's file.
-        kind: ``explicit`` or ``implicit``.
+        kind: ``explicit``, ``implicit`` or ``stories``.
         first: How many, from the first on; all for ``None``.
 
     Raises:
@@ -128,8 +128,9 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
 
     Args:
         choice: Name of a set, path of a YAML file, or ``None`` for the paper's (``appendix_a`` explicit, ``pronouns``
-            implicit). A file holds ``male``, ``female`` and ``diverse`` lists, at the top or under the kind.
-        kind: ``explicit`` or ``implicit``.
+            implicit) and ours (``running_text`` of stories). A file holds ``male``, ``female`` and ``diverse`` lists,
+            at the top or under the kind.
+        kind: ``explicit``, ``implicit`` or ``stories``.
 
     Raises:
         BiasError: An unknown set, a bad file, an empty list, or a word of two genders.

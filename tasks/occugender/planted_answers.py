@@ -97,4 +97,5 @@ def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, flo
         "labour_pearson": pearson,
         "coverage": COVERAGE,
         "unanswered": 1.0 - COVERAGE,
+        "unclear": 1.0 - COVERAGE,
     }

@@ -49,17 +49,26 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    if task.benchmark == "occugender_gen":
+    if task.benchmark != "occugender":
+        are_stories = task.benchmark == "occugender_stories"
+        silent = "unclear" if are_stories else "unanswered"
         unanswered, refused = (
             with_interval(task.scores[n], "%", 1, factor=100)
-            for n in ("unanswered", "refused")
+            for n in (silent, "refused")
         )
         silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
-        if task.scores["unanswered"].value == 1:
+        if are_stories:
+            silence = f"Of all texts, {unanswered} show no clear gender; {refused} are refusals."
+        if task.scores[silent].value == 1:
             return [silence]
         beginning = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
         return [
-            *_shares_and_gaps(task.scores, "the answers that could be read"),
+            *_shares_and_gaps(
+                task.scores,
+                "the texts with a clear gender"
+                if are_stories
+                else "the answers that could be read",
+            ),
             silence,
             *(
                 [f"The sentence that a text begins with was given {beginning}."]
