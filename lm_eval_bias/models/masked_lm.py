@@ -63,14 +63,14 @@ def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[R
 
 def _words(
     tokenizer: PreTrainedTokenizerBase, text: str
-) -> tuple[list[int], list[list[int]], list[list[int]]]:
+) -> tuple[list[int], list[list[int]], list[tuple[int, ...]]]:
     """Return a text's tokens, and for each of its words the places of its tokens and the tokens themselves."""
     ids, word_ids = _encode(tokenizer, text)
     places: dict[int, list[int]] = {}
     for place, word in enumerate(word_ids):
         if word is not None:
             places.setdefault(word, []).append(place)
-    words = [[ids[place] for place in word] for word in places.values()]
+    words = [tuple(ids[i] for i in its_places) for its_places in places.values()]
     return ids, list(places.values()), words
 
 

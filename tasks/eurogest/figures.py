@@ -63,7 +63,7 @@ def _draw(
             axis.add_patch(square), f"{NAMES[row]}, {languages[column]}: {share:+.3f}"
         )
     axis.axhline(OF_WOMEN - 0.5, color=pen.COLOUR["muted"], linewidth=1)
-    axis.set_xlim(-0.6, len(languages) - 0.4)
+    axis.set_xlim(-0.6, max(len(languages), len(NAMES)) - 0.4)
     axis.set_ylim(len(NAMES) - 0.4, -0.6)
     axis.set_xticks(range(len(languages)), languages, fontsize=8)
     axis.set_yticks(range(len(NAMES)), NAMES, fontsize=8)

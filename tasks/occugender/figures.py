@@ -1,4 +1,4 @@
-"""OccuGender's figures: occupations against the labour market, and how much depends on the wording."""
+"""OccuGender's figures: its three measurements side by side, and occupations against the labour market."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from lm_eval_bias.core.page_parts import (
     Table,
     not_shown,
     numeric,
+    plottable,
 )
-from lm_eval_bias.core.wording import short
+from lm_eval_bias.core.wording import short, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WAYS = {
+    "explicit": "asked outright",
+    "implicit": "in running text",
+    "stories": "in stories",
+}
 LABELS = 6  # of the points furthest from the line; more cannot be read
 
 
@@ -137,8 +143,68 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     return Table(f"Occupations of {result.label}", ["Occupation", *heads], rows)
 
 
+def _draw_gaps(
+    tasks: Sequence[ReportTask], names: Sequence[str], figure: Figure
+) -> None:
+    axis = figure.subplots()
+    axis.axvline(0, color=pen.COLOUR["muted"], linewidth=1)
+    for row, (result, name) in enumerate(zip(tasks, names, strict=True)):
+        gap = result.task.scores["stereotype_gap"]
+        axis.plot(
+            gap.interval or (),
+            [row, row] if gap.interval else (),
+            color=pen.COLOUR["ink"],
+            linewidth=1,
+        )
+        pen.mark(
+            axis,
+            gap.value,
+            row,
+            result.series,
+            f"{name}: {with_interval(gap)}",
+            zorder=3,
+        )
+    axis.set_xlim(-1, 1)
+    axis.set_ylim(len(tasks) - 0.5, -0.5)
+    axis.set_yticks(range(len(tasks)), names, fontsize=8)
+    axis.set_xlabel("stereotype gap (0: none)", fontsize=8)
+    axis.tick_params(labelsize=8)
+
+
+def _side_by_side(tasks: Sequence[ReportTask]) -> list[Part]:
+    """Set the stereotype gaps of the ways to ask on one scale, where there are several."""
+    shown = [
+        result
+        for result in tasks
+        if plottable(result.task.scores.get("stereotype_gap"))
+    ]
+    ways = {str(result.task.metadata.get("kind")) for result in shown} & WAYS.keys()
+    if len(ways) < 2:
+        return []
+    names = [
+        f"{WAYS.get(str(r.task.metadata.get('kind')), '')}: {r.label}" for r in shown
+    ]
+    text = (
+        "These are different measurements, not repeats of one: what a model answers when it is asked, what it writes "
+        "in a sentence, and whom it puts into a story need not agree (Lum et al. 2025)."
+    )
+    values = [
+        f"{name} {with_interval(r.task.scores['stereotype_gap'])}"
+        for name, r in zip(names, shown, strict=True)
+    ]
+    drawing = Drawing(
+        f"{shown[0].ident}-ways",
+        "Stereotype gaps by the way of asking",
+        "; ".join(values),
+        "Stereotype gaps with 95% intervals, from -1 to 1.",
+        0.8 + 0.3 * len(shown),
+        partial(_draw_gaps, shown, names),
+    )
+    return [Part("Asked outright, in running text, in stories", [text], [drawing])]
+
+
 def parts(tasks: Sequence[ReportTask]) -> list[Part]:
-    """Draw occupations against the labour market, from the sample logs; say what can't be shown."""
+    """Draw the gaps side by side, and from the sample logs occupations against the labour market."""
     text: list[str] = []
     figures: list[Drawing] = []
     tables: list[Table] = []
@@ -151,4 +217,4 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
         figures.append(scatter(result, items))
         tables.append(_table(result, items))
     heading, text = "Occupations against labour share", [*text, *not_shown(tasks)]
-    return [Part(heading, text, figures, [], tables)]
+    return [*_side_by_side(tasks), Part(heading, text, figures, [], tables)]

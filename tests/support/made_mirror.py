@@ -6,14 +6,17 @@ run everything without the upstream data. CATEGORY and LANGUAGE stand there for 
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
 from itertools import product
 from pathlib import Path
 
+from lm_eval_bias.core import catalog
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.es_bbq.benchmark import ITEMS
+from lm_eval_bias.tasks.eurogest import hooks as eurogest_hooks
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
 
@@ -139,6 +142,64 @@ def _regard() -> dict[str, str]:
     }
 
 
+def _csv(rows) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows(rows)
+    return buffer.getvalue()
+
+
+def _eurogest() -> dict[str, str]:
+    """Twelve sentences of each stereotype; of three, the languages with gendered sentences have two variants."""
+    languages = {
+        entry.metadata["fixed"]["column"]
+        for entry in catalog.entries().values()
+        if entry.benchmark == "eurogest" and entry.data
+    } - {eurogest_hooks.ENGLISH}
+    ordered = sorted(languages)
+    gendered = [name for name in ordered if name not in ("Danish", "Dutch", "Turkish")]
+    neutral = [["", eurogest_hooks.ENGLISH, *ordered, "stereotype_number"]]
+    pairs = [name for name in gendered for _ in range(2)]
+    variants = [
+        ["Language", eurogest_hooks.ENGLISH, *pairs, "stereotype_number"],
+        ["Prompt", "", *["the man said", "the woman said"] * len(gendered), ""],
+    ]
+    for number in range(12 * 16):
+        stereotype, english = number % 16 + 1, f"I did thing {number}."
+        has_variants = number // 16 < 3
+        row, both = [str(number), english], [str(number), english]
+        for name in ordered:
+            missing = has_variants and name in gendered
+            row.append("" if missing else f"{name} thing {number}.")
+        for place in range(len(pairs)):
+            text = f"{'Alice' if place % 2 else 'Alan'} did thing {number}"
+            both.append(text if has_variants else "")
+        neutral.append([*row, f"{stereotype}.0"])
+        variants.append([*both, str(stereotype)])
+    scaffolds = [["", *ordered]]
+    for phrase in ("he said", "she said", "the man said", "the woman said"):
+        same = "Turkish" if phrase in ("he said", "she said") else ""
+        cells = ["dedi" if name == same else phrase for name in ordered]
+        scaffolds.append([phrase, *cells])
+    return {
+        "eurogest_neutral": _csv(neutral),
+        "eurogest_gendered": _csv(variants),
+        "eurogest_scaffolds": _csv(scaffolds),
+    }
+
+
+def _crows_pairs() -> dict[str, str]:
+    """Thirty pairs; letters that the Dutch file has in its own encoding."""
+    rows = [["id", "sent_more", "sent_less", "stereo_antistereo", "bias_type"]]
+    for number in range(30):
+        kind = ("age", "gender", "religion")[number % 3]
+        direction = "antistereo" if number % 5 == 0 else "stereo"
+        texts = [
+            f"The {people} één {number} time." for people in ("green", "very blue")
+        ]
+        rows.append([str(number), *texts, direction, kind])
+    return {f"crows_pairs_{language}": _csv(rows) for language in ("nl", "fr", "en")}
+
+
 def _pin(folder: Path, old, raw: bytes):
     """Write a file where a source of the manifest has its own; the source with that file's hash and size."""
     first = next(
@@ -162,8 +223,10 @@ def _pin(folder: Path, old, raw: bytes):
 
 def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     """Write a mirror with small files of our own in the released form, and put a manifest in place that pins them."""
-    texts = _gg_bbq() | _es_bbq() | _kobbq() | _mbbq() | _regard()
+    texts = _gg_bbq() | _es_bbq() | _kobbq() | _mbbq() | _regard() | _eurogest()
+    texts |= _crows_pairs()
     made = {name: text.encode() for name, text in texts.items()}
+    made["crows_pairs_nl"] = texts["crows_pairs_nl"].encode("mac_roman")
     for language, test in product(("en", "de", "es", "fr", "tr"), ("intra", "inter")):
         buffer = io.BytesIO()
         tiny_frame(language, test).to_pickle(buffer)
