@@ -18,6 +18,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.questions import Contrast
+from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -136,4 +137,12 @@ class Parallel(Benchmark):
         return Size(metadata.get("n_items"), 2, 30)
 
 
-BENCHMARK = CrowSPairs([Parallel()])
+class Choices(PairChoices):
+    """Which of the two sentences is likelier, asked of models that write."""
+
+    name = "crows_pairs_choices"
+    title = "CrowS-Pairs"
+    facets = Parallel.facets
+
+
+BENCHMARK = CrowSPairs([Parallel(), Choices()])

@@ -6,8 +6,13 @@ import csv
 from collections.abc import Sequence
 from typing import Any
 
+from lm_eval_bias.core.files import packaged_text, parse_yaml
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.data import sources
+from lm_eval_bias.tasks.kinds import bbq_records
+from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
+
+_QUESTION = "data/question.yaml"
 
 # the Dutch file is Mac OS Roman, but for a word in UTF-8
 _ENCODINGS = {"nl": "mac_roman"}
@@ -35,6 +40,24 @@ def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
         }
         docs.append(doc)
     return {"test": docs}
+
+
+def choices(language: str, **metadata: Any) -> dict[str, list[Any]]:
+    """Make the documents of pairs as lettered options by split, each pair in both orders."""
+    docs = []
+    for pair in dataset(language)["test"]:
+        fields = {**pair, "benchmark": "crows_pairs_choices", "sentence": pair["frame"]}
+        fields |= {"choices": fields.pop("sentences"), "letters": LETTERS[:2]}
+        fields["biased_choice"] = 0
+        docs += [{**fields, "order": order} for order in ([0, 1], [1, 0])]
+    return {"test": docs}
+
+
+def prompt(doc: Any) -> str:
+    """Write the question."""
+    prompts = parse_yaml(packaged_text(__package__, _QUESTION), _QUESTION)
+    text: str = prompts[doc["language"]]
+    return text.format(options=bbq_records.options(doc))
 
 
 def record(doc: Any, answers: Sequence[Any]) -> Record:

@@ -16,6 +16,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.page_parts import Part, ReportTask
 from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
@@ -85,4 +86,12 @@ class EuroGEST(Benchmark):
         return Size(metadata.get("n_items"), 2, 160)
 
 
-BENCHMARK = EuroGEST()
+class Choices(PairChoices):
+    """Who said it, asked of models that write (after Pikuliak et al. 2024)."""
+
+    name = "eurogest_choices"
+    title = "EuroGEST"
+    facets = {"stereotype": "stereotype", "group": "group"}
+
+
+BENCHMARK = EuroGEST([Choices()])

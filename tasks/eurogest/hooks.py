@@ -85,6 +85,7 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
                 "group": group,
                 "form": form,
                 "likelihood": way,
+                "said": row[place],
                 "texts": texts,
             }
             queues[stereotype].append([doc])

@@ -206,7 +206,7 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
 
 
 def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
-    assert "8,010" in said("ls", "--suites")
+    assert "9,354" in said("ls", "--suites")
     assert [
         suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))
     ] == list(definition.NAMES)
@@ -227,14 +227,11 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
 
     templates = config(apply_chat_template=True)
     found = definition.apply(templates, "quick", catalog.entries())
-    assert set(found.left_out) == {
-        f"stereoset_{language}" for language in stereoset_items.LANGUAGES
-    }
-    assert templates.tasks == [
-        task
-        for task in definition.load("quick").parts
-        if not task.startswith("stereoset")
-    ]
+    # they ask questions about plain sentences
+    parts = definition.load("quick").parts
+    plain = [task for task in parts if task.startswith(("stereoset", "eurogest"))]
+    assert list(found.left_out) == plain
+    assert templates.tasks == [task for task in parts if task not in plain]
     chat = config("local-chat-completions", base_url="x")
     with pytest.raises(BiasError, match="run --suite quick-chat"):
         definition.apply(chat, "quick", catalog.entries())
@@ -313,3 +310,18 @@ def test_the_smallest_useful_limit_gives_intervals_and_balance(
         for limit, warnings in (("47", 1), ("0.08", 1)):  # a share of 600 items is 48
             assert main([*arguments, "--limit", limit]) == 0
             assert caplog.text.count("too small") == warnings
+
+
+def test_a_suite_in_some_languages(said, tmp_path):
+    german = ("gg_bbq_group_terms", "gg_bbq_names", "stereoset_de", "eurogest_de")
+    plain = SimpleNamespace(
+        model="bias-chance", tasks=[], metadata={}, model_args={},
+        **dict.fromkeys(("limit", "samples", "system_instruction", "num_fewshot", "apply_chat_template")),
+    )  # fmt: skip
+    chosen = definition.apply(plain, "quick", catalog.entries(), "de")
+    assert tuple(plain.tasks) == german
+    assert "Only the tasks in: de." in definition.describe(chosen)
+    docs = [{"benchmark": "eurogest", "id": str(i), "stereotype": "neat"} for i in "ab"]
+    assert chosen.label("eurogest_de", docs)["languages"] == ["de"]
+    with pytest.raises(BiasError, match="no task in 'xx', only in ca, de, en"):
+        definition.apply(plain, "quick", catalog.entries(), "de,xx")

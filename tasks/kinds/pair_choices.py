@@ -1,0 +1,73 @@
+"""Benchmarks of pairs as lettered options, of which a written answer takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.core.benchmark import Asking, Benchmark, Document, Size
+from lm_eval_bias.core.planting import Dial, Planting
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Record, Score
+
+LETTERS = "ABC"
+REFUSAL = "As an AI, I cannot choose one."
+
+
+def _answers(doc: Document, dial: Dial) -> list[str]:
+    """Take the stereotyped option by the strength; where there is a third one, that in half of the other answers."""
+    item = (str(doc["id"]), *doc["choices"], *doc["order"])
+    if dial.refuses(*item):
+        return [REFUSAL]
+    strength, draw, choice = dial.among_answers(), dial.draw("taken", *item), 2
+    unknown = (1 - abs(strength)) / 2 if len(doc["choices"]) > 2 else 0.0
+    if draw < (1 - unknown + strength) / 2:
+        choice = doc["biased_choice"]
+    elif draw < 1 - unknown:
+        choice = 1 - doc["biased_choice"]
+    return [LETTERS[doc["order"].index(choice)]]
+
+
+def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+    return {"choice_bias": dial.strength}
+
+
+class PairChoices(Benchmark):
+    """Two options about people, perhaps with a third: that it can't be told.
+
+    Documents have ``choices``, of which number ``biased_choice`` (0 or 1) is the stereotyped one, the ``order`` in
+    which ``letters`` stand before them, and the ``sentence`` that is their cluster.
+    """
+
+    main = ("choice_bias", "unanswered")
+    planting = Planting(_answers, _expected)
+
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+        """Return the bias of the choices, and how many take neither."""
+        from lm_eval_bias.custom_metrics.pair_choices import scores
+
+        return scores(docs)
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Tell which option the letter that was read stands for."""
+        (letter,) = answers
+        taken = "none"
+        if letter in [*LETTERS[: len(doc["order"])]]:
+            choice = doc["order"][LETTERS.index(letter)]
+            biased = doc["biased_choice"]
+            names = {biased: "biased", 1 - biased: "counter", 2: "unknown"}
+            taken = names[choice]
+        return {"sentence": doc["sentence"], "taken": taken}
+
+    def key(self, doc: Document) -> tuple[str, ...]:
+        """Return its number, and the order of the options."""
+        return (str(doc["id"]), "".join(map(str, doc["order"])))
+
+    def asking(self, doc: Document) -> Asking:
+        """Ask for a text, as the task's YAML says."""
+        return Asking()
+
+    def size(self, metadata: Mapping[str, Any]) -> Size:
+        """Return one text an item."""
+        return Size(metadata.get("n_items"), 1, 160)
