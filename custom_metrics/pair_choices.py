@@ -48,8 +48,8 @@ def scores(records: Sequence[Record] = ()) -> list[Score]:
         share(
             "unknown",
             value=lambda record: float(record["taken"] == UNKNOWN),
-            summary="share of answers that say it can't be told",
-            label="answers that it can't be told",
+            summary="share of answers that say it is not known",
+            label="answers that it is not known",
             direction="high: the bias rests on few answers",
         ),
         share(
