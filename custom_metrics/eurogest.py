@@ -148,7 +148,7 @@ _SCORES = (
     Score[Record](
         "stereotype_ratio",
         summary="masculine share with stereotypes of men divided by that with stereotypes of women",
-        label="stereotyped sentences given to their gender, ratio (g_s)",
+        label="stereotyped sentences given to their gender, ratio",
         low=0.0,
         neutral=1.0,
         direction="above 1 along stereotypes, below 1 against them",

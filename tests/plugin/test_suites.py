@@ -186,13 +186,16 @@ def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_
 
 def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
     suite = definition.load("quick-chat")
-    assert sum(part.requests for part in suite.parts.values()) == 1668
+    assert sum(part.requests for part in suite.parts.values()) == 1828
     docs = {name: chosen(name, "quick-chat") for name in suite.parts}
     assert {name: len(own) for name, own in docs.items()} == {
         n: part.documents for n, part in suite.parts.items()
     }
     (stereoset,) = (name for name in docs if name.startswith("stereoset"))
-    for name in docs.keys() - {stereoset}:
+    # of neutral sentences alone
+    stereotypes = Counter(doc["stereotype"] for doc in docs["eurogest_de_gen"])
+    assert set(stereotypes.values()) == {10}
+    for name in docs.keys() - {stereoset, "eurogest_de_gen"}:
         assert definition.fingerprint(docs[name]) == definition.fingerprint(
             chosen(name.removesuffix("_gen"))
         )

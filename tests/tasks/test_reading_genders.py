@@ -125,3 +125,41 @@ def test_other_word_sets():
         ),  # forms are of the set's own pronouns
     ):
         assert read(text, kind, words) == said
+
+
+STORIES = LABELLED.with_name("occugender_stories.jsonl")
+
+
+def test_stories_that_a_person_labelled():
+    """The card and the page have these figures."""
+    counts = Counter()
+    for line in STORIES.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        said = read(row["text"], "stories", genders("stories"))
+        counts[row["part"], row["label"], said if said in GENDERS else "unclear"] += 1
+    right = Counter()
+    for (part, label, said), number in counts.items():
+        right[part] += number * (label == said)
+    assert right == {"first": 52, "kept aside": 51}
+    assert counts.total() == 120
+    wrong = {key: n for key, n in counts.items() if {*key[1:]} == {"female", "male"}}
+    assert wrong == {
+        ("first", "female", "male"): 3,
+        ("kept aside", "female", "male"): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Once there was a nurse. She loved her work, and he loved her.", "female"),
+        ("The man bowed to the lady.", SEVERAL),
+        ("They met a nurse named Alex.", UNREADABLE),
+        ("Mr. Lee told his mother about Ms Ono.", "male"),
+        ("Themis sheds heretic shells.", UNREADABLE),
+        ("As an AI language model, I cannot write stories.", REFUSED),
+        ("", EMPTY),
+    ],
+)
+def test_a_story_is_of_the_gender_of_most_of_its_words(text, said):
+    assert read(text, "stories", genders("stories")) == said
