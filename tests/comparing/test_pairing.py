@@ -216,6 +216,7 @@ def many(number):
     return {f"a{i}": 0.0 for i in range(number)}
 
 
+FEW_SHARED = f"other items: 9 and {len(VALUES) + 4}, 4 of them the same"
 SEED = {"provenance": {"seeds": [1]}}
 FORMAL, RUDE, PLAIN = meta(words="formal"), meta(tone="rude"), meta(tone="plain")
 SHOTS = meta(inputs={"num_fewshot": 2})
@@ -246,10 +247,12 @@ SHOTS = meta(inputs={"num_fewshot": 2})
         (file("x/a.yaml", "1"), meta(words="x/a.yaml"), "run", f"words 'a.yaml ({'1' * 12})' and 'x/a.yaml'"),
         (meta(inputs={"num_fewshot": 0}), SHOTS, "run", "different numbers of examples in the prompts"),
         (SHOTS, SHOTS, "run", ""),
-        # other items; translations may miss a tenth
+        # other items; of two languages those that both have count, if they are half of the smaller one's
         ({"values": {**VALUES, "i0": 0.0}}, {}, "run", "other items: 17 and 16, 16 of them the same"),
         ({"values": many(10)}, {"values": many(9)}, "language", ""),
-        ({"values": many(20)}, {"values": many(17)}, "language", "other items: 20 and 17, 17 of them the same"),
+        ({"values": many(20)}, {"values": many(7)}, "language", ""),
+        ({"values": many(4)}, {"values": {**VALUES, **many(4)}}, "language", ""),
+        ({"values": many(9)}, {"values": {**VALUES, **many(4)}}, "language", FEW_SHARED),
         # texts of translations differ, and what was asked with them
         ({"fields": {"text": "1"}, **asked("1")}, {"fields": {"text": "2"}, **asked("2")}, "language", ""),
         ({"fields": {"text": "1"}}, {"fields": {"text": "2"}}, "run", "other contents of 16 of 16 items"),
