@@ -216,7 +216,7 @@ def many(number):
     return {f"a{i}": 0.0 for i in range(number)}
 
 
-FEW_SHARED = f"other items: 9 and {len(VALUES) + 4}, 4 of them the same"
+FEW_SHARED = f"other items: 9 and {len(VALUES | many(4))}, 4 of them the same"
 SEED = {"provenance": {"seeds": [1]}}
 FORMAL, RUDE, PLAIN = meta(words="formal"), meta(tone="rude"), meta(tone="plain")
 SHOTS = meta(inputs={"num_fewshot": 2})
