@@ -14,6 +14,7 @@ from lm_eval_bias.core.numbers import (
     aim,
     count,
     difference,
+    few,
     reads_as,
     score_range,
 )
@@ -146,7 +147,7 @@ def benchmarks() -> str:
         card = card_of(benchmark)
         purpose = card.measures if card else benchmark.title
         measures = textwrap.shorten(purpose, 90, placeholder=" …")
-        row = [benchmark.name, ", ".join(languages), count(len(tasks)), measures]
+        row = [benchmark.name, few(list(languages)), count(len(tasks)), measures]
         is_packaged = any(entry.path is not None for entry in entries)
         rows[is_packaged].append(row)
     listing = grid(
@@ -187,7 +188,7 @@ def tasks(name: str = "") -> str:
             entry.name,
             entry.kind,
             entry.benchmark,
-            entry.language,
+            few(entry.language.split(", ")),
             count(entry.items),
             count(entry.smallest),
             entry.measures,

@@ -92,6 +92,11 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
         return _words(doc, dial, benchmark.planting.answers)
     if "gender" in doc:
         return _text(doc, dial, benchmark.planting.answers)
+    if pair := doc.get("texts") or doc.get("sentences"):
+        if dial.habit in ("", "position") or not dial.takes(pair):
+            return benchmark.planting.answers(doc, dial.diluted())
+        first = dial.first(pair, pair)[0]
+        return [(math.log(0.998 if i == first else 0.002), 1) for i in range(2)]
     if "candidates" in doc:
         item = (
             doc["context"],
@@ -160,7 +165,9 @@ def _text(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
 @cache
 def documents(name: str) -> list[dict[str, Any]]:
     """The documents that a benchmark is tried on."""
+    from lm_eval_bias.tasks.crows_pairs import hooks as crows_pairs
     from lm_eval_bias.tasks.es_bbq import hooks as es_bbq
+    from lm_eval_bias.tasks.eurogest import hooks as eurogest
     from lm_eval_bias.tasks.gg_bbq import hooks as gg_bbq
     from lm_eval_bias.tasks.kobbq import hooks as kobbq
     from lm_eval_bias.tasks.mbbq import hooks as mbbq
@@ -177,6 +184,10 @@ def documents(name: str) -> list[dict[str, Any]]:
         "stereoset": lambda: stereoset.documents(
             {"language": "en", "tests": ["intra", "inter"]}
         )[:1500],
+        "eurogest": lambda: eurogest.dataset({"column": "German"}, language="de")[
+            "test"
+        ][:960],
+        "crows_pairs_parallel": lambda: crows_pairs.dataset("nl")["test"],
         "regard": lambda: regard.dataset({"language": "de"}, classifier="light")[
             "test"
         ],
@@ -184,7 +195,17 @@ def documents(name: str) -> list[dict[str, Any]]:
     return list(make[name]())
 
 
-NAMES = ("occugender", "gg_bbq", "es_bbq", "kobbq", "mbbq", "stereoset", "regard")
+NAMES = (
+    "occugender",
+    "gg_bbq",
+    "es_bbq",
+    "kobbq",
+    "mbbq",
+    "stereoset",
+    "eurogest",
+    "crows_pairs_parallel",
+    "regard",
+)
 
 
 def main_scores(name: str) -> list[Any]:
