@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,10 +33,12 @@ def _shares(task: ReportTask) -> list[float]:
     """Return each stereotype's masculine share less their mean; nan where there is none."""
     scores = task.task.scores
     values = [scores.get(f"{name}/masculine_share") for name in NAMES]
-    shares = np.array(
-        [value.value if value and plottable(value) else np.nan for value in values]
-    )
-    return [float(share) for share in shares - np.nanmean(shares)]
+    known = [value.value for value in values if value and plottable(value)]
+    mean = sum(known) / max(len(known), 1)
+    return [
+        value.value - mean if value and plottable(value) else math.nan
+        for value in values
+    ]
 
 
 def _draw(
