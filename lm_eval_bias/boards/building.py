@@ -12,6 +12,7 @@ from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
 from lm_eval_bias.core import catalog, numbers, registry, run_data
+from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
@@ -93,7 +94,7 @@ class Board:
 
     Attributes:
         task: Its name.
-        benchmark: Its benchmark's.
+        definition: Its benchmark or variant.
         language: ISO 639-1 code.
         measures: What it measures, in one line.
         columns: The main scores; their ``value`` is empty.
@@ -103,7 +104,7 @@ class Board:
     """
 
     task: str
-    benchmark: str
+    definition: Benchmark
     language: str
     measures: str
     columns: Sequence[Value]
@@ -236,7 +237,7 @@ def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Des
             records = list(side.records.values())
     names = {column.name for column in columns}
     designs: dict[str, Design] = {}
-    for score in side.benchmark.scores(records):
+    for score in task.definition.scores(records):
         if score.name in names and score.design is not None:
             with suppress(Undefined):
                 designs[score.name] = score.design(records)
@@ -306,13 +307,14 @@ def _notes(
 
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
-    name = entry.benchmark if entry else members[0][1].benchmark
-    members = [(run, result) for run, result in members if result.benchmark == name]
+    benchmark: Benchmark = entry.definition if entry else members[0][1].definition
+    members = [
+        (run, result) for run, result in members if result.definition is benchmark
+    ]
     members.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
     results = [result for _, result in members]
     published = registry.published().get(task, [])
     # the suite's own description of the scores
-    benchmark = registry.get(name)
     definitions = {
         score.name: Value.of(score, undefined("")) for score in benchmark.scores()
     }
@@ -358,7 +360,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         if "dataset_used" in metadata:
             measures = str(metadata.get("measures") or measures)
     notes = _notes(rows, columns, results)
-    return Board(task, name, language, measures, columns, others, rows, notes)
+    return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 
 def boards(runs: Sequence[Run]) -> list[Board]:
@@ -366,7 +368,7 @@ def boards(runs: Sequence[Run]) -> list[Board]:
     members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
     for run in presentable(runs):
         for task in run.tasks.values():
-            if task.benchmark in registry.by_name():
+            if not isinstance(task.definition, UnknownBenchmark):
                 members[task.task].append((run, task))
     listed = [name for name in catalog.entries() if name in members]
     names = list(dict.fromkeys([*listed, *members]))
@@ -379,5 +381,5 @@ def foreign(runs: Sequence[Run]) -> list[Problem]:
         Problem(run.path, f"{task.task}: unknown benchmark, {task.benchmark!r}")
         for run in runs
         for task in run.tasks.values()
-        if task.benchmark not in registry.by_name()
+        if isinstance(task.definition, UnknownBenchmark)
     ]

@@ -24,6 +24,12 @@ def conditions() -> dict[str, Condition]:
     }
 
 
+def _conditions_of(benchmark: Benchmark) -> list[Condition]:
+    """List the conditions that a benchmark's tasks can be compared by."""
+    extensions = benchmark.family.extensions
+    return [added for added in extensions if isinstance(added, Condition)]
+
+
 @dataclass
 class Side:
     """One task of one run, as one side of a comparison.
@@ -40,11 +46,6 @@ class Side:
     task: TaskRun
     hashes: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    @property
-    def benchmark(self) -> Benchmark:
-        """The task's benchmark."""
-        return registry.get(self.task.benchmark)
-
     @cached_property
     def records(self) -> dict[tuple[str, ...], Record]:
         """The saved answers' records by item.
@@ -56,17 +57,13 @@ class Side:
             raise BiasError(
                 f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples"
             )
-        family = registry.family(self.task.benchmark)
-        conditioned = {
-            condition.name
-            for benchmark, condition in registry.extensions(Condition)
-            if benchmark is family
-        }
+        benchmark: Benchmark = self.task.definition
+        conditioned = {condition.name for condition in _conditions_of(benchmark)}
         records: dict[tuple[str, ...], Record] = {}
         for sample in self._samples():
             with errors_in(sample.part, f"document {len(records)}"):
-                first = self.benchmark.key(sample.doc)
-                record = self.benchmark.record(sample.doc, sample.answers)
+                first = benchmark.key(sample.doc)
+                record = benchmark.record(sample.doc, sample.answers)
             key, number = first, 1
             while key in records:
                 # data of the harness's own tasks may hold an item several times
@@ -123,9 +120,8 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     if by == LANGUAGE:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
-    family = registry.family(task.benchmark)
-    for benchmark, condition in registry.extensions(Condition):
-        if benchmark is family and condition.name == by:
+    for condition in _conditions_of(task.definition):
+        if condition.name == by:
             return condition.level(task)
     return None
 
@@ -237,7 +233,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return f"seeds {seeds[0]} and {seeds[1]}"
     if by != LANGUAGE and _data_set(base.task) != _data_set(other.task):
         return f"data sets: {_data_set(base.task)} and {_data_set(other.task)}"
-    for option in (*base.benchmark.options.roles, "classifier_used"):
+    for option in (*base.task.definition.options.roles, "classifier_used"):
         if option in (by, "dataset"):
             continue
         values = [side.task.option(option) for side in (base, other)]

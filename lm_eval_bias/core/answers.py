@@ -79,13 +79,20 @@ class SavedPart:
         path: The file.
         task: Task name.
         filter: The harness's filter name.
-        benchmark: Name of its benchmark or variant.
+        definition: Its :class:`~lm_eval_bias.core.benchmark.Benchmark` or variant.
     """
 
     path: Path
     task: str
     filter: str
-    benchmark: str
+    definition: (
+        Any  # a benchmark's pages show answers: naming its type would be a circle
+    )
+
+    @property
+    def benchmark(self) -> str:
+        """The name of its benchmark or variant."""
+        return str(self.definition.name)
 
 
 class SavedSample(NamedTuple):
@@ -128,7 +135,7 @@ class Saved(SavedPart):
 
     def samples(self) -> Iterator[SavedSample]:
         """Yield the documents."""
-        part = SavedPart(self.path, self.task, self.filter, self.benchmark)
+        part = SavedPart(self.path, self.task, self.filter, self.definition)
         for doc, answers in zip(self.docs, self.results, strict=True):
             yield SavedSample(part, doc, answers)
 

@@ -252,6 +252,7 @@ class Benchmark(ABC):
             function that splits a record of several texts by what these differ in. ``rescore --by`` takes them.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
+        family: The benchmark that a variant belongs to; another one itself.
         extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
             a model's tasks can be compared by, beside languages, tasks of the harness and files made elsewhere.
         planting: What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random
@@ -273,6 +274,9 @@ class Benchmark(ABC):
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
         """Make a benchmark with other sets of scores over its documents."""
         self.variants = variants
+        self.family: Benchmark = self
+        for variant in variants:
+            variant.family = self
 
     @abstractmethod
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
@@ -319,6 +323,23 @@ class Benchmark(ABC):
         The default is the metadata's ``n_items``, and that nothing else is known.
         """
         return Size(metadata.get("n_items"))
+
+
+class UnknownBenchmark(Benchmark):
+    """A benchmark of a run that this version doesn't know: it has no options, main scores or words."""
+
+    def __init__(self, name: str) -> None:
+        """Stand for the benchmark of that name."""
+        super().__init__()
+        self.name = name
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Refuse: its answers can't be read."""
+        raise BiasError(f"no benchmark named {self.name!r} is known to this version")
+
+    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+        """Refuse: its scores can't be computed."""
+        raise BiasError(f"no benchmark named {self.name!r} is known to this version")
 
 
 def folder_of(benchmark: Benchmark) -> Path:

@@ -58,12 +58,10 @@ def suite_definitions(benchmark: Benchmark) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
 
 
-def primary(task: str, benchmark: str) -> Sequence[str]:
+def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
     """Return the scores of a task that comparisons test first, as the suites' file of its package lists them."""
-    family = registry.family(benchmark)
-    if family is None:
-        return ()
-    listed = suite_definitions(family).get("primary", {}) | suites()["primary"]
+    added = suite_definitions(benchmark.family).get("primary", {})
+    listed = added | suites()["primary"]
     fitting = (listed[name] for name in listed if fnmatch.fnmatchcase(task, name))
     return next(fitting, ())
 
@@ -75,7 +73,7 @@ class Entry:
     Attributes:
         name: Name for ``--tasks``.
         kind: ``task`` or ``group``.
-        benchmark: Name of its benchmark or variant.
+        definition: Its benchmark or variant.
         language: ISO 639-1 code; empty where it is an option of the task.
         items: Number of documents; a group's is the sum over its tasks; ``None`` where that isn't known.
         measures: What it measures, in one line.
@@ -92,7 +90,7 @@ class Entry:
 
     name: str
     kind: str
-    benchmark: str
+    definition: Benchmark
     language: str
     items: int | None
     measures: str
@@ -105,6 +103,11 @@ class Entry:
     repeats: int | None = None
     filter: str = TAKE_FIRST
     filter_steps: tuple[str, ...] = ()
+
+    @property
+    def benchmark(self) -> str:
+        """The name of its benchmark or variant."""
+        return self.definition.name
 
 
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
@@ -143,7 +146,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
-        benchmark=metadata["benchmark"],
+        definition=benchmark,
         language=metadata["language"],
         items=size.items,
         measures=metadata["measures"],
@@ -270,10 +273,9 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     return entries
 
 
-def headline(benchmark: str) -> list[Score]:
+def headline(benchmark: Benchmark) -> list[Score]:
     """Return the scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
-    described = registry.get(benchmark)
-    scores: Sequence[Score] = call_plugin((), described, described.scores, [])
+    scores: Sequence[Score] = call_plugin((), benchmark, benchmark.scores, [])
     return [s for s in scores if s.headline]
 
 
@@ -290,7 +292,7 @@ def listing() -> list[dict[str, Any]]:
             "measures": e.measures,
             "data": e.data or None,
             "members": list(e.members),
-            "scores": [s.describe() for s in headline(e.benchmark)],
+            "scores": [s.describe() for s in headline(e.definition)],
         }
         for e in entries().values()
     ]

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
 
 LONGEST_OPTION = 80  # characters of one that is shown whole
@@ -61,7 +62,7 @@ class TaskRun:
 
     Attributes:
         task: Task name.
-        benchmark: Name of its benchmark or variant.
+        definition: Its :class:`~lm_eval_bias.core.benchmark.Benchmark` or variant, perhaps an unknown one.
         language: ISO 639-1 code.
         version: Of the task.
         documents: How many were scored.
@@ -73,7 +74,9 @@ class TaskRun:
     """
 
     task: str
-    benchmark: str
+    definition: (
+        Any  # benchmarks know what a run is: naming their type would be a circle
+    )
     language: str
     version: str
     documents: int
@@ -82,6 +85,25 @@ class TaskRun:
     scores: Mapping[str, Value]
     samples: Path | None = None
     usual_repeats: int | None = None
+
+    @property
+    def benchmark(self) -> str:
+        """The name of its benchmark or variant."""
+        return str(self.definition.name)
+
+    def main(self, beside: bool = False) -> list[Value]:
+        """Return its main scores (with those beside them) that it has; all where its benchmark names none."""
+        names = list(self.definition.main or self.scores)
+        if beside:
+            names += self.definition.presentation.beside_main
+        return [self.scores[name] for name in names if name in self.scores]
+
+    @property
+    def withheld(self) -> str:
+        """Why its scores must not be shown; empty if they may."""
+        failed = "its benchmark can't say whether they may be shown"
+        decide = self.definition.presentation.withheld
+        return call_plugin(failed, self.definition, decide, self)
 
     @property
     def inputs(self) -> Mapping[str, Any]:

@@ -158,7 +158,7 @@ def before_loading(
             raise BiasError(f"--device {config.device}: {one_line(error)}") from error
     sets: dict[str, None] = {}
     for entry in ours:
-        benchmark = registry.get(entry.benchmark)
+        benchmark = entry.definition
         given = set(benchmark.options.roles) & set(metadata)
         if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
             options = {**entry.metadata, **metadata}
@@ -221,7 +221,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
     """Refuse a key that no named task knows; beside tasks of the harness, only one that looks like a misspelling."""
     known: set[str] = set()
     for entry in entries:
-        options = registry.get(entry.benchmark).options.roles
+        options = entry.definition.options.roles
         known.update(options)
         for key in config.model_args or {}:
             if key in entry.metadata or key in options:
@@ -238,7 +238,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
                 f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
             )
         for entry in entries if key in known else ():
-            is_option = key in registry.get(entry.benchmark).options.roles
+            is_option = key in entry.definition.options.roles
             if key in entry.metadata and not is_option:
                 raise BiasError(
                     f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
@@ -303,9 +303,7 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     greedy = internals.is_greedy(config.gen_kwargs)
     needed = (SAMPLES,) if greedy else (SAMPLES, SAMPLES_BY_DEFAULT)
     sampled = [
-        entry.name
-        for entry in entries
-        if samples_texts(registry.get(entry.benchmark)) in needed
+        entry.name for entry in entries if samples_texts(entry.definition) in needed
     ]
     if sampled and greedy:
         raise BiasError(
@@ -331,8 +329,7 @@ def _warn_of_base_models(
     read = [
         entry.name
         for entry in entries
-        if "generate_until" in entry.asks
-        and samples_texts(registry.get(entry.benchmark)) != SAMPLES
+        if "generate_until" in entry.asks and samples_texts(entry.definition) != SAMPLES
     ]
     if read:
         logger.warning(

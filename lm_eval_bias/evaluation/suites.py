@@ -156,17 +156,17 @@ def load(name: str) -> Suite:
 def _all_tasks(more: Sequence[str]) -> Iterator[str]:
     """Yield all tasks of our benchmarks, and of ``more`` ones, that need no file of the user's."""
     for entry in catalog.entries().values():
-        family = registry.family(entry.benchmark)
-        if family is None or not (registry.is_own(family) or family.name in more):
+        family = entry.definition.family
+        if not (registry.is_own(family) or family.name in more):
             continue
-        needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
+        needs_a_file = options_for(entry.definition, REQUIRED)
         if entry.kind == "task" and not needs_a_file:
             yield entry.name
 
 
 def _part(task: str, sampling: Sampling | None) -> SuitePart:
     entry = catalog.entries()[task]
-    benchmark = registry.get(entry.benchmark)
+    benchmark = entry.definition
     facts = {"asks": entry.asks, **entry.metadata}
     size: Size = call_plugin(Size(None), benchmark, benchmark.size, facts)
     documents = entry.items if sampling is None else sampling.items
@@ -229,7 +229,7 @@ def apply(
     left_out = {}
     for task in suite.parts:
         # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network
-        kind = (entries[task].benchmark, entries[task].asks)
+        kind = (entries[task].definition, entries[task].asks)
         if kind not in reasons:
             reasons[kind] = preflight.misfit(config, [entries[task]])
         if reasons[kind]:

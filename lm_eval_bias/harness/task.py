@@ -172,7 +172,7 @@ class BiasTask(ConfigurableTask):
         metadata.update(
             self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__
         )
-        metadata["distribution"] = registry.distribution(self.benchmark.name)
+        metadata["distribution"] = registry.distribution(self.benchmark)
         self._add_metrics()
 
     def _add_metrics(self) -> None:

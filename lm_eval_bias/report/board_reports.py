@@ -15,7 +15,6 @@ from lm_eval_bias.boards.building import (
     rule,
 )
 from lm_eval_bias.boards.rank_intervals import LEVEL
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import without_language
 from lm_eval_bias.core.numbers import (
     NONE,
@@ -53,7 +52,7 @@ READING = (
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
-_OF_BOARD = ("task", "benchmark", "language", "measures", "notes")
+_OF_BOARD = ("language", "measures", "notes")
 _OF_RANK = ("low", "high", "of")
 _OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
 _MANY = 20  # names that are listed
@@ -181,9 +180,8 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
     """Make papers' tables of models by language, from tasks that differ in it alone."""
     groups: dict[str, list[Board]] = defaultdict(list)
     for board in boards:
-        benchmark = registry.by_name().get(board.benchmark)
         stem = without_language(board.task, board.language)
-        if stem and benchmark and benchmark.presentation.by_language:
+        if stem and board.definition.presentation.by_language:
             groups[stem].append(board)
     made = []
     for stem, members in groups.items():
@@ -219,7 +217,7 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
             for column in [*board.columns, *board.others]:
                 cell = row.cells[column.name]
                 yield [
-                    board.task, board.benchmark, board.language, row.kind, row.model, row.source, row.conventions,
+                    board.task, board.definition.name, board.language, row.kind, row.model, row.source, row.conventions,
                     "; ".join(row.deviations), column.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
                     cell.plus_minus, cell.note,
                     *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.caveat,
@@ -251,7 +249,8 @@ def _board_data(board: Board) -> Mapping[str, object]:
     for row in board.rows:
         cells = {column.name: _cell_data(row, column) for column in columns}
         rows.append({**{name: getattr(row, name) for name in _OF_ROW}, "scores": cells})
-    about = {name: getattr(board, name) for name in _OF_BOARD}
+    about = {"task": board.task, "benchmark": board.definition.name}
+    about |= {name: getattr(board, name) for name in _OF_BOARD}
     return {**about, "scores": scores, "rows": rows}
 
 

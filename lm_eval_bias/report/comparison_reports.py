@@ -242,11 +242,7 @@ def page(
     groups: dict[str, list[str]] = {}
     listed: list[Finding] = []
     for benchmark in registry.benchmarks():
-        members = [
-            finding
-            for finding in findings
-            if registry.family(finding.benchmark) is benchmark
-        ]
+        members = [f for f in findings if f.definition.family is benchmark]
         if members:
             groups[benchmark.title or benchmark.name] = _sentences(members)
             listed += members

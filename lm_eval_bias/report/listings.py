@@ -55,7 +55,7 @@ def family_of(name: str) -> Benchmark:
         BiasError: There is none.
     """
     entry = catalog.entries().get(name)
-    benchmark = registry.family(entry.benchmark if entry is not None else name)
+    benchmark = entry.definition.family if entry else registry.family(name)
     if benchmark is None:
         names = dict.fromkeys([*registry.by_name(), *catalog.entries()])
         known = ", ".join(benchmark.name for benchmark in registry.benchmarks())
@@ -109,7 +109,7 @@ def card_text(benchmark: Benchmark) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _scores(benchmarks: Iterable[str], style: str) -> str:
+def _scores(benchmarks: Iterable[Benchmark], style: str) -> str:
     """Make a table of how to read the headline scores of some benchmarks."""
     scores = [
         score for benchmark in benchmarks for score in catalog.headline(benchmark)
@@ -128,7 +128,8 @@ def legend(configs: Iterable[Mapping[str, Any]]) -> str:
         configs: The tasks' ``configs`` in the harness's results.
     """
     names = [(config.get("metadata") or {}).get("benchmark") for config in configs]
-    benchmarks = dict.fromkeys(name for name in names if name in registry.by_name())
+    known = registry.by_name()
+    benchmarks = dict.fromkeys(known[name] for name in names if name in known)
     return _scores(benchmarks, "github") if benchmarks else ""
 
 
@@ -139,7 +140,7 @@ def benchmarks() -> str:
         entries = [
             entry
             for entry in catalog.entries().values()
-            if registry.family(entry.benchmark) is benchmark
+            if entry.definition.family is benchmark
         ]
         tasks = [entry for entry in entries if entry.kind == "task"]
         languages = dict.fromkeys(task.language for task in tasks if task.language)
@@ -171,9 +172,7 @@ def tasks(name: str = "") -> str:
     entries = list(catalog.entries().values())
     if name:
         family = family_of(name)
-        entries = [
-            entry for entry in entries if registry.family(entry.benchmark) is family
-        ]
+        entries = [entry for entry in entries if entry.definition.family is family]
     columns = [
         "Name",
         "Kind",
@@ -198,8 +197,8 @@ def tasks(name: str = "") -> str:
         grid(columns, rows),
         "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
-    for benchmark in dict.fromkeys(entry.benchmark for entry in entries):
-        blocks.append(f"Scores of {benchmark}\n{_scores([benchmark], 'simple')}")
+    for benchmark in dict.fromkeys(entry.definition for entry in entries):
+        blocks.append(f"Scores of {benchmark.name}\n{_scores([benchmark], 'simple')}")
     return "\n\n".join(blocks)
 
 

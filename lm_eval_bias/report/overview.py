@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.core import numbers, pen, registry
+from lm_eval_bias.core import numbers, pen
 from lm_eval_bias.core.page_parts import ReportTask, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.report import parts
@@ -190,7 +190,7 @@ def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None
 def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for value in parts.main_scores(item.task):
+    for value in item.task.main(beside=True):
         if value.neutral is None or value.higher_is_better is not None:
             continue
         if math.isnan(value.value):
@@ -234,7 +234,7 @@ def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
     statements, caveats = [], []
     for item in items:
         task = item.task.task
-        if registry.withheld(item.task.benchmark, item.task):
+        if item.task.withheld:
             said = ["not shown, see below"]
         else:
             said = _statements(item)
@@ -256,7 +256,7 @@ def _shown(items: Iterable[ReportTask]) -> list[Value]:
     """List the main scores of some tasks, and those that tell whether a model understands the items."""
     shown: list[Value] = []
     for item in items:
-        main = {value.name: value for value in parts.main_scores(item.task)}
+        main = {value.name: value for value in item.task.main(beside=True)}
         scores = item.task.scores
         telling = {name: v for name, v in scores.items() if v.floor is not None}
         shown += (main | telling).values()

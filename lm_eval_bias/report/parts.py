@@ -37,19 +37,13 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
             tasks.append(ReportTask(run, task, label, series, ident, samples=read))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
-    families = list(registry.by_name())
+    order = {name: place for place, name in enumerate(registry.by_name())}
 
     def place(item: ReportTask) -> tuple[int, int]:
-        known = item.task.benchmark in families
-        family = families.index(item.task.benchmark) if known else len(families)
+        family = order.get(item.task.benchmark, len(order))
         return family, names.index(item.task.task)
 
     return sorted(tasks, key=place)
-
-
-def main_scores(task: TaskRun) -> list[Value]:
-    """List the scores that findings on a task rest on, and those that tables show beside them."""
-    return [task.scores[name] for name in registry.main_names(task, beside=True)]
 
 
 def main_table(tasks: Sequence[ReportTask]) -> Table:
@@ -62,7 +56,7 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
     for name, members in groups.items():
         scores: dict[str, Value] = {}
         for task in members.values():
-            scores |= {value.name: value for value in main_scores(task)}
+            scores |= {value.name: value for value in task.main(beside=True)}
         for score, value in scores.items():
             values: list[Value | None] = []
             for run in runs:
@@ -86,14 +80,14 @@ def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]
     """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
     scores: dict[str, Value] = {}
     for task in tasks:
-        scores |= {value.name: value for value in main_scores(task)[:MAIN]}
+        scores |= {value.name: value for value in task.main(beside=True)[:MAIN]}
     rows = [list(map(value_cell, map(task.scores.get, scores))) for task in tasks]
     return list(scores.values()), rows
 
 
 def _listed_score(task: TaskRun) -> Value | None:
     """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
-    values = main_scores(task)
+    values = task.main(beside=True)
     for value in values:
         if value.neutral is not None and value.low < value.neutral < value.high:
             return value
@@ -133,7 +127,7 @@ def moving_items(item: ReportTask) -> Table | None:
         raise BiasError(
             "no sample log (run with --log_samples and give the run's folder)"
         )
-    benchmark = registry.get(item.task.benchmark)
+    benchmark: Benchmark = item.task.definition
     try:
         samples = _moving(item.task.samples, score, benchmark)
         first = heapq.nsmallest(LISTED, samples, key=itemgetter(0, 1))

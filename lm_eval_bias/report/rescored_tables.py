@@ -71,6 +71,7 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
     times = Counter(result.part.task for result in results)
     number: Counter[str] = Counter()
     made = []
+    beside = run_discovery.beside(result.part.path for result in results)
     for result in results:
         name, path = result.part.task, result.part.path
         number[name] += 1
@@ -78,12 +79,12 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
         scores = {
             score.name: Value.of(score, estimate) for score, estimate in result.scores
         }
-        run = run_discovery.beside(path)
+        run = beside.get(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
             run = Run("", path, {}, "", {})
             task = TaskRun(
-                name, result.part.benchmark, "", "", result.documents, 0, {}, {}
+                name, result.part.definition, "", "", result.documents, 0, {}, {}
             )
             task = replace(task, usual_repeats=catalog.usual_repeats(name))
         elif not every:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lm_eval_bias.core import answers, numbers, registry
+from lm_eval_bias.core import answers, numbers
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
@@ -110,8 +110,8 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
     about: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     others = 0
     for task in tasks:
-        main = dict.fromkeys(registry.main_names(task, beside=True))
-        for value in map(task.scores.__getitem__, {**main, **task.scores}):
+        main = {value.name: value for value in task.main(beside=True)}
+        for value in {**main, **task.scores}.values():
             lacks = ""
             if math.isnan(value.value):
                 lacks = "not computable"

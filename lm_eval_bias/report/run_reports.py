@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.report import content, listings, overview, parts, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
@@ -23,7 +22,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
     """Yield a row per run, task and score: :data:`COLUMNS`, ``dof`` and ``main``; no withheld scores."""
     for run in presentable(runs):
         for task in run.tasks.values():
-            main = registry.main_names(task)
+            main = task.main()
             for value in task.scores.values():
                 cells = [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
@@ -34,7 +33,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
                     "dof": value.dof,
-                    "main": value.name in main,
+                    "main": value in main,
                 }
 
 

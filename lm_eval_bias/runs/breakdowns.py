@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import BadOption
@@ -59,7 +59,7 @@ class Breakdown(NamedTuple):
 
 def _facets(sample: SavedSample) -> dict[str, str | Split]:
     """Return what a document tells of its facets: values, and functions that split its record."""
-    benchmark = registry.get(sample.part.benchmark)
+    benchmark: Benchmark = sample.part.definition
     entry = catalog.entries().get(sample.part.task)
     splits = {name: of for name, of in benchmark.facets.items() if callable(of)}
     language = {LANGUAGE: entry.language} if entry else {}
@@ -158,11 +158,11 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
         BiasError: The log can't be read.
     """
     assert task.samples is not None
-    benchmark, computed = registry.get(task.benchmark), []
+    computed = []
     samples = sample_logs.first_filter(task.samples)
     for by_facets in _file(samples, (), AnswerReading(as_logged=True)).values():
         for by, records in by_facets.items():
-            listed = _of_benchmark(benchmark, by, [(label, records)], ())
+            listed = _of_benchmark(task.definition, by, [(label, records)], ())
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
             if telling:
                 computed.append(telling)
@@ -199,13 +199,13 @@ def breakdowns(
             for part, by_facets in _file(samples, [by], reading).items()
         }
 
-    groups: dict[tuple[str, object], list[tuple[str, Records]]] = {}
+    groups: dict[tuple[Benchmark, object], list[tuple[str, Records]]] = {}
     for part, records in reading.gather(paths, take, language):
-        key = part.benchmark, len(records) == 1 or part
+        key = part.definition, len(records) == 1 or part
         groups.setdefault(key, []).append((part.task, records))
     computed: list[Breakdown] = []
-    for (name, _), tasks in groups.items():
-        computed += _of_benchmark(registry.get(name), by, tasks, names)
+    for (benchmark, _), tasks in groups.items():
+        computed += _of_benchmark(benchmark, by, tasks, names)
     known = {breakdown.score.name for breakdown in computed}
     for name in names:
         if name not in known:

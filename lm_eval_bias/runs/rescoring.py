@@ -26,7 +26,12 @@ from lm_eval_bias.core.answers import (
     SavedSample,
     errors_in,
 )
-from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, facets_of
+from lm_eval_bias.core.benchmark import (
+    Benchmark,
+    Rewriting,
+    SavedFiles,
+    facets_of,
+)
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
 from lm_eval_bias.core.run_data import TaskRun, Value
@@ -95,9 +100,8 @@ class AnswerReading:
             samples = _rewritten_all(samples, self.rewritings, self.used)
         count = Counter[SavedPart]()
         for sample in samples:
-            benchmark = registry.get(sample.part.benchmark)
             with errors_in(sample.part, f"document {count[sample.part]}"):
-                record = benchmark.record(sample.doc, sample.answers)
+                record = sample.part.definition.record(sample.doc, sample.answers)
             count[sample.part] += 1
             yield sample, record
 
@@ -177,7 +181,7 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         sample_logs.first_filter(task.samples),
     )
     records = [record for _, record in reading.records(samples)]
-    scores = registry.get(task.benchmark).scores(records)
+    scores: list[Score] = task.definition.scores(records)
     values = {score.name: Value.of(score, score.compute(records)) for score in scores}
     return values, reading.otherwise.total()
 
@@ -210,7 +214,7 @@ def _file(
                 items[sample.part].append(_item(sample, record))
     rescored = {}
     for part, (first, records) in parts.items():
-        benchmark = registry.get(part.benchmark)
+        benchmark: Benchmark = part.definition
         with errors_in(part, "its scores"):
             scores = benchmark.scores(records)
             estimates = [(score, score.compute(records)) for score in scores]
@@ -229,7 +233,7 @@ def _file(
 
 def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
     """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
-    benchmark = registry.get(sample.part.benchmark)
+    benchmark: Benchmark = sample.part.definition
     row: dict[str, Any] = {
         "task": sample.part.task,
         "filter": sample.part.filter,
@@ -259,10 +263,9 @@ def _rewritten_all(
     if first is None:
         return samples
     samples = chain([first], samples)
-    benchmark = registry.family(first.part.benchmark)
     is_concerned = False
     for rewriting, value in rewritings:
-        if benchmark is not None and rewriting in benchmark.extensions:
+        if rewriting in first.part.definition.family.extensions:
             is_concerned = True
             used.add(rewriting.flag)
             samples = _rewritten(samples, rewriting, value)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,12 +122,19 @@ def run_of(path: Path) -> Run | None:
     return harness_results.read(path, read_json(path))
 
 
-def beside(samples: Path) -> Run | None:
-    """Read the run of the results file beside a sample log; ``None`` where there is none that can be read."""
-    try:
-        return run_of(sample_logs.results_beside(samples))
-    except BiasError:
-        return None
+def beside(logs: Iterable[Path]) -> dict[Path, Run]:
+    """Read the runs of the results files beside sample logs, as far as they can be read, by the log."""
+    runs: dict[Path, Run | None] = {}
+    found = {}
+    for log in logs:
+        file = sample_logs.results_beside(log)
+        if file not in runs:
+            runs[file] = None
+            with contextlib.suppress(BiasError):
+                runs[file] = run_of(file)
+        if run := runs[file]:
+            found[log] = run
+    return found
 
 
 def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,21 +83,26 @@ def samples(path: Path) -> Iterator[SavedSample]:
     results = _results(beside)
     entry = catalog.entries().get(task)
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
-    numbers: dict[SavedPart, set[int]] = {}
+    parts: dict[tuple[Any, str], SavedPart] = {}
+    numbers: dict[SavedPart, set[int]] = defaultdict(set)
     for place, sample in lines(path):
-        benchmark, number = sample["doc"].get("benchmark"), sample.get("doc_id")
+        name, number = sample["doc"].get("benchmark"), sample.get("doc_id")
         # documents of the harness's own tasks don't name it
-        if not benchmark and entry is not None and entry.path is None:
-            benchmark = entry.benchmark
-        if benchmark not in registry.by_name():
-            names = ", ".join(registry.by_name())
-            raise NotOurs(
-                f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: {names})"
-            )
-        part = SavedPart(path, task, str(sample.get("filter", usual)), benchmark)
+        if not name and entry is not None and entry.path is None:
+            name = entry.benchmark
+        key = name, str(sample.get("filter", usual))
+        if key not in parts:
+            known = registry.by_name()
+            if name not in known:
+                raise NotOurs(
+                    f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: "
+                    f"{', '.join(known)})"
+                )
+            parts[key] = SavedPart(path, task, key[1], known[name])
+        part = parts[key]
         if not isinstance(number, int):
             raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
-        if number in numbers.setdefault(part, set()):
+        if number in numbers[part]:
             raise BiasError(f"{place}: document {number} appears twice")
         numbers[part].add(number)
         try:

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain
@@ -136,7 +137,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
     task = f"stereoset_{language}" + (
         "" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}"
     )
-    return [Saved(path, task, "none", "stereoset", docs, results)]
+    return [Saved(path, task, "none", registry.get("stereoset"), docs, results)]
 
 
 READER = Reader("the StereoSet authors' predictions (JSON)", matches, whole(read))
