@@ -8,8 +8,8 @@ from scipy import special
 
 from lm_eval_bias.custom_metrics.clusters import Clusters, share_of, tabulate
 from lm_eval_bias.custom_metrics.crossed import Cells
-from lm_eval_bias.custom_metrics.intervals import Bounds
 from lm_eval_bias.custom_metrics.score import (
+    Bounds,
     Design,
     Estimate,
     Meaning,

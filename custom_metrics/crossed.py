@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import Bounds, fisher, wilson
+from lm_eval_bias.custom_metrics.intervals import Array, fisher, wilson
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
+    Bounds,
+    Contribution,
     Estimate,
     Record,
     Score,
@@ -22,8 +23,6 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
     t_factor,
 )
-
-Array = NDArray[np.float64]
 
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
@@ -115,7 +114,7 @@ class Incomplete(Undefined):
 
 def grid(
     records: Sequence[Any],
-    value: Callable[[Any], float | None],
+    value: Contribution,
     kind: str = "",
     stratum: Callable[[Any], str] | None = None,
     **described: Any,
@@ -199,7 +198,7 @@ def components(cells: Array) -> dict[str, float]:
     }
 
 
-def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[NDArray[np.intp]]:
+def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[Array]:
     """List the row numbers of each stratum; all rows where there are no strata.
 
     >>> [rows.tolist() for rows in rows_by_stratum(np.zeros((3, 1)), ["b", "a", "b"])]
@@ -233,15 +232,12 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
         row, _, rest = effects(cells[rows])
         n, dof = len(rows), len(rows) - 1
         item_part = n * float(row @ row) / dof / n_rows**2
-        residual_part = (
-            n
-            * float((rest**2).sum())
-            / (dof * (n_columns - 1))
-            / (n_rows**2 * n_columns)
-        )
+        dof_residual = dof * (n_columns - 1)
+        residual_part = n * float((rest**2).sum()) / dof_residual
+        residual_part /= n_rows**2 * n_columns
         item, item_spread = item + item_part, item_spread + item_part**2 / dof
         residual += residual_part
-        residual_spread += residual_part**2 / (dof * (n_columns - 1))
+        residual_spread += residual_part**2 / dof_residual
     template = float(cells.mean(axis=0).var(ddof=1)) / n_columns
     variance = max(item + template - residual, item, template, residual)
     # a factor whose variance is no larger than the residuals' drops out; one alone holds the residual part already
@@ -257,11 +253,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
 
 
 def crossed_estimate(
-    records: Sequence[Any],
-    value: Callable[[Any], float | None],
-    kind: str,
-    stratum: Callable[[Any], str] | None = None,
-    **described: Any,
+    records: Sequence[Any], value: Contribution, kind: str, **described: Any
 ) -> Estimate:
     """Estimate the mean over templates, then over items, with the crossed standard error.
 
@@ -272,14 +264,13 @@ def crossed_estimate(
         records: The prompts.
         value: See :func:`grid`.
         kind: See :func:`grid`.
-        stratum: See :func:`grid`.
-        described: Further fields of :class:`Cells`.
+        described: See :func:`grid`.
 
     Raises:
         Undefined: There is no mean.
     """
     try:
-        return grid(records, value, kind, stratum, **described).estimate()
+        return grid(records, value, kind, **described).estimate()
     except Incomplete as incomplete:
         by_item: dict[str, list[float]] = {}
         for record in records:
@@ -298,7 +289,7 @@ def crossed_estimate(
 def crossed_mean(
     name: str,
     *,
-    value: Callable[[Any], float | None],
+    value: Contribution,
     low: float,
     high: float,
     kind: str = "item",

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from lm_eval_bias.custom_metrics import occugender
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import Design, Estimate, Record, Score, Undefined
+from lm_eval_bias.custom_metrics.score import SHARE, Estimate, Record, Score, Undefined
 
 Unit = Literal["group", "item"]
 
@@ -100,9 +100,7 @@ def _refuse_unread(records: Prompts, unit: Unit) -> None:
         raise Undefined(f"no answer about {about} could be read")
 
 
-def _estimate(
-    records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit
-) -> Estimate:
+def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         _refuse_unread(records, unit)
@@ -114,16 +112,16 @@ def _estimate(
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
-def _design(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design:
-    assert score.design is not None
+def _design(records: Prompts, *, score: Score, unit: Unit) -> Any:
+    make: Any = score.design
     try:
-        return score.design(_of_units(records, unit, 1.0))
+        return make(_of_units(records, unit, 1.0))
     except Undefined:
         _refuse_unread(records, unit)
         raise
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
+def scores(records: Sequence[Record] = ()) -> list[Score]:
     """List all scores of OccuGender from drawn answers (they depend on neither argument).
 
     Shares and gaps are those of :func:`.occugender.scores` with ratios of sums over a group's prompts, correlations
@@ -133,7 +131,7 @@ def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
     ``unanswered`` and ``refused`` are means over all prompts of a prompt's share. Range: 0..1. Neutral value: none, 0
     is best. Denominator: all answers drawn. Standard error: crossed, within the groups. Source: not in the paper.
     """
-    listed: list[Score[Any]] = []
+    listed = []
     for score in occugender.scores():
         unit: Unit = "item" if score.name.startswith("labour_") else "group"
         if score.name == "coverage" or (score.design is None and unit == "group"):
@@ -147,10 +145,8 @@ def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
     share = partial(
         occugender.mean_over_prompts,
         kind="occupation",
-        low=0.0,
-        high=1.0,
+        **SHARE,
         direction="high: the other scores describe little of what the model says",
-        unit="proportion",
         largest=occugender.LARGEST_MASS,
         source="not in the paper",
     )

@@ -12,8 +12,7 @@ from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import BadOption
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
-from lm_eval_bias.custom_metrics.intervals import Bounds
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Record, Score
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.rescoring import AnswerReading
 
