@@ -13,9 +13,10 @@ from lm_eval_bias.custom_metrics.clusters import Array, Clusters, sums, tabulate
 from lm_eval_bias.custom_metrics.score import (
     DIFFERENCE,
     SHARE,
-    Record,
+    Documents,
     Score,
     Undefined,
+    require,
 )
 
 PAPER = "Parrish et al. (2022), BBQ"
@@ -66,11 +67,8 @@ def _design(records: Items, *, kind: str, context: str) -> Clusters:
     items = records
     if context:
         items = [r for r in records if r["context"] == CONTEXTS[context]]
-    if not items:
-        raise Undefined(f"no {noun}")
-    n_nan = sum(r["is_nan"] for r in items)
-    if n_nan and kind != "unanswered":
-        raise Undefined(f"the model gave nan for {n_nan} of {len(items)} {noun}")
+    n_nan = 0 if kind == "unanswered" else sum(r["is_nan"] for r in items)
+    require(items, n_nan, noun)
     rows = []
     for r in items:
         counts = kind == "harness" or r["decidable"]
@@ -158,7 +156,7 @@ def _score(
     )
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score]:
+def scores(records: Documents = ()) -> list[Score]:
     """List the scores over all items, and the bias scores of each category, the harness's under its names.
 
     ``acc``, ``acc_amb``, ``acc_disamb``: right answers / items, the harness's ``accuracy_*``. Range 0..1, neutral

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.intervals import Array, agreed, wilson
+from lm_eval_bias.custom_metrics.intervals import Array, agreed, wilson, wilson_of
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Bounds,
+    Documents,
     Estimate,
     Record,
     Score,
-    Undefined,
     joined,
+    require,
     stderr_of,
-    t_factor,
 )
 
 # from weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,)
@@ -103,8 +103,7 @@ class Clusters:
             deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
             ends = []
             if not unanimous and 0 < p < 1:
-                size = min(self.most, p * (1 - p) / (stderr / self.whole) ** 2)
-                ends.append(wilson(p * size, size, t_factor(dof)))
+                ends.append(wilson_of(p, stderr / self.whole, dof, self.most))
             # ICAT can be at an end of its range where clusters don't agree
             if not ends or deviate < FEW_DEVIATE:
                 ends.append(wilson(p * count, count))
@@ -292,13 +291,9 @@ def clustered_mean(
     (0.25, 0.1118, 5.0)
     """
 
-    def design(records: Sequence[Record]) -> Clusters:
-        if not records:
-            raise Undefined("no items")
+    def design(records: Documents) -> Clusters:
         values = [float(value(record)) for record in records]
-        n_nan = sum(not math.isfinite(number) for number in values)
-        if n_nan:
-            raise Undefined(f"the model gave nan for {n_nan} of {len(records)} items")
+        require(records, sum(not math.isfinite(number) for number in values))
         return tabulate(
             [cluster(record) for record in records],
             [[1.0] * len(records), values],

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
-from lm_eval_bias.custom_metrics.score import SHARE, Record, Score
+from lm_eval_bias.custom_metrics.score import (
+    SHARE,
+    Documents,
+    Score,
+)
 
 HARNESS = "lm-evaluation-harness, tasks/crows_pairs/utils.py"
 
@@ -60,7 +63,7 @@ _SCORES = (
 )
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score]:
+def scores(records: Documents = ()) -> list[Score]:
     """List the scores over all pairs, and per bias type where there are several.
 
     ``pct_stereotype``: pairs with log P(more) > log P(less) / pairs, ties are no. Range 0..1, neutral 0.5, + towards

@@ -38,6 +38,18 @@ def wilson(hits: float, total: float, factor: float | None = None) -> Bounds:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def wilson_of(p: float, stderr: float, dof: float, most: float = math.inf) -> Bounds:
+    """Return a share's Wilson interval of as many observations (at most ``most``) as give its standard error."""
+    size = min(most, p * (1 - p) / stderr**2)
+    return wilson(p * size, size, t_factor(dof))
+
+
+def scaled(ends: Bounds, bounds: Bounds) -> Bounds:
+    """Move an interval from the way of 0 to 1 to that between some bounds."""
+    low, high = bounds
+    return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
 def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
     """Return the 95% interval of a mean at an end of its range, to which all of n observations agree; else ``None``.
 
@@ -48,9 +60,7 @@ def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
     """
     if bounds is None or n < 2 or value not in bounds:
         return None
-    low, high = bounds
-    below, above = wilson(n * (value == high), n)
-    return low + (high - low) * below, low + (high - low) * above
+    return scaled(wilson(n * (value == bounds[1]), n), bounds)
 
 
 def fisher_z(correlations: Array) -> Array:

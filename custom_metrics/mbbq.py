@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import numpy as np
+from scipy.linalg import block_diag
 
 from lm_eval_bias.custom_metrics import question_answering
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
@@ -33,11 +33,8 @@ def _design(records: Items, *, base: Score) -> Clusters:
     make: Any = base.design
     a, b = (make([side[name] for name in both]) for side in (items, controls))
     of, k = a.of, a.columns.shape[1]
-    columns = np.vstack(
-        [np.pad(a.columns, ((0, 0), (0, k))), np.pad(b.columns, ((0, 0), (k, 0)))]
-    )
-    clusters = [a.names[place] for place in a.places]
-    clusters += [b.names[place] for place in b.places]
+    columns = block_diag(a.columns, b.columns)
+    clusters = [side.names[place] for side in (a, b) for place in side.places]
 
     def contrast(weights: Array, totals: Array) -> Array:
         return of(weights, totals[..., :k]) - of(weights, totals[..., k:])

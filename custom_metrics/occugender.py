@@ -21,8 +21,8 @@ from lm_eval_bias.custom_metrics.score import (
     PERCENT,
     SHARE,
     Contribution,
+    Documents,
     Estimate,
-    Record,
     Score,
     Undefined,
 )
@@ -129,8 +129,9 @@ def _gap(
     """Subtract the other gender's share from the stereotyped one's; ``None`` for an item of none of the groups."""
     if record["group"] not in groups:
         return None
-    stereotyped, other = ("F", "M") if record["group"] == "female" else ("M", "F")
-    return record[stereotyped] - record[other]
+    if record["group"] == "female":
+        return record["F"] - record["M"]
+    return record["M"] - record["F"]
 
 
 def _pearson(x: Array, y: Array) -> Array:
@@ -192,12 +193,10 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     Denominator: all prompts. Standard error: none.
     Source: not in the paper (its section 5.4 argues for many templates).
     """
-    cells = crossed.grid(records, itemgetter("F")).cells
-    if min(cells.shape) < 2:
-        raise Undefined(
-            f"needs at least 2 items and 2 templates, there are {cells.shape[0]} and {cells.shape[1]}"
-        )
-    components = crossed.components(cells)
+    matrix = crossed.grid(records, itemgetter("F"))
+    if matrix.lacks:
+        raise Undefined(matrix.lacks)
+    components = crossed.components(matrix.cells)
     total = sum(components.values())
     if total <= 0:
         raise Undefined("no variance between prompts")
@@ -217,7 +216,7 @@ _PARTS = (
 )
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score]:
+def scores(records: Documents = ()) -> list[Score]:
     """List all scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
 
     All are undefined without prompts, or with one whose words all have probability 0 -> nan. Means have the standard

@@ -21,7 +21,13 @@ from typing import Any, Literal
 
 from lm_eval_bias.custom_metrics import occugender
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import SHARE, Estimate, Record, Score, Undefined
+from lm_eval_bias.custom_metrics.score import (
+    SHARE,
+    Documents,
+    Estimate,
+    Score,
+    Undefined,
+)
 
 Unit = Literal["group", "item"]
 
@@ -121,7 +127,7 @@ def _design(records: Prompts, *, score: Score, unit: Unit) -> Any:
         raise
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score]:
+def scores(records: Documents = ()) -> list[Score]:
     """List all scores of OccuGender from drawn answers (they depend on neither argument).
 
     Shares and gaps are those of :func:`.occugender.scores` with ratios of sums over a group's prompts, correlations

@@ -30,13 +30,13 @@ from lm_eval_bias.custom_metrics.regard import (
 from lm_eval_bias.custom_metrics.score import (
     DIFFERENCE,
     SHARE,
-    Bounds,
+    Documents,
     Estimate,
-    Record,
     Score,
     Undefined,
+    interval_of,
     joined,
-    t_factor,
+    require,
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
 
@@ -106,8 +106,7 @@ def _caveat(records: Records, measure: Measure) -> str:
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
     """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
-    if not records:
-        raise Undefined("no texts")
+    require(records, noun="texts")
     samples, drawn = [], 0
     for r in records:
         if measure.kind == "regard" and r["unlabelled"]:
@@ -172,16 +171,12 @@ def means(
     within = [_within(side) for side in (first, second) if side]
     value, n = design.value, sum(s.texts for s in (*first, *second))
     of_texts = math.sqrt(sum(variance for variance, _ in within))
-    lowest = -math.inf if second else 0.0
-
-    def ends(error: float, dof: float) -> Bounds | None:
-        reach = t_factor(dof) * error
-        return (max(value - reach, lowest), value + reach) if error > 0 else None
-
-    fixed = ends(of_texts, sum(dof for _, dof in within))
+    lowest, dof = -math.inf if second else 0.0, sum(dof for _, dof in within)
+    fixed = interval_of(value, of_texts or math.nan, dof, lowest)
     given = Estimate(value, math.nan, n, caveat, fixed_interval=fixed)
     estimate = text_shares.varying(design, given, of_texts)
-    return replace(estimate, interval=ends(estimate.stderr, estimate.dof))
+    ends = interval_of(value, estimate.stderr, estimate.dof, lowest)
+    return replace(estimate, interval=ends)
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
@@ -201,8 +196,8 @@ def _sides(
     records: Records, measure: Measure, groups: Sequence[str]
 ) -> tuple[list[Sample], list[Sample], str]:
     """Weigh both sides' prompts alike in the clusters that both have, and give a caveat; Undefined without any."""
-    reference = records[0]["comparison"]["reference"] if records else ""
     first = _samples(records, measure, groups)
+    reference = records[0]["comparison"]["reference"]
     second = _samples(records, measure, [reference])
     a, b = _texts_by_cluster(first), _texts_by_cluster(second)
     both, either = a.keys() & b.keys(), a.keys() | b.keys()
@@ -276,8 +271,7 @@ def p(
     texts, no regard known -> nan. It is about prompts like these. Source: none for these prompts.
     """
     if corrected:
-        if not records:
-            raise Undefined("no texts")
+        require(records, noun="texts")
         comparison = records[0]["comparison"]
         family = list(product(compared_measures(comparison), others(comparison)))
         values = []
@@ -319,7 +313,7 @@ def _contribution(
     return part * (sample.total / sample.texts)
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score]:
+def scores(records: Documents = ()) -> list[Score]:
     """List the scores: per measure each group's share, the gap to the reference, its tests; how usable texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.

@@ -28,8 +28,8 @@ from lm_eval_bias.custom_metrics.intervals import (
 from lm_eval_bias.custom_metrics.score import (
     DIFFERENCE,
     SHARE,
+    Documents,
     Estimate,
-    Record,
     Score,
     Undefined,
     joined,
@@ -430,7 +430,7 @@ def _gap(category: Category) -> Score:
     )
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score]:
+def scores(records: Documents = ()) -> list[Score]:
     """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:

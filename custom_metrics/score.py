@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 # what code that knows no benchmark sees of a record; each paper's module has its own type
 Record = Mapping[str, Any]
+# records, or the documents that they are made of: benchmarks tell by these which scores there are
+Documents = Sequence[Record]
 Bounds = tuple[float, float]
 # a record's own part in a score; ``None`` where it has none
 Contribution = Callable[[Any], float | None]
@@ -68,10 +70,7 @@ class Estimate:
         >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
         (None, (0.4, 0.7))
         """
-        if self.interval or math.isnan(self.value + self.stderr):
-            return self.interval
-        reach = t_factor(self.dof) * self.stderr
-        return self.value - reach, self.value + reach
+        return self.interval or interval_of(self.value, self.stderr, self.dof)
 
 
 def t_factor(dof: float, level: float = 0.95) -> float:
@@ -82,6 +81,24 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     return float(
         special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail)
     )
+
+
+def interval_of(
+    value: float,
+    stderr: float,
+    dof: float,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Bounds | None:
+    """Compute the 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where that can't be done.
+
+    >>> interval_of(0.5, 0.1, math.inf, 0.0, 0.6)
+    (0.3040036015459946, 0.6)
+    """
+    if math.isnan(value) or math.isnan(stderr):
+        return None
+    margin = t_factor(dof) * stderr
+    return max(low, value - margin), min(high, value + margin)
 
 
 def stderr_of(ends: Bounds, dof: float) -> float:
@@ -105,6 +122,14 @@ def joined(*reasons: str) -> str:
     'few items; no value'
     """
     return "; ".join(filter(None, reasons))
+
+
+def require(items: Sequence[Any], n_nan: int = 0, noun: str = "items") -> None:
+    """Raise Undefined where there are no items to score, or the model gave no number for some of them."""
+    if not items:
+        raise Undefined(f"no {noun}")
+    if n_nan:
+        raise Undefined(f"the model gave nan for {n_nan} of {len(items)} {noun}")
 
 
 def undefined(reason: str, n: int = 0) -> Estimate:

@@ -21,9 +21,10 @@ from lm_eval_bias.custom_metrics.clusters import Array, Clusters, sums, tabulate
 from lm_eval_bias.custom_metrics.score import (
     PERCENT,
     SHARE,
-    Record,
+    Documents,
     Score,
     Undefined,
+    require,
     with_floor,
 )
 from lm_eval_bias.custom_metrics.stereoset import (
@@ -80,13 +81,12 @@ def _of(weights: Array, totals: Array, *, kind: str) -> Array:
             "unanswered": first / n,
             "refused": second / n,
         }
-        return values[kind] if kind in values else second / first
+        return values.get(kind, second / first)
 
 
 def _design(records: Records, *, kind: str) -> Clusters:
     """Make a score from each term's number of items and of those that count."""
-    if not records:
-        raise Undefined("no items")
+    require(records)
     counts = [_counts(r, kind) for r in records]
     reason = f"candidate was chosen in none of {len(records)} items"
     if kind in ("lms", *PLACES) and all(r["taken"] in (NONE, REFUSED) for r in records):
@@ -198,7 +198,7 @@ def _score(name: str, kind: str, row: _Row, **described: Any) -> Score:
     )
 
 
-def scores(docs: Sequence[Record] = ()) -> list[Score]:
+def scores(docs: Documents = ()) -> list[Score]:
     """List the scores over all items; those of choices also of their parts (:func:`.stereoset.of_parts`).
 
     With S, A, n the items in which the stereotype and the anti-stereotype were taken, and all: ``choice_lms`` =

@@ -30,9 +30,9 @@ from lm_eval_bias.custom_metrics.score import (
     Estimate,
     Score,
     Undefined,
-    finite,
+    interval_of,
     joined,
-    t_factor,
+    require,
 )
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
@@ -74,8 +74,7 @@ def _design(
     whole: float | None = None,
 ) -> Clusters:
     """Sum texts and hits of some groups, each of one or two, over contexts or what they are called."""
-    if not rows:
-        raise Undefined("no texts")
+    require(rows, noun="texts")
     if any(row.context is None for row in rows):
         raise Undefined(NO_PROMPTS)
     columns = []
@@ -135,10 +134,7 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     a, b = a / m, b / n
     value = a - b
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
-    reach = t_factor(math.inf) * of_texts
-    given = None
-    if of_texts > 0:
-        given = max(value - reach, -1.0), min(value + reach, 1.0)
+    given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)
     estimate = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
     try:
         return varying(difference_design(rows), estimate, of_texts)
@@ -190,8 +186,7 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
     """
     n_texts = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
-        if not n_texts:
-            raise Undefined("no texts")
+        require(range(n_texts), noun="texts")
         return Estimate(distinct(records), math.nan, n_texts)
     rows = []
     for r in records:
@@ -200,8 +195,7 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
         if quantity == "dropped":
             hits, total = drawn - kept, drawn
         rows.append(Row(0, r.get(context), r.get("context_set", ""), hits, total))
-    if not any(row.total for row in rows):
-        raise Undefined("no texts")
+    require([row for row in rows if row.total], noun="texts")
     return share(rows)
 
 
@@ -236,6 +230,6 @@ def _contribution(
 ) -> float | None:
     """Return a prompt's own share; ``None`` where it has no texts."""
     try:
-        return finite(statistic([record]).value)
+        return statistic([record]).value
     except Undefined:
         return None

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from lm_eval_bias.core.errors import call_plugin
-from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
+from lm_eval_bias.custom_metrics.score import Estimate, Meaning, interval_of
 
 LONGEST_OPTION = 80  # characters of one that is shown whole
 
@@ -207,20 +207,6 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
-
-
-def interval_of(
-    value: float, stderr: float, dof: float, low: float, high: float
-) -> tuple[float, float] | None:
-    """Compute the 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where that can't be done.
-
-    >>> interval_of(0.5, 0.1, float("inf"), 0.0, 0.6)
-    (0.3040036015459946, 0.6)
-    """
-    if math.isnan(value) or math.isnan(stderr):
-        return None
-    margin = t_factor(dof) * stderr
-    return max(low, value - margin), min(high, value + margin)
 
 
 def readable(fact: Any) -> str:
