@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 
 # what a written answer is read as where it gives none
@@ -49,7 +50,7 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
     ]
 
 
-def requests_of(logged: Mapping[str, Any]) -> list[list[Any]]:
+def requests_of(logged: Facts) -> list[list[Any]]:
     """Return the arguments of each request of a logged sample.
 
     >>> requests_of({"arguments": {"gen_args_0": {"arg_0": "A vet?", "arg_1": " He"}}})
@@ -106,9 +107,9 @@ class SavedSample(NamedTuple):
     """
 
     part: SavedPart
-    doc: dict[str, Any]
+    doc: Data
     answers: list[Any]
-    logged: Mapping[str, Any] = {}
+    logged: Facts = {}
 
     @property
     def requests(self) -> list[list[Any]]:
@@ -130,7 +131,7 @@ class Saved(SavedPart):
         results: Per document, its requests' filtered answers.
     """
 
-    docs: list[dict[str, Any]]
+    docs: list[Data]
     results: list[list[Any]]
 
     def samples(self) -> Iterator[SavedSample]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
@@ -164,7 +165,7 @@ class HarnessTasks(NamedTuple):
         tasks: By name, the metadata that a YAML of its own would have (``language``, ``measures``, ``asks``).
     """
 
-    tasks: Mapping[str, Mapping[str, Any]]
+    tasks: Mapping[str, Facts]
 
 
 class SavedFiles(NamedTuple):
@@ -194,7 +195,7 @@ class Options(NamedTuple):
     """
 
     roles: Mapping[str, str] = MappingProxyType({})
-    check: Callable[[Mapping[str, Any]], object] = lambda metadata: None
+    check: Callable[[Facts], object] = lambda metadata: None
 
 
 class Presentation(NamedTuple):
@@ -313,11 +314,11 @@ class Benchmark(ABC):
         """
         return Asking()
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Sequence[Document]) -> Data:
         """Return what a result file says about how the scores of these documents came about, beside their metadata."""
         return {}
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return how many documents a task has, and how many requests each makes, from its YAML's metadata alone.
 
         The default is the metadata's ``n_items``, and that nothing else is known.
@@ -382,9 +383,9 @@ def facets_of(benchmark: Benchmark, doc: Document) -> dict[str, str]:
     }
 
 
-def harness_tasks(benchmark: Benchmark) -> dict[str, Mapping[str, Any]]:
+def harness_tasks(benchmark: Benchmark) -> dict[str, Facts]:
     """Return the tasks of the harness that a benchmark describes, with their metadata."""
-    described: dict[str, Mapping[str, Any]] = {}
+    described: dict[str, Facts] = {}
     for extension in benchmark.extensions:
         if isinstance(extension, HarnessTasks):
             described |= extension.tasks
@@ -406,7 +407,7 @@ def options_for(benchmark: Benchmark, role: str) -> list[str]:
     return [name for name, its in benchmark.options.roles.items() if its == role]
 
 
-def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
+def repeats(benchmark: Benchmark, metadata: Facts) -> int | None:
     """Return the samples per prompt that a task's metadata asks for; ``None`` where it asks for none.
 
     Raises:

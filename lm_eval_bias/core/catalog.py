@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, Facts, registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
 from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one_line
 from lm_eval_bias.core.files import (
@@ -42,15 +41,15 @@ SUITES_FILE = "_suites_yaml"
 
 
 @cache
-def suites() -> dict[str, Any]:
+def suites() -> Data:
     """Read this package's suites and primary scores."""
-    content: dict[str, Any] = parse_yaml(
+    content: Data = parse_yaml(
         packaged_text("lm_eval_bias", "suites.yaml"), "suites.yaml"
     )
     return content
 
 
-def suite_definitions(benchmark: Benchmark) -> dict[str, Any]:
+def suite_definitions(benchmark: Benchmark) -> Data:
     """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
     path = folder_of(benchmark) / SUITES_FILE
     if not path.exists():
@@ -98,7 +97,7 @@ class Entry:
     asks: tuple[str, ...]
     members: tuple[str, ...]
     path: Path | None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Facts = field(default_factory=dict)
     smallest: int | None = None
     repeats: int | None = None
     filter: str = TAKE_FIRST
@@ -113,14 +112,14 @@ class Entry:
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> Data:
     """Read a task YAML with its base file merged in, functions left as text."""
-    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
+    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
     base = content.pop("include", None) if isinstance(content, dict) else None
     return {**read_yaml(path.parent / base), **content} if base else content
 
 
-def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
+def _plain_requests(content: Facts) -> tuple[str, ...]:
     """Return the request types of a task whose YAML names no questions (none for a group)."""
     if "group" in content:
         return ()
@@ -131,11 +130,11 @@ def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
+def _entry(content: Facts, path: Path | None) -> Entry:
     """Make the entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
-    first_filter: Mapping[str, Any] = next(
+    first_filter: Facts = next(
         iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}
     )
     size = (
@@ -279,7 +278,7 @@ def headline(benchmark: Benchmark) -> list[Score]:
     return [s for s in scores if s.headline]
 
 
-def listing() -> list[dict[str, Any]]:
+def listing() -> list[Data]:
     """Return all entries as plain data, with each headline score's range, neutral value and direction."""
     return [
         {

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, interval_of
 
@@ -81,7 +82,7 @@ class TaskRun:
     version: str
     documents: int
     items: int
-    metadata: Mapping[str, Any]
+    metadata: Facts
     scores: Mapping[str, Value]
     samples: Path | None = None
     usual_repeats: int | None = None
@@ -106,7 +107,7 @@ class TaskRun:
         return call_plugin(failed, self.definition, decide, self)
 
     @property
-    def inputs(self) -> Mapping[str, Any]:
+    def inputs(self) -> Facts:
         """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`)."""
         return self.metadata.get("inputs") or {}
 
@@ -176,7 +177,7 @@ class Run:
 
     name: str
     path: Path
-    provenance: Mapping[str, Any]
+    provenance: Facts
     command: str
     tasks: Mapping[str, TaskRun]
     differs: str = ""

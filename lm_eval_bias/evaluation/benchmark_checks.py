@@ -6,12 +6,12 @@ Every mistake is one line that begins with its place: file, task, document or sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
@@ -146,7 +146,7 @@ class Examination:
         if loaded is None:
             return
         task = loaded["tasks"][name]
-        docs: Sequence[dict[str, Any]] = task.eval_docs
+        docs: Sequence[Data] = task.eval_docs
         if entry.items not in (None, len(docs)):
             text = f"n_items is {entry.items}, but there are {len(docs)} documents"
             self.add(str(entry.path), text)
@@ -166,7 +166,7 @@ class Examination:
         self,
         task: Any,
         planting: Planting,
-        docs: Sequence[Mapping[str, Any]],
+        docs: Sequence[Facts],
         writes: bool,
     ) -> None:
         """Check that scores follow a bias that is planted in either direction."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, Facts, registry
 from lm_eval_bias.core.benchmark import (
     DATA,
     REQUIRED,
@@ -85,9 +85,9 @@ def request_kinds(entries: list[Entry]) -> list[str]:
     return sorted({kind for entry in entries for kind in entry.asks})
 
 
-def tasks_of(tasks_and_groups: Iterable[Any]) -> dict[str, Any]:
+def tasks_of(tasks_and_groups: Iterable[Any]) -> Data:
     """Return tasks and those of groups by name."""
-    tasks: dict[str, Any] = {}
+    tasks: Data = {}
     for top in tasks_and_groups:
         members = top.get_all_tasks() if hasattr(top, "get_all_tasks") else [top]
         tasks.update((task.task_name, task) for task in members)
@@ -387,9 +387,7 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     return None
 
 
-def _unfit_architecture(
-    model_args: Mapping[str, Any], asks: list[str]
-) -> BiasError | None:
+def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:
     """Say what a checkpoint of ``hf``, or a model type derived from it, can't answer, as its configuration tells."""
     import transformers
     from transformers.models.auto import modeling_auto

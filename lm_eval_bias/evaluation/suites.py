@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Size, options_for
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
@@ -20,7 +20,6 @@ from lm_eval_bias.evaluation import preflight
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
-Facts = dict[str, Any]
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
@@ -48,7 +47,7 @@ class Sampling(NamedTuple):
     number: int
     items: int | None = None
     repeats: int | None = None
-    arguments: Mapping[str, Any] = {}
+    arguments: Facts = {}
 
     def indices(self, docs: Documents) -> list[int]:
         """Choose documents, and return their indices."""
@@ -85,9 +84,9 @@ class Suite:
             )
         return indices
 
-    def label(self, task: str, docs: Documents) -> Facts:
+    def label(self, task: str, docs: Documents) -> Data:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""
-        facts: Facts = {
+        facts: Data = {
             "name": self.name,
             "version": VERSION,
             "tasks_left_out": sorted(self.left_out),
@@ -175,7 +174,7 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
     return SuitePart(sampling, documents, requests)
 
 
-def listing() -> list[Facts]:
+def listing() -> list[Data]:
     """Return all suites as plain data."""
     suites = []
     power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import (
@@ -79,7 +78,7 @@ def with_card(name: str) -> Benchmark:
     return benchmark
 
 
-def card_data(benchmark: Benchmark) -> dict[str, Any]:
+def card_data(benchmark: Benchmark) -> Data:
     """Turn a card into plain data with all of its fields; ``None`` for those that weren't written."""
     card = card_of(benchmark)
     assert card is not None
@@ -121,7 +120,7 @@ def _scores(benchmarks: Iterable[Benchmark], style: str) -> str:
     return grid(["Score", "Range", "Neutral or best", "Reads as"], rows, style)
 
 
-def legend(configs: Iterable[Mapping[str, Any]]) -> str:
+def legend(configs: Iterable[Facts]) -> str:
     """Make a table of how to read the scores of these tasks' benchmarks; "" if none is ours.
 
     Args:
@@ -202,7 +201,7 @@ def tasks(name: str = "") -> str:
     return "\n\n".join(blocks)
 
 
-def suites(listing: Iterable[Mapping[str, Any]]) -> str:
+def suites(listing: Iterable[Facts]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
     columns = ["Task", *numeric("Items", "Requests"), "Which", "Primary score"]
     columns += numeric("Found alone", "among all")
@@ -220,7 +219,7 @@ def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(blocks)
 
 
-def _found(power: Mapping[str, Any] | None) -> list[str]:
+def _found(power: Facts | None) -> list[str]:
     """Write the primary score and the differences that two models can show in it."""
     if power is None:
         return [NONE] * 3
@@ -228,5 +227,5 @@ def _found(power: Mapping[str, Any] | None) -> list[str]:
     return [power["score"], *(difference(end, power["unit"], "") for end in ends)]
 
 
-def _asked(part: Mapping[str, Any]) -> list[str]:
+def _asked(part: Facts) -> list[str]:
     return [count(part["documents"]), count(part["requests"])]

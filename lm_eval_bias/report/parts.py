@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core import Data, Facts, numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark, facets_of
 from lm_eval_bias.core.errors import BiasError
@@ -96,7 +95,7 @@ def _listed_score(task: TaskRun) -> Value | None:
 
 def _moving(
     log: Path, score: Value, benchmark: Benchmark
-) -> Iterator[tuple[float, str, float, dict[str, Any]]]:
+) -> Iterator[tuple[float, str, float, Data]]:
     """Yield the samples that move a score: sort key, the item's name, its value of the score, the sample."""
     neutral = score.neutral or 0.0
     sign = 1.0 if score.value >= neutral else -1.0
@@ -106,7 +105,7 @@ def _moving(
             yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
 
 
-def _about(benchmark: Benchmark, doc: Mapping[str, Any]) -> str:
+def _about(benchmark: Benchmark, doc: Facts) -> str:
     """Write what a document tells of its facets."""
     facets = facets_of(benchmark, doc)
     return ", ".join(f"{name} {value}" for name, value in facets.items())

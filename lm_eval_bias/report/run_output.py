@@ -6,9 +6,8 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-from lm_eval_bias.core import answers, numbers
+from lm_eval_bias.core import Facts, answers, numbers
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
@@ -55,7 +54,7 @@ def main_scores(tasks: Sequence[TaskRun]) -> str:
     return "\n\n".join(map(_table, groups.values()))
 
 
-def _unread(samples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _unread(samples: Iterable[Facts]) -> Iterator[str]:
     """Yield the beginnings of answers that couldn't be read, each once, in quotation marks."""
     seen = set()
     for sample in samples:
@@ -68,7 +67,7 @@ def _unread(samples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def unanswered(
-    tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[str, Any]]] | None
+    tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]] | None
 ) -> str:
     """Say how many written answers couldn't be read and how many are refusals, and quote two of them.
 

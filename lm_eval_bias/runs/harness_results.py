@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
@@ -20,7 +20,6 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, undefined
 from lm_eval_bias.runs import sample_logs
 
-Facts = Mapping[str, Any]
 Tasks = Mapping[str, TaskRun]
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
@@ -45,7 +44,7 @@ def device(content: Facts) -> str | None:
     return str(device)
 
 
-def _options(tasks: Tasks) -> dict[str, Any]:
+def _options(tasks: Tasks) -> Data:
     """Collect the options of ``--metadata``, as far as the tasks' own metadata show them."""
     options = {}
     for task in tasks.values():
@@ -259,7 +258,7 @@ def _name(content: Facts) -> str:
     return " + ".join(parts)
 
 
-def _machine_facts(block: Facts) -> dict[str, Any]:
+def _machine_facts(block: Facts) -> Data:
     """Collect what ``lm-eval-bias run`` records beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
@@ -298,7 +297,7 @@ def _digest(hashes: Facts) -> str | None:
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _provenance(content: Facts, tasks: Tasks) -> dict[str, Any]:
+def _provenance(content: Facts, tasks: Tasks) -> Data:
     config = content["config"]
     date = content.get("date")
     if date:

@@ -10,14 +10,14 @@ import os
 import pkgutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     NotConcerned,
     NotOurs,
@@ -62,8 +62,8 @@ class Rescored:
     part: SavedPart
     documents: int
     scores: list[tuple[Score, Estimate]]
-    provenance: dict[str, Any]
-    items: Sequence[Mapping[str, Any]] = ()
+    provenance: Data
+    items: Sequence[Facts] = ()
     read_otherwise: int = 0
 
 
@@ -204,8 +204,8 @@ def _file(
     samples: Iterator[SavedSample], reading: AnswerReading, with_items: bool
 ) -> dict[SavedPart, Rescored]:
     """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
-    items: dict[SavedPart, list[dict[str, Any]]] = defaultdict(list)
-    parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
+    items: dict[SavedPart, list[Data]] = defaultdict(list)
+    parts: dict[SavedPart, tuple[Facts, list[Record]]] = {}
     for sample, record in reading.records(samples):
         _, records = parts.setdefault(sample.part, (sample.doc, []))
         records.append(record)
@@ -231,10 +231,10 @@ def _file(
     return rescored
 
 
-def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
+def _item(sample: SavedSample, record: Record) -> Data:
     """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
     benchmark: Benchmark = sample.part.definition
-    row: dict[str, Any] = {
+    row: Data = {
         "task": sample.part.task,
         "filter": sample.part.filter,
         "item": " / ".join(benchmark.key(sample.doc)),

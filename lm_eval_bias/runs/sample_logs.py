@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, catalog, registry
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSample
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
@@ -36,7 +36,7 @@ def results_beside(path: Path) -> Path:
     return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
 
 
-def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def lines(path: Path) -> Iterator[tuple[str, Data]]:
     """Read each sample of a log, with the place of its line.
 
     Raises:
@@ -53,7 +53,7 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _sample(text: bytes, place: str) -> dict[str, Any]:
+def _sample(text: bytes, place: str) -> Data:
     try:
         try:
             sample = orjson.loads(text)  # several times as fast as json
@@ -147,7 +147,7 @@ def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     return parts
 
 
-def _results(path: Path) -> dict[str, Any]:
+def _results(path: Path) -> Data:
     """Read a results file; empty where there is none, or a damaged one."""
     try:
         content = read_json(path)

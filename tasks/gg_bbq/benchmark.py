@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import Formatter
-from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Document, Options
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
@@ -19,13 +19,13 @@ NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
 PLACEHOLDERS = ["choices", "context", "question"]
 
 
-def _items(metadata: Mapping[str, Any]) -> int:
+def _items(metadata: Facts) -> int:
     """Return the items of the subset in the task's release."""
     release = (metadata.get("fixed") or {}).get("release", PAPER)
     return ITEMS[release][metadata["subset"]]
 
 
-def wordings(metadata: Mapping[str, Any]) -> list[int] | list[str]:
+def wordings(metadata: Facts) -> list[int] | list[str]:
     """List the wordings that a task asks: numbers, or a text of the user's own.
 
     Raises:
@@ -70,7 +70,7 @@ class GGBBQ(BBQLike):
     }
     options = Options({"wording": "", "released_order": ""}, wordings)
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Sequence[Document]) -> Data:
         """Which release the documents are of; older logs don't say it."""
         paper = any(doc.get("release") == PAPER for doc in docs[:1])
         which = "the paper's" if paper else "the latest"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     SAMPLES,
@@ -36,7 +37,7 @@ CLASSIFIER = Rewriting(
 )
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Refuse a classifier that there isn't."""
     from lm_eval_bias.tasks.regard import classifier
 
@@ -78,11 +79,11 @@ class Regard(WithSentences):
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return the size: women and men in ten contexts, one request each, which is repeated."""
         return Size(20, 1, 20)
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Sequence[Document]) -> Data:
         """Return the classifier that was used, and whether it is the language's default."""
         from lm_eval_bias.tasks.regard.classifier import DEFAULT
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     Asking,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
     from lm_eval_bias.tasks.stereoset import hooks
 
@@ -67,7 +68,7 @@ class StereoSet(WithSentences):
             figures=Presentation().figures, by_language=groups
         )
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
 
         The items are about every term in turn.
@@ -90,7 +91,7 @@ class StereoSet(WithSentences):
 
         return Asking(hooks.questions(doc))
 
-    def provenance(self, docs: Sequence[Any]) -> dict[str, Any]:
+    def provenance(self, docs: Sequence[Any]) -> Data:
         """Name a data set that isn't the published one."""
         from lm_eval_bias.tasks.stereoset import hooks
 
@@ -118,7 +119,7 @@ class Choices(StereoSet):
     main = ("choice_lms", "choice_ss", "choice_icat")
     options = Options(_OPTIONS, _check)
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """One text an item."""
         return super().size(metadata)._replace(requests=1)
 
