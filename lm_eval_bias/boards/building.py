@@ -182,7 +182,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         if remark.kind == "of_benchmark":
             deviations.append(remark.text)
     cells: dict[str, RankedScore] = {}
-    notes: dict[str, list[str]] = defaultdict(list)
+    notes = []
     for name in [column.name for column in columns]:
         value = task.scores.get(name)
         if value is None:
@@ -194,10 +194,10 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
             interval=value.interval,
             note=value.note,
         )
-        if not math.isnan(value.value) and value.note not in deviations:
-            notes[value.note].append(name)
-    notes.pop("", None)
-    deviations += [f"{', '.join(names)}: {note}" for note, names in notes.items()]
+        if not math.isnan(value.value) and value.note not in ("", *deviations):
+            notes.append((value.note, name))
+    for note, names in numbers.grouped(notes).items():
+        deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
         deviations.append(f"differs from {run.differs}")
     kinds = (remark.kind for remark in remarks.disqualifying(run, task))
@@ -365,11 +365,12 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
 
 def boards(runs: Sequence[Run]) -> list[Board]:
     """Build the boards of all tasks that were run, in the order of listings."""
-    members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
-    for run in presentable(runs):
-        for task in run.tasks.values():
-            if not isinstance(task.definition, UnknownBenchmark):
-                members[task.task].append((run, task))
+    members = numbers.grouped(
+        (task.task, (run, task))
+        for run in presentable(runs)
+        for task in run.tasks.values()
+        if not isinstance(task.definition, UnknownBenchmark)
+    )
     listed = [name for name in catalog.entries() if name in members]
     names = list(dict.fromkeys([*listed, *members]))
     return [_board(name, members[name]) for name in progress(names, "Tasks")]

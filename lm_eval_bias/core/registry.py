@@ -8,8 +8,7 @@ An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object
 from __future__ import annotations
 
 import importlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import metadata
 from typing import TypeVar
@@ -18,6 +17,7 @@ from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
 from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Published
 
 E = TypeVar("E")
@@ -127,11 +127,7 @@ def of_run(name: str) -> Benchmark:
 @lru_cache(maxsize=1)
 def published() -> Mapping[str, list[Published]]:
     """Return all published rows by task name, in the order of the papers' tables."""
-    rows: dict[str, list[Published]] = defaultdict(list)
+    rows: list[Published] = []
     for benchmark in benchmarks():
-        added: Iterable[Published] = call_plugin(
-            (), benchmark, benchmark.presentation.published
-        )
-        for row in added:
-            rows[row.task].append(row)
-    return dict(rows)
+        rows += call_plugin((), benchmark, benchmark.presentation.published)
+    return grouped((row.task, row) for row in rows)

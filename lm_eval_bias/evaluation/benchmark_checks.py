@@ -20,6 +20,7 @@ from lm_eval_bias.core.benchmark import (
     options_for,
 )
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Score
@@ -253,11 +254,10 @@ def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
 
 def _given(task: Any) -> dict[int, list[Any]]:
     """Return the filtered answers to a task's requests by document."""
-    answers: dict[int, list[Any]] = {}
-    for request in sorted(task.instances, key=attrgetter("doc_id", "idx")):
-        (answer,) = request.filtered_resps.values()
-        answers.setdefault(request.doc_id, []).append(answer)
-    return answers
+    requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
+    return grouped(
+        (request.doc_id, *request.filtered_resps.values()) for request in requests
+    )
 
 
 def _records(task: Any, answers: dict[int, list[Any]]) -> list[Any]:

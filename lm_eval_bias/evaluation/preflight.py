@@ -31,7 +31,7 @@ from lm_eval_bias.core.errors import (
     require_extra,
 )
 from lm_eval_bias.core.files import expanded, why
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import few, grouped
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -190,12 +190,12 @@ def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
 
 def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
     """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
-    tasks: dict[int, list[str]] = {}
+    small = []
     for entry in entries:
         documents = limit if limit >= 1 else limit * (entry.items or math.inf)
         if entry.smallest and documents < entry.smallest:
-            tasks.setdefault(entry.smallest, []).append(entry.name)
-    for least, names in sorted(tasks.items()):
+            small.append((entry.smallest, entry.name))
+    for least, names in sorted(grouped(small).items()):
         text = "--limit %g is too small for intervals and balanced items: give at least %d for %s"
         logger.warning(text, limit, least, few(names))
 

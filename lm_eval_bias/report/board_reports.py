@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
@@ -23,6 +22,7 @@ from lm_eval_bias.core.numbers import (
     bare,
     bracketed_ends,
     few,
+    grouped,
     number,
     reads_as,
     score_range,
@@ -121,30 +121,28 @@ def _meaning(column: Value) -> str:
 
 def unranked(board: Board) -> list[str]:
     """Say why rows have no rank: each reason with the rows that it is about."""
-    models: dict[str, list[str]] = defaultdict(list)
+    reasons = []
     for row in board.rows:
         label = "published models" if row.kind == PUBLISHED else row.model
         for column in board.columns:
             reason = row.cells[column.name].unranked
             if rule(column) and reason not in ("", NOT_PUBLISHED):
-                models[reason].append(label)
-    return _listing(models)
+                reasons.append((reason, label))
+    return _listing(reasons)
 
 
-def _listing(models: Mapping[str, Sequence[str]]) -> list[str]:
-    return [
-        f"{few(list(dict.fromkeys(names)), _MANY)}: {text}"
-        for text, names in models.items()
-    ]
+def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
+    """List each text with the models that it is told of."""
+    groups = grouped(told).items()
+    return [f"{few(names, _MANY)}: {text}" for text, names in groups]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
     """Collect the notes on a board, by heading."""
-    made: dict[str, list[str]] = defaultdict(list)
-    remarks = []
+    made, remarks = [], []
     for row in board.rows:
         source = f" ({row.source})" if row.kind == PUBLISHED else ""
-        made[f"{row.conventions}{source}"].append(row.model)
+        made.append((f"{row.conventions}{source}", row.model))
         others = [text for text in row.deviations if text not in row.caveat]
         said = joined(row.caveat, *others)
         if said:
@@ -178,13 +176,13 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
 
 def language_tables(boards: Sequence[Board]) -> list[Table]:
     """Make papers' tables of models by language, from tasks that differ in it alone."""
-    groups: dict[str, list[Board]] = defaultdict(list)
+    stems = []
     for board in boards:
         stem = without_language(board.task, board.language)
         if stem and board.definition.presentation.by_language:
-            groups[stem].append(board)
+            stems.append((stem, board))
     made = []
-    for stem, members in groups.items():
+    for stem, members in grouped(stems).items():
         cells: dict[tuple[str, str], dict[str, Cell]] = {}
         for board in members:
             for row in listed(board, board.columns):

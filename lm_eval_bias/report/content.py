@@ -112,13 +112,12 @@ class Report:
     @property
     def trial(self) -> str:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
-        places: dict[str, list[str]] = {}
-        for item in self.tasks:
-            if part := remarks.trial(item.task):
-                places.setdefault(part, []).append(item.task.task)
+        places = numbers.grouped(
+            (remarks.trial(item.task), item.task.task) for item in self.tasks
+        )
+        places.pop("", None)
         return "; ".join(
-            f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}"
-            for part, tasks in places.items()
+            f"{part} of {numbers.few(tasks, 3)}" for part, tasks in places.items()
         )
 
     @property
@@ -222,10 +221,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
 
 def _by_benchmark(section: Section) -> dict[Benchmark, list[ReportTask]]:
     """Group a section's tasks by benchmark or variant, in the registry's order, which is theirs."""
-    groups: dict[Benchmark, list[ReportTask]] = {}
-    for item in section.tasks:
-        groups.setdefault(item.task.definition, []).append(item)
-    return groups
+    return numbers.grouped((item.task.definition, item) for item in section.tasks)
 
 
 def breakdowns(section: Section) -> list[Part]:
@@ -248,12 +244,12 @@ def breakdowns(section: Section) -> list[Part]:
 
 def language_tables(section: Section) -> list[Table]:
     """Make a paper's tables of models by language, from tasks that differ in it alone."""
-    groups: dict[tuple[Benchmark, str], list[ReportTask]] = {}
+    pairs = []
     for item in section.tasks:
         stem = without_language(item.task.task, item.task.language)
-        groups.setdefault((item.task.definition, stem), []).append(item)
+        pairs.append(((item.task.definition, stem), item))
     made = []
-    for (benchmark, stem), items in groups.items():
+    for (benchmark, stem), items in numbers.grouped(pairs).items():
         languages = {item.task.language for item in items}
         if len(languages) < 2:
             continue

@@ -216,17 +216,14 @@ def _statements(item: ReportTask) -> list[str]:
 
 def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
     """Pair each statement with the tasks that it is true of, if there are several; what can't be told comes last."""
-    places: dict[str, list[str]] = {}
-    for statement, task in pairs:
-        places.setdefault(statement, []).append(task)
-    grouped = []
+    places, said = numbers.grouped(pairs), []
     for statement in sorted(places, key=lambda statement: statement in _UNTOLD):
         tasks = places[statement]
         where = f"({numbers.few(tasks, 3)})"
         if len(tasks) == of:
             where = "in both tasks" if of == 2 else f"in all {of} tasks"
-        grouped.append((statement, "" if of == 1 else where))
-    return grouped
+        said.append((statement, "" if of == 1 else where))
+    return said
 
 
 def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
@@ -267,13 +264,9 @@ def picture(
     title: str, ident: str, items: Sequence[ReportTask], limit: float
 ) -> BenchmarkPicture:
     """Draw a benchmark's rows in the pictures, and give its verdicts."""
-    bias: list[TaskStrips] = []
-    ability: list[TaskStrips] = []
-    by_task: dict[str, list[ReportTask]] = {}
-    by_run: dict[str, list[ReportTask]] = {}
-    for item in items:
-        by_task.setdefault(item.task.task, []).append(item)
-        by_run.setdefault(item.run.name, []).append(item)
+    bias, ability = [], []
+    by_task = numbers.grouped((item.task.task, item) for item in items)
+    by_run = numbers.grouped((item.run.name, item) for item in items)
     for task, members in by_task.items():
         documents = [item.task.documents for item in members]
         fewest, most = min(documents), max(documents)

@@ -150,19 +150,18 @@ def moving_items(item: ReportTask) -> Table | None:
 
 def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
     """List the items behind the main scores, and say why some tasks have none."""
-    lists: list[Table] = []
-    reasons: dict[str, list[str]] = {}
+    lists, reasons = [], []
     for item in progress(tasks, "Items of tasks"):
         try:
             table = moving_items(item)
         except BiasError as error:
-            reasons.setdefault(str(error), []).append(short(item.label, 40))
+            reasons.append((str(error), short(item.label, 40)))
             continue
         if table is not None:
             lists.append(table)
     lines = [
         f"No items to show of {numbers.few(labels)}: {reason}."
-        for reason, labels in reasons.items()
+        for reason, labels in numbers.grouped(reasons).items()
     ]
     return lines, lists
 

@@ -10,6 +10,7 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import BadOption
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Record, Score
@@ -198,10 +199,10 @@ def breakdowns(
             for part, by_facets in _file(samples, [by], reading).items()
         }
 
-    groups: dict[tuple[Benchmark, object], list[tuple[str, Records]]] = {}
-    for part, records in reading.gather(paths, take, language):
-        key = part.definition, len(records) == 1 or part
-        groups.setdefault(key, []).append((part.task, records))
+    groups = grouped(
+        ((part.definition, len(records) == 1 or part), (part.task, records))
+        for part, records in reading.gather(paths, take, language)
+    )
     computed: list[Breakdown] = []
     for (benchmark, _), tasks in groups.items():
         computed += _of_benchmark(benchmark, by, tasks, names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, list_files, read_json
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs
 
@@ -94,11 +95,8 @@ def _distinguished(runs: Sequence[Run], repeatable: bool) -> list[Run]:
         runs: The runs.
         repeatable: Whether runs with other tasks may have the same name.
     """
-    alike: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        alike[run.name].append(run)
     renamed: dict[int, Run] = {}
-    for name, group in alike.items():
+    for name, group in grouped((run.name, run) for run in runs).items():
         tasks = Counter(task for run in group for task in run.tasks)
         if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
             continue

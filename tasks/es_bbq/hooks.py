@@ -14,6 +14,7 @@ import yaml
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import (
     BY_LENGTH,
     QuestionRecord,
@@ -119,9 +120,8 @@ def dataset(
         raise BiasError(
             "--metadata eleven_options: generated answers take one of three lettered options"
         )
-    rows: dict[str, list[dict[str, str]]] = {}
-    for row in bbq_records.read_table(f"{language}_bbq_{category}"):
-        rows.setdefault(row["template_id"], []).append(row)
+    table = bbq_records.read_table(f"{language}_bbq_{category}")
+    rows = grouped((row["template_id"], row) for row in table)
     # four rows are a story: both questions, without and with the needed information
     blocks = []
     for of_template in rows.values():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -110,11 +111,8 @@ def item(row: Facts, control: bool) -> Data:
 
 def _rows(name: str) -> dict[str, list[Data]]:
     """Read the rows of a file by template, each in the file's order."""
-    rows: dict[str, list[Data]] = {}
-    for line in sources.locate(name).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        rows.setdefault(row["question_index"], []).append(row)
-    return rows
+    lines = sources.locate(name).read_text(encoding="utf-8").splitlines()
+    return grouped((row["question_index"], row) for row in map(json.loads, lines))
 
 
 def _direction(block: Sequence[Facts]) -> bool | None:
