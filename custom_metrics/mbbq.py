@@ -90,7 +90,7 @@ def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
         plain: The scores of :mod:`.question_answering`; those of silence stay over all items.
         terms: What the paper calls them.
     """
-    directed: dict[str, object] = {"control": False, "directed": True}
+    directed = {"control": False, "directed": True}
     scores = []
     for score in plain:
         part = directed if "diff_bias" in score.name else {"control": False}

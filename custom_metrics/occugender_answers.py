@@ -81,12 +81,12 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     totals: dict[str, Counter[Letter]] = defaultdict(Counter)
     for record in records:
         totals[record[unit]].update(record["counts"])
-    replaced: list[Any] = []
+    replaced = []
     for record in records:
         total, counts = totals[record[unit]], record["counts"]
         n, read = sum(counts.values()), total.total()
         weight = influence * prompts[record[unit]] / max(read, 1)
-        shares: dict[str, Any] = {**record}
+        shares = {**record}
         for letter, count in counts.items():
             ratio = total[letter] / read if read else math.nan
             shares[letter] = ratio + weight * (count - ratio * n)
@@ -112,9 +112,7 @@ def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
         _refuse_unread(records, unit)
         return estimate
     # influences sum to 0, but for products that aren't complete
-    by_item: dict[str, Any] = {
-        r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)
-    }
+    by_item = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
@@ -139,11 +137,11 @@ def scores(records: Documents = ()) -> list[Score]:
     """
     listed = []
     for score in occugender.scores():
-        unit: Unit = "item" if score.name.startswith("labour_") else "group"
+        unit = "item" if score.name.startswith("labour_") else "group"
         if score.name == "coverage" or (score.design is None and unit == "group"):
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
-        of: Any = partial(partial, score=score, unit=unit)
+        of = partial(partial, score=score, unit=unit)
         design = of(_design) if score.design else None
         listed.append(
             replace(score, summary=summary, statistic=of(_estimate), design=design)

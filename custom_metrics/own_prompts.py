@@ -325,7 +325,7 @@ def scores(records: Documents = ()) -> list[Score]:
     several = len(groups) > 1
     listed = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        of: Any = partial(partial, measure=measure)
+        of = partial(partial, measure=measure)
         shares, gaps, mean = SHARE, DIFFERENCE, ""
         texts, more = f"share of {measure.title}", f"more {measure.title}"
         label = what = measure_label(measure.name)

@@ -369,7 +369,7 @@ def _number(context_set: str, quantity: str) -> Score:
 def _score(
     name: str, category: Category, gender: str | None = None, **described: Any
 ) -> Score:
-    of: Any = partial(partial, gender=gender, category=category)
+    of = partial(partial, gender=gender, category=category)
     return Score(
         name,
         contribution=of(_contribution),

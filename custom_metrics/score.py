@@ -238,7 +238,7 @@ class Meaning:
 
     def describe(self) -> dict[str, Any]:
         """Turn the meaning into plain data for JSON."""
-        told: dict[str, Any] = {}
+        told = {}
         for field in fields(Meaning):
             value = getattr(self, field.name)
             if field.name == "low":

@@ -181,7 +181,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     for remark in remarks.about_answers(run, task):
         if remark.kind == "of_benchmark":
             deviations.append(remark.text)
-    cells: dict[str, RankedScore] = {}
+    cells = {}
     notes = []
     for name in [column.name for column in columns]:
         value = task.scores.get(name)
@@ -236,7 +236,7 @@ def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Des
         with suppress(BiasError):
             records = list(side.records.values())
     names = {column.name for column in columns}
-    designs: dict[str, Design] = {}
+    designs = {}
     for score in task.definition.scores(records):
         if score.name in names and score.design is not None:
             with suppress(Undefined):

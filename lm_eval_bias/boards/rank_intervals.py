@@ -78,7 +78,7 @@ def _tails(t: Array, dof: Array) -> Array:
     from scipy import special
 
     normal = np.isinf(dof)
-    tails: Array = np.where(
+    tails = np.where(
         normal,
         special.ndtr(t),
         special.stdtr(np.where(normal, 1.0, np.maximum(dof, 1.0)), t),

@@ -249,8 +249,8 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         BiasError: Sides that can't be paired, unless they may be compared unpaired or left out; an unknown score;
             nothing to compare.
     """
-    findings: list[Finding] = []
-    refused: list[Refusal] = []
+    findings = []
+    refused = []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
         logged = pair.base.task.samples and pair.other.task.samples

@@ -179,7 +179,7 @@ def entry_of(path: Path) -> Entry:
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """Yield the groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant describes."""
-    entries: list[Entry] = []
+    entries = []
     variants = [
         variant
         for variant in benchmark.variants

@@ -109,7 +109,7 @@ def language_table(
     for of_scores in cells.values():
         scores |= dict.fromkeys(of_scores)
     places = [(score, language) for score in scores for language in languages]
-    rows: list[Row] = []
+    rows = []
     for model in models:
         row = [Cell(model)]
         for score, language in places:

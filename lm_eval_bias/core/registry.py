@@ -36,8 +36,8 @@ def _found() -> dict[Benchmark, str]:
         points.setdefault(
             point.value, f"{point.dist.name} {point.dist.version}" if point.dist else ""
         )
-    distributions: dict[Benchmark, str] = {}
-    taken: set[str] = set()
+    distributions = {}
+    taken = set()
     for value, distribution in points.items():
         module, _, name = value.partition(":")
         try:

@@ -196,7 +196,7 @@ class Examination:
         place = f"{name}: {what}"
         answers = self.attempt(place, "the requests", _answers, task, model)
         records = self.attempt(place, "record()", _records, task, answers or {})
-        values: dict[str, float] = {}
+        values = {}
         for score in task.scores if records else ():
             try:
                 for record in records:

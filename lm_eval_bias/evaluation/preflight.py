@@ -72,7 +72,7 @@ def only_ours(names: list[str], entries: Entries) -> bool:
 
 def named_entries(config: EvaluatorConfig, entries: Entries) -> list[Entry]:
     """Return our tasks among those that ``--tasks`` names, with groups resolved."""
-    named: dict[str, Entry] = {}
+    named = {}
     for name in split_tasks(config.tasks):
         for match in fnmatch.filter(entries, name):
             for task in entries[match].members or (match,):

@@ -86,7 +86,7 @@ class Suite:
 
     def label(self, task: str, docs: Documents) -> Data:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""
-        facts: Data = {
+        facts = {
             "name": self.name,
             "version": VERSION,
             "tasks_left_out": sorted(self.left_out),
@@ -128,9 +128,9 @@ def load(name: str) -> Suite:
         OWN,
         *(catalog.suite_definitions(registry.by_name()[other]) for other in more),
     ]
-    leaves_out: list[str] = []
-    without: list[str] = []
-    chosen: dict[str, Sampling | None] = {}
+    leaves_out = []
+    without = []
+    chosen = {}
     for file in files:
         part = file.get(base) or {}
         leaves_out += part.get("leaves_out", ())
@@ -167,7 +167,7 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
     entry = catalog.entries()[task]
     benchmark = entry.definition
     facts = {"asks": entry.asks, **entry.metadata}
-    size: Size = call_plugin(Size(None), benchmark, benchmark.size, facts)
+    size = call_plugin(Size(None), benchmark, benchmark.size, facts)
     documents = entry.items if sampling is None else sampling.items
     repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
     requests = documents and size.requests and documents * size.requests * repeats
@@ -224,7 +224,7 @@ def apply(
                 f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two"
             )
     preflight.check_model(config)
-    reasons: dict[Any, BiasError | None] = {}
+    reasons = {}
     left_out = {}
     for task in suite.parts:
         # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network

@@ -252,7 +252,7 @@ def save(tracker: Any, results: Results, samples: Samples | None) -> list[Except
     """Write and push results, and samples if there are any; return the errors, none of which stops it."""
     from lm_eval.loggers import evaluation_tracker
 
-    failures: list[Exception] = []
+    failures = []
 
     def keep(*_: object) -> None:  # in place of a warning, while the error is handled
         error = sys.exc_info()[1]

@@ -406,7 +406,7 @@ class BiasTask(ConfigurableTask):
         """Return each score's contribution for the log; one of them carries the record that aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
-        metrics: Data = dict.fromkeys(self._aggregations)
+        metrics = dict.fromkeys(self._aggregations)
         carrier = self.scores[0].name  # which the harness aggregates first
         place = self._places.get(id(doc), 0)
         try:

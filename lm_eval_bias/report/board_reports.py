@@ -183,7 +183,7 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
             stems.append((stem, board))
     made = []
     for stem, members in grouped(stems).items():
-        cells: dict[tuple[str, str], dict[str, Cell]] = {}
+        cells = {}
         for board in members:
             for row in listed(board, board.columns):
                 cells[row.model, board.language] = {

@@ -235,8 +235,8 @@ def page(
         correction: What their p-values are corrected by.
         refused: Pairs that can't be compared.
     """
-    groups: dict[str, list[str]] = {}
-    listed: list[Finding] = []
+    groups = {}
+    listed = []
     for benchmark in registry.benchmarks():
         members = [f for f in findings if f.definition.family is benchmark]
         if members:

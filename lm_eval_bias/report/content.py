@@ -147,7 +147,7 @@ def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Sectio
     if benchmark is None:
         unknown = "Benchmarks that this version doesn't know"
         return Section("other", unknown, None, "", [], tasks, words)
-    ranges: dict[str, str] = {}
+    ranges = {}
     for item in tasks:
         for value in item.task.main(beside=True):
             span = f"{numbers.score_range(value)}, {numbers.aim(value)}"
@@ -254,7 +254,7 @@ def language_tables(section: Section) -> list[Table]:
         if len(languages) < 2:
             continue
         for names in benchmark.presentation.by_language:
-            cells: dict[tuple[str, str], dict[str, Cell]] = {}
+            cells = {}
             for item in items:
                 scores = item.task.scores
                 cells[item.run.name, item.task.language] = {

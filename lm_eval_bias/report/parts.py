@@ -57,7 +57,7 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
         for task in members.values():
             scores |= {value.name: value for value in task.main(beside=True)}
         for score, value in scores.items():
-            values: list[Value | None] = []
+            values = []
             for run in runs:
                 scored = members[run].scores if run in members else {}
                 values.append(scored.get(score))

@@ -203,7 +203,7 @@ def breakdowns(
         ((part.definition, len(records) == 1 or part), (part.task, records))
         for part, records in reading.gather(paths, take, language)
     )
-    computed: list[Breakdown] = []
+    computed = []
     for (benchmark, _), tasks in groups.items():
         computed += _of_benchmark(benchmark, by, tasks, names)
     known = {breakdown.score.name for breakdown in computed}

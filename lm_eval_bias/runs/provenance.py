@@ -36,7 +36,7 @@ _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 
 def _task(name: str, results: Data) -> Data:
     metadata = results["configs"][name].get("metadata") or {}
-    facts: Data = {"version": results["versions"].get(name)}
+    facts = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
         options = registry.get(str(metadata["benchmark"])).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
@@ -57,7 +57,7 @@ def block(results: Data, settings: Data) -> Data:
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             packages[name] = importlib.metadata.version(name)
-    machine: Data = {
+    machine = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": torch.backends.cpu.get_cpu_capability(),
@@ -66,7 +66,7 @@ def block(results: Data, settings: Data) -> Data:
     if torch.cuda.is_initialized():
         machine |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
     arguments = config.get("model_args")
-    model: Data = {
+    model = {
         "type": config.get("model"),
         "arguments": arguments,
         "dtype": config.get("model_dtype"),

@@ -206,7 +206,7 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
 
     A note on a score that repeats another remark is left out.
     """
-    located: list[tuple[Remark, str]] = []
+    located = []
     for run in runs:
         before = f"{run.name}: " if len(runs) > 1 else ""
         for task in run.tasks.values():

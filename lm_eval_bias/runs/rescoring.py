@@ -204,7 +204,7 @@ def _file(
     samples: Iterator[SavedSample], reading: AnswerReading, with_items: bool
 ) -> dict[SavedPart, Rescored]:
     """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
-    items: dict[SavedPart, list[Data]] = defaultdict(list)
+    items = defaultdict(list)
     parts: dict[SavedPart, tuple[Facts, list[Record]]] = {}
     for sample, record in reading.records(samples):
         _, records = parts.setdefault(sample.part, (sample.doc, []))
@@ -234,7 +234,7 @@ def _file(
 def _item(sample: SavedSample, record: Record) -> Data:
     """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
     benchmark: Benchmark = sample.part.definition
-    row: Data = {
+    row = {
         "task": sample.part.task,
         "filter": sample.part.filter,
         "item": " / ".join(benchmark.key(sample.doc)),
@@ -298,7 +298,7 @@ def _files(
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
-    files: dict[Path, tuple[Reader, bool]] = {}
+    files = {}
     real: dict[str, Path] = {}
     for name in paths:
         path = expanded(name)
@@ -341,7 +341,7 @@ def gather(
         BiasError: A file can't be read, a named one is of another task, or nothing is ours.
     """
     parts: dict[SavedPart, T] = {}
-    foreign: list[NotOurs] = []
+    foreign = []
     any_ours = False
     if readers is None:
         readers = [SAMPLE_LOGS]

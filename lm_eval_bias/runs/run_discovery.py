@@ -95,7 +95,7 @@ def _distinguished(runs: Sequence[Run], repeatable: bool) -> list[Run]:
         runs: The runs.
         repeatable: Whether runs with other tasks may have the same name.
     """
-    renamed: dict[int, Run] = {}
+    renamed = {}
     for name, group in grouped((run.name, run) for run in runs).items():
         tasks = Counter(task for run in group for task in run.tasks)
         if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
@@ -136,8 +136,8 @@ def beside(logs: Iterable[Path]) -> dict[Path, Run]:
 
 
 def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
-    runs: list[Run] = []
-    problems: list[Problem] = []
+    runs = []
+    problems = []
     dates = set()
     is_read = False
     # links last: logs lie beside the file itself
@@ -198,8 +198,8 @@ def read(
     Raises:
         BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
     """
-    runs: list[Run] = []
-    problems: list[Problem] = []
+    runs = []
+    problems = []
     seen: set[str] = set()
     for name in paths:
         path = expanded(name)

@@ -83,7 +83,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
     results = _results(beside)
     entry = catalog.entries().get(task)
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
-    parts: dict[tuple[Any, str], SavedPart] = {}
+    parts = {}
     numbers: dict[SavedPart, set[int]] = defaultdict(set)
     for place, sample in lines(path):
         name, number = sample["doc"].get("benchmark"), sample.get("doc_id")

@@ -101,7 +101,7 @@ def dataset(
 def prompt(doc: QuestionDocument) -> str:
     """Write the prompt of a document in its wording, its options in the document's order."""
     options = [doc["choices"][i] for i in doc["order"]]
-    wording: Any = doc["wording"]  # a number, or a text of the user's own
+    wording = doc["wording"]  # a number, or a text of the user's own
     template = wording if isinstance(wording, str) else WORDINGS[wording]
     return template.format(
         context=doc["context"],

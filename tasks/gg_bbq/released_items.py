@@ -66,9 +66,7 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
     Args:
         rows: Of ``templates/subset-*.csv``.
     """
-    patterns: dict[str, list[tuple[re.Pattern[str], str]]] = defaultdict(
-        list
-    )  # by question
+    patterns = defaultdict(list)  # by question
     for row in rows:
         pattern = re.compile(
             _BLANK.sub("(.+?)", re.escape(_fold(row["ambiguous_context "])))

@@ -171,7 +171,7 @@ def record(
         more: Further fields.
     """
     right = named(doc, doc["label"])
-    fields: Facts = {
+    fields = {
         "context": doc["context_type"],
         "answer": answer,
         "correct": answer == right != "none",

@@ -58,7 +58,7 @@ def per_cell(
         name: The field with an item's name, which it has in every language.
     """
     groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
-    chosen: list[int] = []
+    chosen = []
     for members in groups.values():
         chosen += sorted(members, key=lambda i: draw(seed, docs[i][name]))[:number]
     return sorted(chosen)
@@ -80,7 +80,7 @@ def blocks(docs: Documents, seed: str, number: int) -> list[int]:
             )
             kind = told["template"], told["label"] == told["biased_choice"]
             alike.append((kind, block))
-    chosen: list[int] = []
+    chosen = []
     for members in numbers.grouped(alike).values():
         members.sort(key=lambda block: draw(seed, docs[block[0]]["block"]))
         for block in members[:number]:

@@ -77,7 +77,7 @@ def documents(metadata: Facts) -> list[OwnDocument]:
         )
     if name is not None:
         classifier.check(name, language)
-    used: Any = language if language in regard_texts.LANGUAGES else ""
+    used = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
         used = _entries(metadata["keywords"])
     prompts = _prompts(metadata["prompts"])

@@ -107,7 +107,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, no
             language, or texts of another one.
     """
-    labelled: list[tuple[str, str, str, str]] = []  # where, text, gender, regard
+    labelled = []  # where, text, gender, regard
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, row in rows(path):
         gender = _GENDERS.get(str(row.get("gender")).strip().lower())

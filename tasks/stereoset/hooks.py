@@ -164,7 +164,7 @@ def record(doc: Document, results: Sequence[Any]) -> Record:
     Raises:
         BiasError: The number of answers is wrong.
     """
-    outcomes: dict[str, list[int] | None] = {}
+    outcomes = {}
     tied = []
     for method, scores in candidate_scores(doc, results).items():
         by_label = {

@@ -44,7 +44,7 @@ def matches(path: Path) -> bool:
 def _scores(entries: Any, where: str) -> dict[str, float]:
     if not isinstance(entries, list):
         raise BiasError(f"{where} is not a list of predictions")
-    scores: dict[str, float] = {}
+    scores = {}
     for number, entry in enumerate(entries):
         try:
             name, score = str(entry["id"]), float(entry["score"])
@@ -99,8 +99,8 @@ def read(path: Path, language: str | None) -> list[Saved]:
     tests = [test for test, name in TEST_KEYS.items() if name in content]
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
-    docs: list[dict[str, Any]] = []
-    results: list[list[Any]] = []
+    docs = []
+    results = []
     left_out = {}
     for test in tests:
         where = f"{path}: {TEST_KEYS[test]}"
