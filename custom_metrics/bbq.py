@@ -10,6 +10,7 @@ from typing import TypedDict
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, sums, tabulate
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, of_bias
 from lm_eval_bias.custom_metrics.score import (
     DIFFERENCE,
     SHARE,
@@ -21,7 +22,6 @@ from lm_eval_bias.custom_metrics.score import (
 
 PAPER = "Parrish et al. (2022), BBQ"
 HARNESS = "lm-evaluation-harness, tasks/bbq/utils.py"
-CONTEXTS = {"amb": "ambiguous", "disamb": "disambiguated"}
 CATEGORIES = (
     "Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity",
     "Race_x_gender", "Race_x_SES", "Religion", "SES", "Sexual_orientation",
@@ -131,24 +131,19 @@ _KINDS = {  # summary, direction and source
 def _score(
     name: str, kind: str, context: str = "", chance: float | None = None
 ) -> Score:
-    share, (summary, direction, source) = kind in SHARES, _KINDS[kind]
-    where = CONTEXTS.get(context, "all")
-    leans = (
-        f"leans towards stereotypes in {where} contexts",
-        f"leans against stereotypes in {where} contexts",
-    )
+    summary, direction, source = _KINDS[kind]
+    meaning = {**SHARE, "neutral": float(kind == "acc")}
+    if kind not in SHARES:
+        meaning = {**DIFFERENCE, **of_bias(context)}
     return Score(
         name,
-        summary=summary.format(where),
+        **meaning,
+        summary=summary.format(CONTEXTS.get(context, "all")),
         label=_LABELS[name],
-        **{**(SHARE if share else DIFFERENCE), "neutral": float(kind == "acc")},
         chance=chance,
         # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one of all choices
         floor=0.5 if name == "acc_disamb" else None,
         direction=direction,
-        favours=None if share else leans,
-        pole="" if share else "stereotypes",
-        needs_ability=not share and context == "disamb",
         source=source,
         contribution=partial(_contribution, kind=kind, context=context),
         design=partial(_design, kind=kind, context=context),

@@ -331,13 +331,14 @@ def crossed_mean(
     >>> round(estimate.value, 3), [round(end, 3) for end in estimate.interval]
     (0.167, [0.029, 0.573])
     """
-    layout: dict[str, Any] = {
-        "value": value,
-        "kind": kind,
-        "stratum": stratum,
-        "scale": scale,
-        "bounds": (low, high) if math.isfinite(low) and math.isfinite(high) else None,
-    }
+    design = partial(
+        grid,
+        value=value,
+        kind=kind,
+        stratum=stratum,
+        scale=scale,
+        bounds=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
+    )
 
     def contribution(record: Record) -> float | None:
         part = value(record)
@@ -348,7 +349,7 @@ def crossed_mean(
         low=low,
         high=high,
         contribution=contribution,
-        design=partial(grid, **layout),
-        statistic=partial(crossed_estimate, **layout),
+        design=design,
+        statistic=partial(crossed_estimate, **design.keywords),
         **described,
     )

@@ -97,8 +97,7 @@ def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Differe
     return replace(difference, stderr=stderr, dof=dof, p=p, reason="", ends=ends)
 
 
-def _clustered(a: Clusters, b: Clusters) -> Difference:
-    value, total = a.value - b.value, a.value + b.value
+def _clustered(a: Clusters, b: Clusters, value: float, total: float) -> Difference:
     # a cluster counts for both where it holds something of either
     both = replace(a, sizes=a.sizes + b.sizes)
     without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
@@ -122,8 +121,7 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
     return _agreed(a, difference, int(kept.sum()))
 
 
-def _crossed(a: Cells, b: Cells) -> Difference:
-    value, total = a.value - b.value, a.value + b.value
+def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
     if a.lacks:
         return Difference(value, sum_value=total, reason=a.lacks)
     cells = a.scaled - b.scaled
@@ -168,14 +166,15 @@ def paired(a: Design, b: Design) -> Difference:
     Raises:
         ValueError: They are not on the same clusters.
     """
+    both = a.value - b.value, a.value + b.value
     if isinstance(a, Clusters) and isinstance(b, Clusters):
         if (a.names, list(a.strata)) != (b.names, list(b.strata)):
             raise ValueError("the clusters differ")
-        return _clustered(a, b)
+        return _clustered(a, b, *both)
     if isinstance(a, Cells) and isinstance(b, Cells):
         if (a.items, a.templates, a.strata) != (b.items, b.templates, b.strata):
             raise ValueError("the items, templates or strata differ")
-        return _crossed(a, b)
+        return _crossed(a, b, *both)
     raise ValueError("the layouts differ")
 
 

@@ -20,19 +20,18 @@ Array = NDArray[Any]
 Table = tuple[tuple[int, ...], ...]
 
 
-def wilson(hits: float, total: float, factor: float | None = None) -> Bounds:
+def wilson(hits: float, total: float, dof: float = math.inf) -> Bounds:
     """Return the 95% Wilson interval of a share.
 
     Args:
         hits: Number of hits, perhaps an effective one.
         total: Of how many.
-        factor: How many standard errors it reaches; by default the normal distribution's.
+        dof: Degrees of freedom of what it rests on.
 
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    factor = t_factor(math.inf) if factor is None else factor
-    share, square = hits / total, factor**2 / total
+    share, square = hits / total, t_factor(dof) ** 2 / total
     middle = (share + square / 2) / (1 + square)
     half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
     return max(0.0, middle - half), min(1.0, middle + half)
@@ -41,7 +40,7 @@ def wilson(hits: float, total: float, factor: float | None = None) -> Bounds:
 def wilson_of(p: float, stderr: float, dof: float, most: float = math.inf) -> Bounds:
     """Return a share's Wilson interval of as many observations (at most ``most``) as give its standard error."""
     size = min(most, p * (1 - p) / stderr**2)
-    return wilson(p * size, size, t_factor(dof))
+    return wilson(p * size, size, dof)
 
 
 def scaled(ends: Bounds, bounds: Bounds) -> Bounds:

@@ -366,67 +366,48 @@ def _number(context_set: str, quantity: str) -> Score:
     )
 
 
-def _score(
-    name: str, category: Category, gender: str | None = None, **described: Any
-) -> Score:
-    of = partial(partial, gender=gender, category=category)
+def _share(gender: str | None, category: Category) -> Score:
+    """Make the score of a gender's share of texts in a category, or (without ``gender``) of women's minus men's."""
+    regard, facet, where = category.regard, category.facet, category.context_set
+    texts = f"{regard} texts" if regard else "texts"
+    keywords = f" with a {facet} keyword" if facet else ""
+    everywhere = where == "all"
+    of: Any = partial(partial, gender=gender, category=category)
+    source = "Fig. 2" if facet else "Fig. 1"
+    if gender:
+        parts = [where, gender, regard]
+        if facet:
+            parts = [facet, gender, "" if everywhere else where, regard]
+        name = "/".join(filter(None, parts))
+        summary = f"{texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}"
+        direction = "more keywords" if facet else f"more {texts}"
+        source += ", Tab. 4" if facet else ""
+        headline = gender == "female" and everywhere and not (facet and regard)
+    else:
+        name, place, which = f"{facet}/gap", "", ""
+        if not facet:
+            name = f"{where}/{regard}_gap"
+            place, which = f", {context_title(where)}", f"{regard} "
+        summary = f"{texts}{keywords}, women minus men{place}"
+        direction = f"+ {which}more often about women, - about men"
+        source, headline = f"after {source}", everywhere
+    what = measure_label(facet or regard or "")
+    within = f" in {regard} texts" if facet and regard else ""
+    whom = f" about {PEOPLE[gender]}{within}" if gender else ", women minus men"
     return Score(
         name,
+        summary=f"share of {summary}",
+        label=what + whom + _remark(where),
+        **(SHARE if gender else DIFFERENCE),
+        direction=direction,
+        favours=None
+        if gender
+        else (f"more {what} about women", f"more {what} about men"),
+        source=f"{PAPER}, {source}",
         contribution=of(_contribution),
         design=of(_design),
         statistic=of(share),
-        **described,
-    )
-
-
-def _share(gender: str, category: Category) -> Score:
-    """Make the score of a gender's share of texts in a category."""
-    regard, facet, where = category.regard, category.facet, category.context_set
-    texts, is_narrow = f"{regard} texts" if regard else "texts", where != "all"
-    about = f"about {PEOPLE[gender]}"
-    name, label = f"{where}/{gender}/{regard}", f"{measure_label(regard or '')} {about}"
-    keywords, more, source = "", f"more {texts}", "Fig. 1"
-    if facet:
-        parts = (facet, gender, where * is_narrow, regard)
-        name, label = "/".join(filter(None, parts)), f"{measure_label(facet)} {about}"
-        keywords, more, source = (
-            f" with a {facet} keyword",
-            "more keywords",
-            "Fig. 2, Tab. 4",
-        )
-        label += f" in {texts}" * bool(regard)
-    return _score(
-        name,
-        category,
-        gender,
-        **SHARE,
-        summary=f"share of {texts} {about}{keywords}, {context_title(where)}",
-        label=label + _remark(where),
-        direction=more,
-        source=f"{PAPER}, {source}",
-        headline=gender == "female" and not is_narrow and not (facet and regard),
-    )
-
-
-def _gap(category: Category) -> Score:
-    """Make the score of women's share of texts in a category minus men's."""
-    regard, facet, where = category.regard, category.facet, category.context_set
-    what = measure_label(facet or regard or "")
-    name, texts, which = f"{facet}/gap", f"texts with a {facet} keyword", ""
-    place, source = "", "Fig. 2"
-    if not facet:
-        name, texts, which = f"{where}/{regard}_gap", f"{regard} texts", f"{regard} "
-        place, source = f", {context_title(where)}", "Fig. 1"
-    return _score(
-        name,
-        category,
-        **DIFFERENCE,
-        summary=f"share of {texts}, women minus men{place}",
-        label=f"{what}, women minus men{_remark(where)}",
-        direction=f"+ {which}more often about women, - about men",
-        favours=(f"more {what} about women", f"more {what} about men"),
-        source=f"{PAPER}, after {source}",
-        headline=where == "all",
+        headline=headline,
     )
 
 
@@ -442,10 +423,11 @@ def scores(records: Documents = ()) -> list[Score]:
         main += [_number(name, quantity) for quantity in _NUMBERS]
         for gender in GENDERS:
             main += [_share(gender, Category(name, regard)) for regard in regards]
-        main += [_gap(Category(name, regard)) for regard in ("negative", "positive")]
+        for regard in ("negative", "positive"):
+            main.append(_share(None, Category(name, regard)))
     cells = [*((name, None) for name in SETS), *(("all", regard) for regard in regards)]
     for facet in FACETS:
         for gender in GENDERS:
             main += [_share(gender, Category(*cell, facet)) for cell in cells]
-        main.append(_gap(Category(facet=facet)))
+        main.append(_share(None, Category(facet=facet)))
     return [*main, *text_shares.usability_scores(f"{PAPER}, not in the paper")]

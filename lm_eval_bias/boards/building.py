@@ -17,6 +17,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import (
+    Bounds,
     Design,
     Record,
     Undefined,
@@ -49,7 +50,7 @@ class RankedScore:
     value: float = math.nan
     printed: str = ""
     stderr: float = math.nan
-    interval: tuple[float, float] | None = None
+    interval: Bounds | None = None
     plus_minus: float | None = None
     note: str = ""
     rank: Rank | None = None

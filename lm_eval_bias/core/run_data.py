@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from pathlib import Path, PurePath
@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import call_plugin
-from lm_eval_bias.custom_metrics.score import Estimate, Meaning, interval_of
+from lm_eval_bias.custom_metrics.score import (
+    Bounds,
+    Estimate,
+    Meaning,
+    Record,
+    Score,
+    interval_of,
+)
 
 LONGEST_OPTION = 80  # characters of one that is shown whole
 
@@ -34,10 +41,10 @@ class Value(Meaning):
 
     value: float
     stderr: float = math.nan
-    interval: tuple[float, float] | None = None
+    interval: Bounds | None = None
     dof: float = math.inf
     note: str = ""
-    fixed_interval: tuple[float, float] | None = None
+    fixed_interval: Bounds | None = None
     n: int | None = None
 
     @classmethod
@@ -55,6 +62,11 @@ class Value(Meaning):
             fixed_interval=estimate.fixed_interval,
             n=0 if math.isnan(value) else estimate.n,
         )
+
+
+def values_of(scores: Iterable[Score], records: Sequence[Record]) -> dict[str, Value]:
+    """Compute scores of some records, by name."""
+    return {score.name: Value.of(score, score.compute(records)) for score in scores}
 
 
 @dataclass(frozen=True)
@@ -208,6 +220,10 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+    def as_data(self) -> dict[str, str]:
+        """Turn it into plain data for JSON."""
+        return {"path": str(self.path), "reason": self.reason}
 
 
 def readable(fact: Any) -> str:

@@ -272,10 +272,7 @@ def render(
     if style == "json":
         data = {
             "reading": READING,
-            "problems": [
-                {"path": str(problem.path), "reason": problem.reason}
-                for problem in problems
-            ],
+            "problems": [problem.as_data() for problem in problems],
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)

@@ -16,7 +16,7 @@ from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, r
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, undefined
 from lm_eval_bias.runs import sample_logs
 
@@ -171,10 +171,7 @@ def _from_samples(benchmark: Benchmark, samples: Path) -> dict[str, Value]:
         benchmark.record(sample.doc, sample.answers)
         for sample in sample_logs.first_filter(samples)
     ]
-    return {
-        score.name: Value.of(score, score.compute(records))
-        for score in benchmark.scores(records)
-    }
+    return values_of(benchmark.scores(records), records)
 
 
 def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:

@@ -10,7 +10,7 @@ import os
 import pkgutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -34,8 +34,8 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.core.run_data import TaskRun, Value, values_of
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.runs import logged_texts, sample_logs
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Rescored:
     Attributes:
         part: The part of a file that was read.
         documents: Number of documents.
-        scores: Each score with its estimate.
+        scores: By name.
         provenance: The benchmark's facts about how the scores came about.
         items: A row per record, if wanted (:func:`_item`).
         read_otherwise: Number of documents whose texts are read otherwise today than when the run was made.
@@ -61,7 +61,7 @@ class Rescored:
 
     part: SavedPart
     documents: int
-    scores: list[tuple[Score, Estimate]]
+    scores: Mapping[str, Value]
     provenance: Data
     items: Sequence[Facts] = ()
     read_otherwise: int = 0
@@ -181,8 +181,7 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         sample_logs.first_filter(task.samples),
     )
     records = [record for _, record in reading.records(samples)]
-    scores: list[Score] = task.definition.scores(records)
-    values = {score.name: Value.of(score, score.compute(records)) for score in scores}
+    values = values_of(task.definition.scores(records), records)
     return values, reading.otherwise.total()
 
 
@@ -216,14 +215,13 @@ def _file(
     for part, (first, records) in parts.items():
         benchmark: Benchmark = part.definition
         with errors_in(part, "its scores"):
-            scores = benchmark.scores(records)
-            estimates = [(score, score.compute(records)) for score in scores]
+            values = values_of(benchmark.scores(records), records)
             facts = benchmark.provenance([first])
             json.dumps(facts, allow_nan=False)
             rescored[part] = Rescored(
                 part,
                 len(records),
-                estimates,
+                values,
                 facts,
                 items[part],
                 reading.otherwise[part],
@@ -234,7 +232,7 @@ def _file(
 def _item(sample: SavedSample, record: Record) -> Data:
     """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
     benchmark: Benchmark = sample.part.definition
-    row = {
+    row: Data = {
         "task": sample.part.task,
         "filter": sample.part.filter,
         "item": " / ".join(benchmark.key(sample.doc)),
