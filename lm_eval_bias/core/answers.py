@@ -32,18 +32,11 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
     >>> written([["Sorry!"]], ["[refused]"]), written([["He.", "She."]], [[["He", "male"], ["She", "female"]]])
     ([('Sorry!', '[refused]')], [('He.', 'male'), ('She.', 'female')])
     """
-    if (
-        len(answers) != 1
-        or not isinstance(texts, list)
-        or len(texts) != 1
-        or not isinstance(texts[0], list)
-    ):
+    if not texts or len(texts) != 1 or len(answers) != 1:
         return []
-    read = (
-        [answers[0]]
-        if isinstance(answers[0], str)
-        else [row[-1] for row in answers[0] if isinstance(row, list)]
-    )
+    read = [answers[0]]
+    if not isinstance(answers[0], str):
+        read = [row[-1] for row in answers[0] if isinstance(row, list)]
     return [
         (str(text or ""), str(reading))
         for text, reading in zip(texts[0], read, strict=False)
@@ -56,12 +49,7 @@ def requests_of(logged: Facts) -> list[list[Any]]:
     >>> requests_of({"arguments": {"gen_args_0": {"arg_0": "A vet?", "arg_1": " He"}}})
     [['A vet?', ' He']]
     """
-    arguments = logged.get("arguments")
-    given = arguments.values() if isinstance(arguments, dict) else ()
-    return [
-        list(answer.values()) if isinstance(answer, dict) else [answer]
-        for answer in given
-    ]
+    return [list(given.values()) for given in logged.get("arguments", {}).values()]
 
 
 class NotOurs(BiasError):

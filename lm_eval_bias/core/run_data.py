@@ -151,14 +151,7 @@ class TaskRun:
     def fewer_samples(self) -> tuple[int, int] | None:
         """How many texts of each prompt were sampled and how many the task takes, where those are more."""
         usual, repeats = self.usual_repeats, self.metadata.get("repeats")
-        if (
-            not usual
-            or not isinstance(repeats, int)
-            or isinstance(repeats, bool)
-            or repeats >= usual
-        ):
-            return None
-        return repeats, usual
+        return (repeats, usual) if usual and repeats and repeats < usual else None
 
     @property
     def share(self) -> float:
