@@ -12,6 +12,7 @@ from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.wording import sentence, with_interval
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.runs import remarks
 
 LEGEND = "[ ] is a 95% interval"
@@ -29,9 +30,7 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
         if name in task.scores:
             value = task.scores[name]
             span = numbers.score_range(value)
-            reads = "; ".join(
-                filter(None, (f"{span}, {numbers.aim(value)}", numbers.reads_as(value)))
-            )
+            reads = joined(f"{span}, {numbers.aim(value)}", numbers.reads_as(value))
             lines.append(f"{name} {with_interval(value)} ({reads}).")
     return lines
 

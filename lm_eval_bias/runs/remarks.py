@@ -16,6 +16,7 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.run_data import Remark, Run, TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, answered
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
@@ -198,7 +199,7 @@ class PlacedRemark:
         about = "".join(self.scores)
         if len(self.scores) > 1:
             about = f"scores {numbers.few(self.scores)}"
-        return "; ".join(filter(None, (numbers.few(self.places), about)))
+        return joined(numbers.few(self.places), about)
 
 
 def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
