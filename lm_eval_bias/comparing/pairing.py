@@ -9,7 +9,13 @@ from typing import Any
 
 from lm_eval_bias.core import content_hashes, registry
 from lm_eval_bias.core.answers import SavedSample, errors_in
-from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Condition, without_language
+from lm_eval_bias.core.benchmark import (
+    LANGUAGE,
+    Benchmark,
+    Condition,
+    ItemKey,
+    without_language,
+)
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
@@ -44,10 +50,10 @@ class Side:
     label: str
     run: Run
     task: TaskRun
-    hashes: dict[tuple[str, ...], str] = field(default_factory=dict)
+    hashes: dict[ItemKey, str] = field(default_factory=dict)
 
     @cached_property
-    def records(self) -> dict[tuple[str, ...], Record]:
+    def records(self) -> dict[ItemKey, Record]:
         """The saved answers' records by item.
 
         Raises:
@@ -59,7 +65,7 @@ class Side:
             )
         benchmark: Benchmark = self.task.definition
         conditioned = {condition.name for condition in _conditions_of(benchmark)}
-        records: dict[tuple[str, ...], Record] = {}
+        records: dict[ItemKey, Record] = {}
         for sample in self._samples():
             with errors_in(sample.part, f"document {len(records)}"):
                 first = benchmark.key(sample.doc)
@@ -96,7 +102,7 @@ class Pair:
     other: Side
 
     @cached_property
-    def shared(self) -> list[tuple[str, ...]]:
+    def shared(self) -> list[ItemKey]:
         """The items that both sides have, in the base's order."""
         return [key for key in self.base.records if key in self.other.records]
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
+Documents = Sequence[Document]
+ItemKey = tuple[str, ...]  # what makes a document the same item in another run
 Split = Callable[["Record"], Mapping[str, "Record"]]
 # roles of options
 REQUIRED, DATA = "required", "data"
@@ -120,8 +122,8 @@ class Rewriting(NamedTuple):
     metavar: str
     help: str
     change: Callable[
-        [Sequence[Document], Sequence[Sequence[Any]], str],
-        tuple[Sequence[Document], Sequence[Sequence[Any]]],
+        [Documents, Sequence[Sequence[Any]], str],
+        tuple[Documents, Sequence[Sequence[Any]]],
     ]
 
 
@@ -293,14 +295,14 @@ class Benchmark(ABC):
         """
 
     @abstractmethod
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return the scores for these documents (or records). Without any, those whose names don't depend on data.
 
         Args:
             docs: Documents or records.
         """
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Return what makes a document the same item in another run, in another language or under an instruction.
 
         The default is its field ``id``.
@@ -314,7 +316,7 @@ class Benchmark(ABC):
         """
         return Asking()
 
-    def provenance(self, docs: Sequence[Document]) -> Data:
+    def provenance(self, docs: Documents) -> Data:
         """Return what a result file says about how the scores of these documents came about, beside their metadata."""
         return {}
 
@@ -338,7 +340,7 @@ class UnknownBenchmark(Benchmark):
         """Refuse: its answers can't be read."""
         raise BiasError(f"no benchmark named {self.name!r} is known to this version")
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Refuse: its scores can't be computed."""
         raise BiasError(f"no benchmark named {self.name!r} is known to this version")
 

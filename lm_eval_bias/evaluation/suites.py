@@ -9,10 +9,10 @@ import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Size, options_for
+from lm_eval_bias.core.benchmark import REQUIRED, Documents, Size, options_for
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
-Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 5
 SEED = "quick-1"

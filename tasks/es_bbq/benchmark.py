@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import Document, HarnessTasks, Options
+from lm_eval_bias.core.benchmark import Document, HarnessTasks, ItemKey, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 
@@ -68,7 +68,7 @@ class EsBBQ(BBQLike):
     options = Options({"eleven_options": ""})
     facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         identity = (str(doc["category"]), str(doc["item"]))
         return (
@@ -100,7 +100,7 @@ class OfHarness(EsBBQ):
         "template": "template_id",
     }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Category and number."""
         return (str(doc["category"]), str(doc["instance_id"]))
 

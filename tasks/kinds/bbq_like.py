@@ -11,6 +11,7 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Benchmark,
     Document,
+    Documents,
     Options,
     Presentation,
     Size,
@@ -158,7 +159,7 @@ class BBQLike(Benchmark):
         takes = self.questions.tokens_where_known and not self.all_wordings
         return Asking(counts_tokens=None if takes else False)
 
-    def provenance(self, docs: Sequence[Document]) -> Data:
+    def provenance(self, docs: Documents) -> Data:
         """Return which release the documents are of."""
         if not docs or "revision" not in docs[0]:
             return {}
@@ -174,7 +175,7 @@ class BBQLike(Benchmark):
             partial(bbq_planting.expected, self.main),
         )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return accuracy and diff-bias by context; in all wordings those of each, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from lm_eval_bias.core import numbers
+from lm_eval_bias.core.benchmark import Documents
 
-Documents = Sequence[Mapping[str, Any]]
 Cell = tuple[object, ...]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
     Document,
+    Documents,
+    ItemKey,
     Options,
     Presentation,
     Size,
@@ -54,11 +54,11 @@ class OwnPrompts(WithSentences):
         """Return that each prompt is one request, which is repeated."""
         return super().size(metadata)._replace(requests=1)
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Group, cluster and prompt."""
         return (str(doc["group"]), str(doc["cluster"]), str(doc["prompt"]))
 
-    def provenance(self, docs: Sequence[Document]) -> Data:
+    def provenance(self, docs: Documents) -> Data:
         """Say what was compared, and with which classifier, if any."""
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}

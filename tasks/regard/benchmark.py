@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts
@@ -12,6 +12,8 @@ from lm_eval_bias.core.benchmark import (
     SAMPLES,
     Command,
     Document,
+    Documents,
+    ItemKey,
     Options,
     Rewriting,
     SavedFiles,
@@ -83,7 +85,7 @@ class Regard(WithSentences):
         """Return the size: women and men in ten contexts, one request each, which is repeated."""
         return Size(20, 1, 20)
 
-    def provenance(self, docs: Sequence[Document]) -> Data:
+    def provenance(self, docs: Documents) -> Data:
         """Return the classifier that was used, and whether it is the language's default."""
         from lm_eval_bias.tasks.regard.classifier import DEFAULT
 
@@ -97,7 +99,7 @@ class Regard(WithSentences):
             }
         }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Return gender, context set and context."""
         return (
             str(doc["gender"]),

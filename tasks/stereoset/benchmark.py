@@ -11,6 +11,8 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
+    Documents,
+    ItemKey,
     Options,
     Presentation,
     SavedFiles,
@@ -81,7 +83,7 @@ class StereoSet(WithSentences):
             sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
         )
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Test and the data set's own id, which all languages share."""
         return (str(doc["test"]), str(doc["id"]))
 
@@ -105,7 +107,7 @@ class Variants(StereoSet):
     main = ("gen/lms", "gen/ss", "gen/icat")
     options = Options({"bos": "", **_OPTIONS}, _check)
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """LMS, SS and ICAT by each way to score a next sentence."""
         from lm_eval_bias.custom_metrics.stereoset import variant_scores
 
