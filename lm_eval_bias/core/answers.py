@@ -110,6 +110,9 @@ class SavedSample(NamedTuple):
         return written(self.logged.get("resps"), self.answers)
 
 
+SavedSamples = Iterator[SavedSample]
+
+
 @dataclass(frozen=True)
 class Saved(SavedPart):
     """A part with all that is saved of it.
@@ -122,7 +125,7 @@ class Saved(SavedPart):
     docs: list[Data]
     results: list[list[Any]]
 
-    def samples(self) -> Iterator[SavedSample]:
+    def samples(self) -> SavedSamples:
         """Yield the documents."""
         part = SavedPart(self.path, self.task, self.filter, self.definition)
         for doc, answers in zip(self.docs, self.results, strict=True):
@@ -154,6 +157,10 @@ def errors_in(part: SavedPart, at: str) -> Iterator[None]:
         raise BiasError(text) from error
 
 
+# of a file, given the language where one was named
+SampleReader = Callable[[Path, str | None], SavedSamples]
+
+
 @dataclass(frozen=True)
 class Reader:
     """A file format.
@@ -166,12 +173,12 @@ class Reader:
 
     name: str
     matches: Callable[[Path], bool]
-    samples: Callable[[Path, str | None], Iterator[SavedSample]]
+    samples: SampleReader
 
 
 def whole(
     read: Callable[[Path, str | None], list[Saved]],
-) -> Callable[[Path, str | None], Iterator[SavedSample]]:
+) -> SampleReader:
     """Make the ``samples`` of a reader that reads a file as a whole."""
     return lambda path, language: (
         sample for part in read(path, language) for sample in part.samples()

@@ -21,6 +21,7 @@ from lm_eval_bias.core.page_parts import (
     Cell,
     Part,
     ReportTask,
+    ReportTasks,
     Row,
     Table,
     language_table,
@@ -54,7 +55,7 @@ class Section:
     card: Card | None
     data_from: str
     scores: Sequence[str]
-    tasks: Sequence[ReportTask]
+    tasks: ReportTasks
     words: Sequence[Part]
 
 
@@ -139,7 +140,7 @@ LABELS = {
 }  # fmt: skip
 
 
-def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Section:
+def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
     words = [
         Part(item.label, sentences.after_caveats(item.run, item.task)) for item in tasks
@@ -163,7 +164,7 @@ def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Sectio
     )
 
 
-def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
+def _sections(tasks: ReportTasks) -> list[Section]:
     families: dict[Benchmark | None, list[ReportTask]] = {
         benchmark: [] for benchmark in (*registry.benchmarks(), None)
     }
@@ -300,7 +301,7 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     return entries
 
 
-def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
+def _data_from(benchmark: Benchmark, items: ReportTasks) -> str:
     """Say where a benchmark's data are from; pinned ones by upstream revision."""
     if options_for(benchmark, REQUIRED):
         return "A file of the user’s: its name is in the command that repeats the run"

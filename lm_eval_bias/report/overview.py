@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lm_eval_bias.core import numbers, pen
-from lm_eval_bias.core.page_parts import ReportTask, plottable
+from lm_eval_bias.core.page_parts import ReportTask, ReportTasks, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
@@ -154,7 +154,7 @@ def _percent(value: Value, number: float, limit: float) -> float:
     return round(100 * share, 2)
 
 
-def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None:
+def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
     """Draw one score of all models that ran a task; ``None`` where none can be placed."""
     shown = [item for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
@@ -226,7 +226,7 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
     return said
 
 
-def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
+def _verdict(items: ReportTasks) -> ModelVerdict:
     """Sum up one model's verdict on one benchmark."""
     statements, caveats = [], []
     for item in items:
@@ -261,7 +261,7 @@ def _shown(items: Iterable[ReportTask]) -> list[Value]:
 
 
 def picture(
-    title: str, ident: str, items: Sequence[ReportTask], limit: float
+    title: str, ident: str, items: ReportTasks, limit: float
 ) -> BenchmarkPicture:
     """Draw a benchmark's rows in the pictures, and give its verdicts."""
     bias, ability = [], []
@@ -296,7 +296,7 @@ def picture(
     return BenchmarkPicture(title, ident, bias, ability, ends, verdicts)
 
 
-def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
+def not_to_conclude(items: ReportTasks) -> list[str]:
     """List what the pictures and verdicts of some tasks don't say."""
     scores = len(_drawn(items))
     lines = [
@@ -320,12 +320,12 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
-def _drawn(items: Sequence[ReportTask]) -> list[Value]:
+def _drawn(items: ReportTasks) -> list[Value]:
     """List the main scores that are in the pictures."""
     return [value for value in _shown(items) if in_picture(value)]
 
 
-def axis_limit(items: Sequence[ReportTask]) -> float:
+def axis_limit(items: ReportTasks) -> float:
     """Choose the x-axis limit for the bias picture: the smallest that fits all intervals."""
     furthest = 0.0
     for value in _drawn(items):

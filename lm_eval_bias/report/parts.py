@@ -14,7 +14,14 @@ from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark, facets_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.page_parts import Cell, ReportTask, Row, Table, numeric
+from lm_eval_bias.core.page_parts import (
+    Cell,
+    ReportTask,
+    ReportTasks,
+    Row,
+    Table,
+    numeric,
+)
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import number_cell, score_cell, short, value_cell
 from lm_eval_bias.report import breakdown_tables
@@ -45,7 +52,7 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return sorted(tasks, key=place)
 
 
-def main_table(tasks: Sequence[ReportTask]) -> Table:
+def main_table(tasks: ReportTasks) -> Table:
     """Make a table of the main scores, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     groups: dict[str, dict[str, TaskRun]] = {}
@@ -148,7 +155,7 @@ def moving_items(item: ReportTask) -> Table | None:
     return Table(caption, columns, rows) if rows else None
 
 
-def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
+def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
     """List the items behind the main scores, and say why some tasks have none."""
     lists, reasons = [], []
     for item in progress(tasks, "Items of tasks"):
@@ -166,7 +173,7 @@ def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
     return lines, lists
 
 
-def by_facet(tasks: Sequence[ReportTask]) -> list[Table]:
+def by_facet(tasks: ReportTasks) -> list[Table]:
     """Break the main scores of tasks with a log down, a table a facet; :func:`about_items` says which can't be."""
     tables = []
     for item in progress(tasks, "Breakdowns of tasks"):
@@ -177,7 +184,7 @@ def by_facet(tasks: Sequence[ReportTask]) -> list[Table]:
     return tables
 
 
-def every_score(tasks: Sequence[ReportTask]) -> Table:
+def every_score(tasks: ReportTasks) -> Table:
     """Make a table of all scores of a section, one row each."""
     columns = [
         "Score",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample
+from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample, SavedSamples
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import BadOption
 from lm_eval_bias.core.numbers import grouped
@@ -89,7 +89,7 @@ def _parts_of(
 
 
 def _file(
-    samples: Iterator[SavedSample], bys: Sequence[Facets], reading: AnswerReading
+    samples: SavedSamples, bys: Sequence[Facets], reading: AnswerReading
 ) -> dict[SavedPart, ByFacets]:
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
     parts: dict[SavedPart, ByFacets] = {}
@@ -193,7 +193,7 @@ def breakdowns(
     """
     reading = reading or AnswerReading()
 
-    def take(samples: Iterator[SavedSample]) -> dict[SavedPart, Any]:
+    def take(samples: SavedSamples) -> dict[SavedPart, Any]:
         return {
             part: (part, by_facets[by])
             for part, by_facets in _file(samples, [by], reading).items()

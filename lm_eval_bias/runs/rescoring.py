@@ -24,6 +24,7 @@ from lm_eval_bias.core.answers import (
     Reader,
     SavedPart,
     SavedSample,
+    SavedSamples,
     errors_in,
 )
 from lm_eval_bias.core.benchmark import (
@@ -90,9 +91,7 @@ class AnswerReading:
     used: set[str] = field(default_factory=set)
     otherwise: Counter[SavedPart] = field(default_factory=Counter)
 
-    def records(
-        self, samples: Iterator[SavedSample]
-    ) -> Iterator[tuple[SavedSample, Record]]:
+    def records(self, samples: SavedSamples) -> Iterator[tuple[SavedSample, Record]]:
         """Yield a file's documents with their records."""
         if not self.as_logged:
             samples = self._read_again(samples)
@@ -105,7 +104,7 @@ class AnswerReading:
             count[sample.part] += 1
             yield sample, record
 
-    def _read_again(self, samples: Iterable[SavedSample]) -> Iterator[SavedSample]:
+    def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
         for sample in samples:
             with errors_in(sample.part, f"document {sample.logged.get('doc_id')}"):
@@ -116,7 +115,7 @@ class AnswerReading:
     def gather(
         self,
         paths: list[str],
-        take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
+        take: Callable[[SavedSamples], dict[SavedPart, T]],
         language: str | None,
     ) -> list[T]:
         """Read everything saved under the paths; as :func:`gather`.
@@ -200,7 +199,7 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[SavedSample], reading: AnswerReading, with_items: bool
+    samples: SavedSamples, reading: AnswerReading, with_items: bool
 ) -> dict[SavedPart, Rescored]:
     """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
     items = defaultdict(list)
@@ -248,10 +247,10 @@ def _item(sample: SavedSample, record: Record) -> Data:
 
 
 def _rewritten_all(
-    samples: Iterator[SavedSample],
+    samples: SavedSamples,
     rewritings: Sequence[tuple[Rewriting, str]],
     used: set[str],
-) -> Iterator[SavedSample]:
+) -> SavedSamples:
     """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
 
     Raises:
@@ -275,7 +274,7 @@ def _rewritten_all(
 
 def _rewritten(
     samples: Iterable[SavedSample], rewriting: Rewriting, value: str
-) -> Iterator[SavedSample]:
+) -> SavedSamples:
     """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
         with errors_in(part, "its documents"):
@@ -321,7 +320,7 @@ def _files(
 
 def gather(
     paths: list[str],
-    take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
+    take: Callable[[SavedSamples], dict[SavedPart, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
 ) -> list[T]:

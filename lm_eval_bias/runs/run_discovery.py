@@ -16,6 +16,7 @@ from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs
 
+Found = tuple[list[Run], list[Problem]]
 # facts that change numbers; each task tells its number of items (limit) itself
 SAME = (
     "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
@@ -135,7 +136,7 @@ def beside(logs: Iterable[Path]) -> dict[Path, Run]:
     return found
 
 
-def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
+def _under(folder: Path, seen: set[str]) -> Found:
     runs = []
     problems = []
     dates = set()
@@ -164,7 +165,7 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return runs, problems
 
 
-def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
+def _named(path: Path, seen: set[str]) -> Found:
     """Read the run of a file that was named itself.
 
     Raises:
@@ -182,9 +183,7 @@ def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return [run], []
 
 
-def read(
-    paths: Sequence[str | Path], by_task: bool = False
-) -> tuple[list[Run], list[Problem]]:
+def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:
     """Read all runs under some paths, in the order of the paths, then of the files' names.
 
     Args:

@@ -12,7 +12,14 @@ from typing import Any
 import orjson
 
 from lm_eval_bias.core import Data, catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSample
+from lm_eval_bias.core.answers import (
+    DAMAGE,
+    NotOurs,
+    Saved,
+    SavedPart,
+    SavedSample,
+    SavedSamples,
+)
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 
@@ -72,7 +79,7 @@ def _sample(text: bytes, place: str) -> Data:
     return sample
 
 
-def samples(path: Path) -> Iterator[SavedSample]:
+def samples(path: Path) -> SavedSamples:
     """Read the file's documents and answers line by line, so that a log of any length takes little memory.
 
     Raises:
@@ -123,7 +130,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
         )
 
 
-def first_filter(path: Path) -> Iterator[SavedSample]:
+def first_filter(path: Path) -> SavedSamples:
     """Read the documents and answers of the log's first filter, one by one.
 
     Raises:
